@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+/// The one way core reports failure: a value, never an exception, that can be shown to a user as one line.
+namespace sluice {
+
+enum class error_code : std::uint16_t {
+  not_found,        ///< A file, a table row, a view or a demo that does not exist.
+  io,               ///< The operating system refused a read, write or open.
+  no_space,         ///< The disk is full.
+  foreign,          ///< Not a Sluice trace at all.
+  newer_version,    ///< Written by a newer Sluice than this one.
+  corrupt,          ///< A checksum, a length or a value that cannot be right.
+  invalid_argument, ///< The caller asked for something that makes no sense.
+  unavailable,      ///< Something the machine lacks: a driver, a GPU, a display, a library.
+  cancelled,        ///< The caller withdrew the question.
+};
+
+/// What went wrong, where, and what to do about it. Every part but `message` may be empty.
+struct error {
+  error_code code = error_code::io;
+  std::string message;   ///< What happened and what was expected, lower case, no full stop.
+  std::string file;      ///< The file or the call it happened in.
+  std::uint64_t offset = no_offset;  ///< Byte offset in `file`.
+  std::string hint;      ///< What the user can do.
+
+  static constexpr std::uint64_t no_offset = ~std::uint64_t{0};
+
+  /// One line: "file: at byte N: message; hint".
+  [[nodiscard]] std::string to_string() const;
+};
+
+/// Thread-safe description of an errno value.
+[[nodiscard]] std::string describe_errno(int number);
+
+template <class T>
+using result = tl::expected<T, error>;
+
+/// Shorthand for `return fail(...)` in a function that returns a `result`.
+[[nodiscard]] inline tl::unexpected<error> fail(error_code code, std::string message, std::string file = {},
+                                                std::string hint = {}, std::uint64_t offset = error::no_offset) {
+  return tl::unexpected<error>(error{code, std::move(message), std::move(file), offset, std::move(hint)});
+}
+
+}  // namespace sluice

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "instrumentation/collector/records.hpp"
+
+/// The recorded process's side: one ring a thread, in shared memory that the writer process holds too, so that what was
+/// written survives `kill -9`. Built without the C++ library and without exceptions; the capture library and the runtime
+/// each link their own copy (two copies in one process are two sets of rings of one process; the writer merges by time).
+///
+/// Thread-safety: every function may be called from any thread, in signal handlers excepted. A hot call takes no lock and
+/// allocates nothing; the first call of a thread makes its ring (a memfd sent over the Unix socket that the environment
+/// variable `SLUICE_SOCKET` names). A full ring drops the record, counts it, and leaves a `loss_record` when there is
+/// room again. After fork the child's first call connects anew.
+namespace sluice::collector {
+
+/// The environment variable that names the writer's socket: "@name" in the abstract namespace, else a path.
+inline constexpr const char* socket_variable = "SLUICE_SOCKET";
+
+struct producer_options {
+  clock_kind clock = clock_kind::tsc;
+  std::size_t ring_bytes = std::size_t{1} << 20;  ///< Per thread; a power of two.
+};
+
+/// Connects to the writer that `socket_variable` names. Returns false, once and for all in this process, when nobody is
+/// recording; then every `emit` is a load and a branch. Idempotent.
+bool start(const producer_options& options = {});
+
+/// Connects to a given writer instead of the environment's (a recording of one's own). Ends any earlier connection.
+bool start(const char* socket_name, const producer_options& options);
+
+/// True between a successful `start` and `stop`.
+[[nodiscard]] bool active() noexcept;
+
+/// Says goodbye; the writer drains what is left. Calls after it are ignored until the next `start`.
+void stop() noexcept;
+
+/// Now, in the clock chosen at `start` (not for `simulated_ns`: the simulated device tells the time itself).
+[[nodiscard]] std::uint64_t now() noexcept;
+
+/// Now in CLOCK_MONOTONIC ns, for records with `flag_monotonic`.
+[[nodiscard]] std::uint64_t monotonic_now() noexcept;
+
+/// Writes one record to the calling thread's ring. `record.header.time` must be set; type and length are filled in.
+/// Returns false if it was dropped (and counted) or nobody records.
+bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noexcept;
+
+template <class Record>
+bool emit(Record record) noexcept {
+  return emit_bytes(&record.header, type_of<Record>::value, sizeof(Record));
+}
+
+/// The key of a text: its hash. Sends a `string_record` the first time this process sees it (O(length), lock-free);
+/// texts longer than 4 KiB are cut there. Null and empty give 0.
+std::uint64_t intern(const char* text) noexcept;
+std::uint64_t intern(const char* text, std::size_t length) noexcept;
+
+/// `intern` and a `message_record` in one; `level` is a trace::severity.
+void message(unsigned level, const char* text) noexcept;
+
+}  // namespace sluice::collector

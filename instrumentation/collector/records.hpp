@@ -1,0 +1,418 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+/// What a recorded process says to the writer: plain records in a ring of shared memory. The reader of a ring trusts
+/// nothing: it checks every length. A record is a multiple of 8 bytes and begins with `record_header`.
+///
+///   0        2        4                8                16
+///   | type   | words  | flags          | time           | payload ...                  |
+///
+/// Joining (call with activity, alloc with free), ids and every look-up happen in the writer, never here.
+/// Keys below are the process's own: a device is an index from `device_record`, a context is CUPTI's context id, a
+/// stream is `stream_key(context, CUPTI stream id)`, a string is the 64-bit hash that a `string_record` introduced.
+/// This header is read by the capture library too: no C++ library, no exceptions.
+namespace sluice::collector {
+
+enum class record_type : std::uint16_t {
+  padding = 0,  ///< Fills the end of the ring.
+  string = 1,
+  thread = 2,
+  device = 3,
+  context = 4,
+  stream = 5,
+  pool = 6,
+  counter = 7,
+  alloc = 16,
+  free = 17,
+  alloc_failed = 18,
+  pool_state = 19,
+  device_memory = 20,
+  api_call = 21,
+  copy = 22,
+  memset = 23,
+  kernel = 24,
+  migration = 25,
+  event_record = 26,
+  event_wait = 27,
+  sync = 28,
+  range = 29,
+  marker = 30,
+  counter_value = 31,
+  file_io = 32,
+  watermark = 33,
+  message = 34,
+  loss = 35,
+  graph_launch = 36,
+  free_completed = 37,
+};
+
+struct record_header {
+  std::uint16_t type;   ///< `record_type`.
+  std::uint16_t words;  ///< Length in units of 8 bytes, header included; never 0.
+  std::uint32_t flags;  ///< `record_flag` bits.
+  std::uint64_t time;   ///< In the ring's clock (`clock_kind`).
+};
+static_assert(sizeof(record_header) == 16);
+
+enum record_flag : std::uint32_t {
+  flag_sampled = 1,
+  flag_estimated = 2,
+  flag_inferred = 4,
+  flag_asynchronous = 8,
+  flag_born_before = 16,
+  flag_default_stream = 32,
+  flag_registered = 64,
+  flag_ipc = 128,
+  /// Every time in this record is CLOCK_MONOTONIC ns already (what CUPTI's activity records carry), whatever the
+  /// ring's clock is.
+  flag_monotonic = 256,
+};
+
+/// Which clock a ring's times are on. A simulated process has no other clock.
+enum class clock_kind : std::uint32_t { tsc = 0, monotonic_ns = 1, simulated_ns = 2 };
+
+[[nodiscard]] constexpr std::uint64_t stream_key(std::uint32_t context, std::uint32_t stream) {
+  return (std::uint64_t{context} << 32) | stream;
+}
+
+/// Introduces `key`; `length` bytes of UTF-8 follow, padded with zeros to a multiple of 8.
+struct string_record {
+  record_header header;
+  std::uint64_t key;
+  std::uint64_t length;
+};
+
+/// The first record of a ring's new owner: records after it are this thread's.
+struct thread_record {
+  record_header header;
+  std::uint64_t tid;
+  char name[16];
+};
+
+struct device_record {
+  record_header header;
+  std::uint32_t device;  ///< The key: the driver's ordinal in this process.
+  std::uint32_t kind;    ///< trace::device_kind
+  std::uint64_t uuid_high, uuid_low;
+  std::uint64_t name;  ///< String key.
+  std::uint64_t memory_bytes;
+  std::uint64_t link_peak;  ///< Bytes/s one way; 0: not known.
+  std::uint32_t link_generation, link_width;
+  std::uint32_t compute_major, compute_minor;
+  std::uint64_t attainable_h2d, attainable_d2h;  ///< Bytes/s; 0: never measured.
+};
+
+struct context_record {
+  record_header header;
+  std::uint32_t context;
+  std::uint32_t device;
+  std::uint64_t handle;
+};
+
+struct stream_record {
+  record_header header;
+  std::uint64_t stream;  ///< `stream_key`.
+  std::uint64_t handle;
+  std::int64_t priority;
+  std::uint64_t name;  ///< String key, 0: none.
+};
+
+struct pool_record {
+  record_header header;
+  std::uint64_t pool;  ///< The key: the driver's handle or the pool object's address.
+  std::uint32_t device;
+  std::uint8_t level;  ///< trace::layer
+  std::uint8_t kind;   ///< trace::memory_kind
+  std::uint16_t reserved;
+  std::uint64_t name;
+};
+
+struct counter_record {
+  record_header header;
+  std::uint64_t counter;
+  std::uint64_t name;
+  std::uint32_t unit;    ///< trace::counter_unit
+  std::uint32_t device;  ///< `no_device` when it is of none.
+};
+inline constexpr std::uint32_t no_device = ~std::uint32_t{0};
+
+/// `header.time` is the exit edge of the call.
+struct alloc_record {
+  record_header header;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t reserved_bytes;
+  std::uint64_t call_begin;  ///< Entry edge, same clock; 0: not known.
+  std::uint64_t pool;        ///< Pool key, 0: none.
+  std::uint64_t stream;      ///< `stream_key`, 0: none.
+  std::uint64_t name;        ///< String key of the call or the tag.
+  std::uint64_t parent;      ///< Address of the segment of the layer below, 0: the writer looks it up.
+  std::uint32_t device;
+  std::uint32_t context;
+  std::uint32_t correlation;
+  std::uint8_t level;  ///< trace::layer
+  std::uint8_t kind;   ///< trace::memory_kind
+  std::uint16_t reserved;
+};
+
+/// `header.time` is the entry edge of the call.
+struct free_record {
+  record_header header;
+  std::uint64_t address;
+  std::uint64_t stream;
+  std::uint32_t correlation;
+  std::uint8_t level;
+  std::uint8_t kind;
+  std::uint16_t reserved;
+};
+
+/// The free of `address` that was requested last has been completed (exit of a synchronous free, or the stream got
+/// there).
+struct free_completed_record {
+  record_header header;
+  std::uint64_t address;
+  std::uint32_t correlation;
+  std::uint8_t level;
+  std::uint8_t reserved[3];
+};
+
+struct alloc_failed_record {
+  record_header header;
+  std::uint64_t bytes;
+  std::uint64_t pool;
+  std::uint64_t stream;
+  std::uint64_t name;
+  std::int64_t status;
+  std::uint32_t device;
+  std::uint8_t level;
+  std::uint8_t kind;
+  std::uint16_t reserved;
+};
+
+struct pool_state_record {
+  record_header header;
+  std::uint64_t pool;
+  std::uint64_t reserved_bytes;
+  std::uint64_t used_bytes;
+  std::uint64_t operation;  ///< trace::pool_operation
+};
+
+struct device_memory_record {
+  record_header header;
+  std::uint64_t free_bytes;
+  std::uint64_t total_bytes;
+  std::uint64_t recorder_bytes;
+  std::uint32_t device;
+  std::uint32_t reserved;
+};
+
+/// One call into the driver, written at its exit; `header.time` is its entry. For a copy it carries the addresses,
+/// which the activity record lacks.
+struct api_call_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t name;
+  std::uint64_t source;
+  std::uint64_t destination;
+  std::uint64_t bytes;
+  std::uint64_t stream;
+  std::int64_t status;
+  std::uint32_t correlation;
+  std::uint32_t context;
+};
+
+/// A copy as the device did it; `header.time` is its start. `end` 0: not known.
+struct copy_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t bytes;
+  std::uint64_t stream;
+  std::uint64_t source;       ///< Addresses, 0 when only the call knows them.
+  std::uint64_t destination;
+  std::uint64_t graph_node;
+  std::uint32_t device;
+  std::uint32_t peer;  ///< `no_device` unless a peer copy.
+  std::uint32_t correlation;
+  std::uint8_t direction;         ///< trace::direction
+  std::uint8_t source_kind;       ///< trace::memory_kind
+  std::uint8_t destination_kind;  ///< trace::memory_kind
+  std::uint8_t reserved;
+};
+
+struct memset_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t bytes;
+  std::uint64_t stream;
+  std::uint64_t address;
+  std::uint64_t graph_node;
+  std::uint32_t value;
+  std::uint32_t device;
+  std::uint32_t correlation;
+  std::uint8_t kind;
+  std::uint8_t reserved[3];
+};
+
+struct kernel_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t name;
+  std::uint64_t stream;
+  std::uint64_t graph_node;
+  std::uint32_t device;
+  std::uint32_t correlation;
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+  std::uint32_t registers;
+  std::uint32_t static_shared;
+  std::uint32_t dynamic_shared;
+  std::uint32_t reserved;
+};
+
+struct migration_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t bytes;
+  std::uint64_t address;
+  std::uint32_t device;
+  std::uint8_t direction;
+  std::uint8_t cause;  ///< trace::migration_cause
+  std::uint16_t reserved;
+};
+
+/// `event_record` and `event_wait`.
+struct event_edge_record {
+  record_header header;
+  std::uint64_t event;  ///< The driver's handle.
+  std::uint64_t stream;
+};
+
+struct sync_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t stream;
+  std::uint64_t kind;  ///< trace::sync_kind
+};
+
+struct range_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t name;
+  std::uint64_t domain;
+};
+
+struct marker_record {
+  record_header header;
+  std::uint64_t name;
+  std::int64_t step;
+};
+
+struct counter_value_record {
+  record_header header;
+  std::uint64_t counter;
+  double value;
+};
+
+struct file_io_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t file;  ///< String key of its path.
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::uint64_t operation;  ///< trace::file_operation
+};
+
+/// Device times of this process are complete up to `header.time`.
+struct watermark_record {
+  record_header header;
+};
+
+struct message_record {
+  record_header header;
+  std::uint64_t severity;  ///< trace::severity
+  std::uint64_t text;      ///< String key.
+};
+
+/// Written by the producer itself once there is room again after a ring was full.
+struct loss_record {
+  record_header header;  ///< `time`: the first loss.
+  std::uint64_t end;     ///< The last one.
+  std::uint64_t events;
+  std::uint64_t memory_events;
+};
+
+struct graph_launch_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t graph;
+  std::uint64_t stream;
+  std::uint32_t device;
+  std::uint32_t correlation;
+};
+
+/// The type a record struct is written as.
+template <class Record>
+struct type_of;
+#define SLUICE_RECORD(name)                                                   \
+  template <>                                                                 \
+  struct type_of<name##_record> {                                             \
+    static constexpr record_type value = record_type::name;                   \
+    static_assert(std::is_trivially_copyable_v<name##_record>);               \
+    static_assert(sizeof(name##_record) % 8 == 0, "records are whole words"); \
+  }
+SLUICE_RECORD(string);
+SLUICE_RECORD(thread);
+SLUICE_RECORD(device);
+SLUICE_RECORD(context);
+SLUICE_RECORD(stream);
+SLUICE_RECORD(pool);
+SLUICE_RECORD(counter);
+SLUICE_RECORD(alloc);
+SLUICE_RECORD(free);
+SLUICE_RECORD(free_completed);
+SLUICE_RECORD(alloc_failed);
+SLUICE_RECORD(pool_state);
+SLUICE_RECORD(device_memory);
+SLUICE_RECORD(api_call);
+SLUICE_RECORD(copy);
+SLUICE_RECORD(memset);
+SLUICE_RECORD(kernel);
+SLUICE_RECORD(migration);
+SLUICE_RECORD(sync);
+SLUICE_RECORD(range);
+SLUICE_RECORD(marker);
+SLUICE_RECORD(counter_value);
+SLUICE_RECORD(file_io);
+SLUICE_RECORD(watermark);
+SLUICE_RECORD(message);
+SLUICE_RECORD(loss);
+SLUICE_RECORD(graph_launch);
+#undef SLUICE_RECORD
+
+/// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives
+/// them their meaning.
+[[nodiscard]] constexpr bool uses_reserve(record_type type) {
+  switch (type) {
+    case record_type::string:
+    case record_type::thread:
+    case record_type::device:
+    case record_type::context:
+    case record_type::stream:
+    case record_type::pool:
+    case record_type::counter:
+    case record_type::alloc:
+    case record_type::free:
+    case record_type::free_completed:
+    case record_type::alloc_failed:
+    case record_type::message:
+    case record_type::loss:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace sluice::collector
