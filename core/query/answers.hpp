@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/trace/model.hpp"
+
+/// What views are told. Plain values: a view draws them and owns nothing else.
+namespace sluice::query {
+
+using trace::time_ns;
+
+/// [begin, end) in the trace's time.
+struct time_range {
+  time_ns begin = 0;
+  time_ns end = 0;
+  [[nodiscard]] time_ns length() const { return end - begin; }
+  friend bool operator==(const time_range&, const time_range&) = default;
+};
+
+// --- tracks ---------------------------------------------------------------------------------------------------------
+
+enum class track_kind : std::uint8_t { memory, pool, bandwidth, direction, stream, host_thread, counter };
+
+/// A row of the timeline. Its id is stable while the trace grows.
+struct track {
+  std::uint64_t id = 0;
+  track_kind kind = track_kind::stream;
+  std::string label;   ///< "Stream 7", "Host to device", "python (1234)".
+  std::string detail;  ///< Of a second line or a tip: the device, the process.
+  trace::process_id process{};
+  trace::device_id device{};
+  trace::stream_id stream{};
+  trace::thread_id thread{};
+  trace::pool_id pool{};
+  trace::counter_id counter{};
+  trace::direction direction = trace::direction::unknown;
+  std::uint16_t depth = 1;  ///< Rows of nested slices it needs.
+};
+
+struct track_list {
+  std::vector<track> tracks;  ///< In the order to be shown.
+  time_range span;            ///< Of the whole trace.
+};
+
+// --- slices ---------------------------------------------------------------------------------------------------------
+
+/// What a slice is, which is what colours it.
+enum class slice_kind : std::uint8_t { kernel, h2d, d2h, d2d, p2p, h2h, memset, migration, api_call, sync, range, file_io, marker, graph };
+
+struct slice {
+  time_ns begin = 0;
+  time_ns end = 0;
+  std::uint16_t depth = 0;
+  slice_kind kind = slice_kind::kernel;
+  std::uint32_t count = 1;       ///< > 1: so many events in one pixel, drawn as one.
+  float busy = 1;                ///< Share of [begin, end) that is covered.
+  trace::string_id name{};       ///< Of the event, or of the longest in the pixel.
+  trace::event_id event{};       ///< Likewise.
+  std::uint64_t bytes = 0;
+};
+
+struct slice_list {
+  std::vector<slice> slices;  ///< Sorted by begin.
+};
+
+// --- series ---------------------------------------------------------------------------------------------------------
+
+/// One pixel's worth of a value over time. Exact: integral, minimum and maximum over the bin.
+struct bin {
+  double minimum = 0;
+  double maximum = 0;
+  double mean = 0;
+};
+
+enum class band_role : std::uint8_t { used, reserved, untracked, recorder, total, value };
+
+/// One curve of a track.
+struct band {
+  std::string label;
+  band_role role = band_role::value;
+  trace::layer level = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  trace::direction direction = trace::direction::unknown;
+  std::vector<bin> bins;  ///< As many as the question's width; bytes, bytes/s or the counter's unit.
+};
+
+/// A horizontal line to be drawn with its name: "PCIe 5 x16 peak 63.0 GB/s", "device memory 141 GB".
+struct limit_line {
+  std::string label;
+  double value = 0;
+};
+
+struct series {
+  std::vector<band> bands;
+  std::vector<limit_line> limits;
+  double maximum = 0;  ///< Over the whole trace, so that the axis does not jump while panning.
+};
+
+// --- tables ---------------------------------------------------------------------------------------------------------
+
+struct block_row {
+  trace::block_id block{};
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  trace::layer level = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  trace::device_id device{};
+  trace::stream_id stream{};
+  trace::pool_id pool{};
+  trace::string_id name{};
+  trace::event_id alloc{};
+  time_ns born = 0;
+  time_ns died = trace::unknown_time;  ///< unknown_time: never freed.
+};
+
+enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died, lifetime, name };
+
+struct block_table {
+  std::vector<block_row> rows;
+  std::uint64_t total_bytes = 0;
+};
+
+/// Label and value, as text ready to be shown, in order.
+struct detail {
+  std::string label;
+  std::string value;
+  trace::event_id link{};   ///< The event it leads to, if any.
+  trace::block_id block{};  ///< The block it leads to, if any.
+};
+
+struct event_details {
+  trace::event_id event{};
+  std::string title;
+  time_range span;
+  std::uint64_t track = 0;  ///< Where it is drawn.
+  std::vector<detail> details;
+};
+
+struct message {
+  trace::severity severity = trace::severity::info;
+  std::string text;
+  time_ns time = 0;
+};
+
+}  // namespace sluice::query

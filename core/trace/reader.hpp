@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/trace/model.hpp"
+#include "core/trace/row_type.hpp"
+#include "core/trace/tables.hpp"
+
+namespace sluice::trace {
+
+/// Where a chunk lies and what it spans; chunks may overlap in time, because events come late without bound.
+struct chunk_info {
+  row_type type{};
+  std::uint32_t rows = 0;
+  std::uint64_t offset = 0;        ///< Of its header in the file.
+  std::uint32_t stored_bytes = 0;  ///< Payload on disk.
+  std::uint32_t raw_bytes = 0;     ///< Payload decoded.
+  time_ns min_time = 0;            ///< Of the rows' times and ends; 0 for tables.
+  time_ns max_time = 0;
+};
+
+struct reader_options {
+  std::size_t cache_bytes = std::size_t{256} << 20;  ///< Decoded chunks kept.
+};
+
+class file;
+
+/// A trace as it was at one moment: immutable, cheap to hold, readable from any thread. What a later refresh finds is in
+/// a later snapshot.
+class snapshot {
+ public:
+  /// Grows by one with each refresh that found something.
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+  [[nodiscard]] const trace::tables& tables() const { return *tables_; }
+  [[nodiscard]] std::span<const chunk_info> chunks() const { return *chunks_; }
+  /// The time span of all events; begin > end when there are none.
+  [[nodiscard]] time_ns begin() const { return begin_; }
+  [[nodiscard]] time_ns end() const { return end_; }
+  /// The file was closed by its writer; otherwise it is still growing, or its writer died.
+  [[nodiscard]] bool complete() const { return complete_; }
+  [[nodiscard]] bool simulated() const { return simulated_; }
+  /// CLOCK_REALTIME ns at time 0, 0: not known.
+  [[nodiscard]] std::int64_t realtime_origin() const { return realtime_origin_; }
+  /// What could not be read, in words: skipped bytes, unknown rows, a missing index.
+  [[nodiscard]] std::span<const std::string> warnings() const { return *warnings_; }
+  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+
+  /// Decodes chunk `index`, or finds it in the cache. `Row` must be the struct of its type. Thread-safe; reads the disk.
+  /// Errors: io, corrupt (file and offset named).
+  template <class Row>
+  [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(std::size_t index) const;
+
+  /// Every row of a kind that overlaps [from, to], chunk after chunk in file order; `visit(const Row&)`.
+  /// Rows of a kind come nearly, not strictly, in order of time. Stops at the first error.
+  template <class Row, class Visit>
+  [[nodiscard]] result<void> for_each(Visit&& visit, time_ns from = INT64_MIN, time_ns to = INT64_MAX) const;
+
+ private:
+  friend class file;
+  std::shared_ptr<const file> file_;
+  std::shared_ptr<const trace::tables> tables_;
+  std::shared_ptr<const std::vector<chunk_info>> chunks_;
+  std::shared_ptr<const std::vector<std::string>> warnings_;
+  std::uint64_t version_ = 0;
+  std::uint64_t file_bytes_ = 0;
+  time_ns begin_ = 0;
+  time_ns end_ = -1;
+  bool complete_ = false;
+  bool simulated_ = false;
+  std::int64_t realtime_origin_ = 0;
+};
+
+/// An open trace. Opening reads the header and the index, or walks the chunk headers when there is none (the file is
+/// still being written, or its writer died). Reads are `pread`: a file cut short under us is an error, not a signal.
+class file : public std::enable_shared_from_this<file> {
+ public:
+  /// Errors: not_found, io, foreign, newer_version, corrupt (with the offset).
+  [[nodiscard]] static result<std::shared_ptr<file>> open(const std::string& path, const reader_options& options = {});
+  ~file();
+
+  /// The newest snapshot. Thread-safe.
+  [[nodiscard]] std::shared_ptr<const snapshot> latest() const;
+
+  /// Looks for what has been appended since; true if there is a newer snapshot. Thread-safe. Costs O(new chunks).
+  result<bool> refresh();
+
+  [[nodiscard]] const std::string& path() const;
+
+ private:
+  friend class snapshot;
+  struct state;
+  explicit file(std::unique_ptr<state> s);
+  template <class Row>
+  [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(const chunk_info& chunk) const;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace sluice::trace
+
+#include "core/trace/reader_inline.hpp"

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/trace/model.hpp"
+#include "core/trace/schema.hpp"
+
+namespace sluice::trace {
+
+struct writer_options {
+  bool simulated = false;              ///< Every clock of the trace is simulated; readers say so.
+  std::int64_t realtime_origin = 0;    ///< CLOCK_REALTIME ns at time 0, 0: not known.
+  std::size_t rows_per_chunk = 8192;   ///< A chunk is written when a kind has this many rows waiting.
+  int compression_level = 1;           ///< zstd's.
+};
+
+/// Writes a trace: rows in, in any order of time; chunks out. Each chunk is whole on disk before the next begins, so a
+/// file whose writer died is readable up to its last flush. Not thread-safe: one thread owns a writer.
+///
+/// After an error (a full disk) the writer keeps the file valid up to the last whole chunk, drops what follows, and
+/// reports the error from `flush` and `close`.
+class file_writer {
+ public:
+  /// Creates or replaces `path`. Errors: io, no_space.
+  [[nodiscard]] static result<file_writer> create(const std::string& path, const writer_options& options = {});
+
+  file_writer(file_writer&&) noexcept;
+  file_writer& operator=(file_writer&&) noexcept;
+  ~file_writer();  ///< Closes; an error is lost then.
+
+  /// The id of `text`, O(1) amortised; none for an empty text.
+  string_id intern(std::string_view text);
+
+  /// The next event's id. `add` gives one to events that have none.
+  event_id next_event();
+
+  /// Adds a row to its kind's buffer. Returns the event's id, or 0 for a table row. Amortised O(1); may write a chunk.
+  template <class Row>
+  std::uint64_t add(Row row) {
+    if constexpr (is_event_row<Row>) {
+      if (row.id == event_id::none) row.id = next_event();
+      const std::uint64_t id = raw(row.id);
+      append(row);
+      return id;
+    } else {
+      append(row);
+      return 0;
+    }
+  }
+
+  /// Writes everything that waits: tables first, so that each event's names are there before it.
+  result<void> flush();
+
+  /// Flushes, writes the index, and closes. Later calls do nothing.
+  result<void> close();
+
+  /// Bytes on disk so far.
+  [[nodiscard]] std::uint64_t bytes_written() const;
+  [[nodiscard]] const std::string& path() const;
+
+ private:
+  struct state;
+  explicit file_writer(std::unique_ptr<state> s);
+  template <class Row>
+  void append(const Row& row);
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace sluice::trace
