@@ -1,0 +1,48 @@
+# The shapes our own targets come in.
+
+# sluice_library(NAME [SOURCES file...] [LINK target...])
+# A static library; sub-folders may add to it with target_sources(). Without sources it is an interface library.
+function(sluice_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  if(arg_SOURCES)
+    add_library(${name} STATIC ${arg_SOURCES})
+    target_link_libraries(${name} PUBLIC sluice_options ${arg_LINK})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE sluice_options ${arg_LINK})
+  endif()
+endfunction()
+
+# sluice_test(NAME SOURCES file... [LINK target...] [LABELS label...] [WHOLE] [OWN_MAIN])
+# A GoogleTest program. Each TEST is one test of ctest's; with WHOLE the program is one test (for set-ups that are dear to repeat).
+# OWN_MAIN: the sources bring main(). Tests find the source tree as SLUICE_SOURCE_DIR and the build tree as SLUICE_BINARY_DIR.
+function(sluice_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE;OWN_MAIN" "" "SOURCES;LINK;LABELS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest)
+  if(NOT arg_OWN_MAIN)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  endif()
+  target_compile_definitions(${name} PRIVATE SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SLUICE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(arg_WHOLE)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+  else()
+    set(properties TIMEOUT 300)
+    if(arg_LABELS)
+      list(APPEND properties LABELS "${arg_LABELS}")
+    endif()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+  endif()
+endfunction()
+
+# sluice_benchmark(NAME SOURCES file... [LINK target...])
+# A Google Benchmark program; ./dev bench runs them all.
+function(sluice_benchmark name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE sluice_options ${arg_LINK} benchmark::benchmark benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
+  add_dependencies(sluice_benchmarks ${name})
+endfunction()
+add_custom_target(sluice_benchmarks)

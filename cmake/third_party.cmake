@@ -1,0 +1,57 @@
+# Third-party code as ordinary targets. Debian packages where they are new enough; the window's libraries come from the pinned
+# sources that ./dev setup unpacks. Warnings are off in all of it, and it is optimised in debug builds too.
+#
+# To use other copies: SLUICE_IMGUI_DIR, SLUICE_IMPLOT_DIR, SLUICE_IMGUI_TEST_ENGINE_DIR, SLUICE_GLFW_DIR, SLUICE_PFD_DIR.
+
+find_package(Threads REQUIRED)
+
+function(third_party_library name)
+  add_library(${name} STATIC ${ARGN})
+  target_compile_options(${name} PRIVATE -w $<$<CONFIG:Debug>:-O2>)
+endfunction()
+
+# A library archive with a header beside it, from the system; linked statically, so that the program runs where it is not installed.
+function(system_archive name archive header)
+  find_library(SLUICE_${name}_ARCHIVE NAMES ${archive} REQUIRED)
+  find_path(SLUICE_${name}_INCLUDE ${header} REQUIRED)
+  add_library(${name} INTERFACE)
+  target_link_libraries(${name} INTERFACE "${SLUICE_${name}_ARCHIVE}" ${ARGN})
+  target_include_directories(${name} SYSTEM INTERFACE "${SLUICE_${name}_INCLUDE}")
+endfunction()
+
+system_archive(zstd libzstd.a zstd.h)
+system_archive(zlib libz.a zlib.h)
+system_archive(png libpng16.a png.h zlib m)
+
+# Debian's libfmt has no archive, but ships the implementation as a header: one file instantiates it.
+find_path(SLUICE_FMT_INCLUDE fmt/format-inl.h REQUIRED)
+third_party_library(fmt "${CMAKE_SOURCE_DIR}/cmake/fmt.cpp")
+target_include_directories(fmt SYSTEM PUBLIC "${SLUICE_FMT_INCLUDE}")
+
+# xxHash as inline functions: hot loops inline them, and nothing is linked.
+find_path(SLUICE_XXHASH_INCLUDE xxhash.h REQUIRED)
+add_library(xxhash INTERFACE)
+target_include_directories(xxhash SYSTEM INTERFACE "${SLUICE_XXHASH_INCLUDE}")
+target_compile_definitions(xxhash INTERFACE XXH_INLINE_ALL)
+
+find_path(SLUICE_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
+add_library(expected INTERFACE)
+target_include_directories(expected SYSTEM INTERFACE "${SLUICE_EXPECTED_INCLUDE}")
+
+find_path(SLUICE_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
+add_library(cli11 INTERFACE)
+target_include_directories(cli11 SYSTEM INTERFACE "${SLUICE_CLI11_INCLUDE}")
+
+find_path(SLUICE_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+add_library(json INTERFACE)
+target_include_directories(json SYSTEM INTERFACE "${SLUICE_JSON_INCLUDE}")
+
+if(SLUICE_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+  include(GoogleTest)
+endif()
+
+if(SLUICE_GUI)
+  include(third_party_gui)
+endif()

@@ -1,0 +1,74 @@
+# Dear ImGui, ImPlot, GLFW, portable-file-dialogs and, for the tests only, a second Dear ImGui with its test engine.
+
+set(gui_sources "${SLUICE_DEPS_DIR}/gui-1.93.0")
+foreach(library IMGUI IMPLOT IMGUI_TEST_ENGINE GLFW PFD)
+  if(library STREQUAL "PFD")
+    set(folder portable_file_dialogs)
+  else()
+    string(TOLOWER ${library} folder)
+  endif()
+  set(SLUICE_${library}_DIR "${gui_sources}/${folder}" CACHE PATH "Sources of ${folder}")
+  if(NOT IS_DIRECTORY "${SLUICE_${library}_DIR}")
+    message(FATAL_ERROR "${folder}: no folder ${SLUICE_${library}_DIR}. Run ./dev setup, point SLUICE_${library}_DIR at a copy, "
+                        "or build without the window (-DSLUICE_GUI=OFF).")
+  endif()
+endforeach()
+
+# GLFW: X11 and Wayland; it opens their libraries at run time.
+set(GLFW_BUILD_DOCS OFF CACHE INTERNAL "")
+set(GLFW_BUILD_TESTS OFF CACHE INTERNAL "")
+set(GLFW_BUILD_EXAMPLES OFF CACHE INTERNAL "")
+set(GLFW_INSTALL OFF CACHE INTERNAL "")
+set(GLFW_LIBRARY_TYPE STATIC CACHE INTERNAL "")
+add_subdirectory("${SLUICE_GLFW_DIR}" "${CMAKE_BINARY_DIR}/third_party/glfw" EXCLUDE_FROM_ALL SYSTEM)
+target_compile_options(glfw PRIVATE -w $<$<CONFIG:Debug>:-O2>)
+target_compile_definitions(glfw INTERFACE GLFW_INCLUDE_NONE)
+
+# The OpenGL loader that GLFW brings: a header, <glad/gl.h>; one file of ours defines GLAD_GL_IMPLEMENTATION.
+add_library(glad INTERFACE)
+target_include_directories(glad SYSTEM INTERFACE "${SLUICE_GLFW_DIR}/deps")
+
+add_library(portable_file_dialogs INTERFACE)
+target_include_directories(portable_file_dialogs SYSTEM INTERFACE "${SLUICE_PFD_DIR}")
+
+# imgui_target(NAME IMPLOT_NAME [definition...]): Dear ImGui with its GLFW and OpenGL backends, and ImPlot on top of it.
+function(imgui_target name implot)
+  third_party_library(${name}
+    "${SLUICE_IMGUI_DIR}/imgui.cpp"
+    "${SLUICE_IMGUI_DIR}/imgui_draw.cpp"
+    "${SLUICE_IMGUI_DIR}/imgui_stacklayout.cpp"
+    "${SLUICE_IMGUI_DIR}/imgui_tables.cpp"
+    "${SLUICE_IMGUI_DIR}/imgui_widgets.cpp"
+    "${SLUICE_IMGUI_DIR}/misc/cpp/imgui_stdlib.cpp"
+    "${SLUICE_IMGUI_DIR}/backends/imgui_impl_glfw.cpp"
+    "${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp")
+  target_include_directories(${name} SYSTEM PUBLIC "${SLUICE_IMGUI_DIR}" "${SLUICE_IMGUI_DIR}/backends" "${SLUICE_IMGUI_DIR}/misc/cpp")
+  target_compile_definitions(${name} PUBLIC IMGUI_DISABLE_OBSOLETE_FUNCTIONS IMGUI_DEFINE_MATH_OPERATORS ${ARGN})
+  target_link_libraries(${name} PUBLIC glfw ${CMAKE_DL_LIBS})
+  third_party_library(${implot} "${SLUICE_IMPLOT_DIR}/implot.cpp" "${SLUICE_IMPLOT_DIR}/implot_items.cpp")
+  target_include_directories(${implot} SYSTEM PUBLIC "${SLUICE_IMPLOT_DIR}")
+  target_link_libraries(${implot} PUBLIC ${name})
+endfunction()
+
+imgui_target(imgui implot)
+
+if(SLUICE_TESTS)
+  imgui_target(imgui_test implot_test IMGUI_ENABLE_TEST_ENGINE IMGUI_TEST_ENGINE_ENABLE_COROUTINE_STDTHREAD_IMPL=1)
+  set(engine "${SLUICE_IMGUI_TEST_ENGINE_DIR}/imgui_test_engine")
+  third_party_library(imgui_test_engine
+    "${engine}/imgui_capture_tool.cpp"
+    "${engine}/imgui_te_context.cpp"
+    "${engine}/imgui_te_coroutine.cpp"
+    "${engine}/imgui_te_engine.cpp"
+    "${engine}/imgui_te_exporters.cpp"
+    "${engine}/imgui_te_perftool.cpp"
+    "${engine}/imgui_te_ui.cpp"
+    "${engine}/imgui_te_utils.cpp")
+  target_include_directories(imgui_test_engine SYSTEM PUBLIC "${SLUICE_IMGUI_TEST_ENGINE_DIR}" "${engine}")
+  # The engine calls hooks in Dear ImGui and the other way round.
+  target_link_libraries(imgui_test_engine PUBLIC imgui_test Threads::Threads)
+  target_link_libraries(imgui_test PUBLIC imgui_test_engine)
+endif()
+
+# The typefaces that Dear ImGui ships, for embedding: Roboto-Medium.ttf, Cousine-Regular.ttf, Karla-Regular.ttf.
+set(SLUICE_FONTS_DIR "${SLUICE_IMGUI_DIR}/misc/fonts")

@@ -1,0 +1,39 @@
+# Language, warnings, sanitizers and speed-ups of the build itself.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-Og -g1")
+
+find_program(SLUICE_CCACHE ccache)
+if(SLUICE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${SLUICE_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${SLUICE_CCACHE}")
+endif()
+
+find_program(SLUICE_LLD ld.lld)
+if(SLUICE_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# Everything of ours links to this; third-party code never does.
+add_library(sluice_options INTERFACE)
+target_compile_features(sluice_options INTERFACE cxx_std_20)
+target_compile_options(sluice_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+target_include_directories(sluice_options INTERFACE "${CMAKE_SOURCE_DIR}")
+
+if(SLUICE_SANITIZE STREQUAL "address")
+  target_compile_options(sluice_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                                                  -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(SLUICE_SANITIZE STREQUAL "thread")
+  target_compile_options(sluice_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  # GCC warns that fences are invisible to the sanitizer; the rings do not rest on them alone.
+  target_compile_options(sluice_options INTERFACE -Wno-tsan)
+  add_link_options(-fsanitize=thread)
+elseif(NOT SLUICE_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "SLUICE_SANITIZE is '${SLUICE_SANITIZE}': expected empty, address or thread")
+endif()
