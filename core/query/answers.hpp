@@ -62,6 +62,7 @@ struct slice {
 };
 
 struct slice_list {
+  time_range range;           ///< Of the question these answer: while panning it lags behind the one asked.
   std::vector<slice> slices;  ///< Sorted by begin.
 };
 
@@ -93,6 +94,7 @@ struct limit_line {
 };
 
 struct series {
+  time_range range;  ///< What the bins divide evenly: while panning it lags behind the range asked.
   std::vector<band> bands;
   std::vector<limit_line> limits;
   double maximum = 0;  ///< Over the whole trace, so that the axis does not jump while panning.

@@ -131,7 +131,9 @@ class slot {
   slot(slot&&) noexcept;
   slot& operator=(slot&&) noexcept;
 
-  /// O(1) when nothing changed. Never blocks.
+  /// O(1) when nothing changed. Never blocks. While a view pans it asks a new question every frame: `value` is then the
+  /// last answer that was finished (its `range` says for what), and a task that has begun may finish and be shown rather
+  /// than start again for ever.
   answer<typename Question::answer_type> ask(engine& from, const Question& question);
 
  private:
