@@ -4,20 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "core/analysis/time_range.hpp"
 #include "core/trace/model.hpp"
 
 /// What views are told. Plain values: a view draws them and owns nothing else.
 namespace sluice::query {
 
+using analysis::time_range;
 using trace::time_ns;
-
-/// [begin, end) in the trace's time.
-struct time_range {
-  time_ns begin = 0;
-  time_ns end = 0;
-  [[nodiscard]] time_ns length() const { return end - begin; }
-  friend bool operator==(const time_range&, const time_range&) = default;
-};
 
 // --- tracks ---------------------------------------------------------------------------------------------------------
 
@@ -47,17 +41,32 @@ struct track_list {
 // --- slices ---------------------------------------------------------------------------------------------------------
 
 /// What a slice is, which is what colours it.
-enum class slice_kind : std::uint8_t { kernel, h2d, d2h, d2d, p2p, h2h, memset, migration, api_call, sync, range, file_io, marker, graph };
+enum class slice_kind : std::uint8_t {
+  kernel,
+  h2d,
+  d2h,
+  d2d,
+  p2p,
+  h2h,
+  memset,
+  migration,
+  api_call,
+  sync,
+  range,
+  file_io,
+  marker,
+  graph
+};
 
 struct slice {
   time_ns begin = 0;
   time_ns end = 0;
   std::uint16_t depth = 0;
   slice_kind kind = slice_kind::kernel;
-  std::uint32_t count = 1;       ///< > 1: so many events in one pixel, drawn as one.
-  float busy = 1;                ///< Share of [begin, end) that is covered.
-  trace::string_id name{};       ///< Of the event, or of the longest in the pixel.
-  trace::event_id event{};       ///< Likewise.
+  std::uint32_t count = 1;  ///< > 1: so many events in one pixel, drawn as one.
+  float busy = 1;           ///< Share of [begin, end) that is covered.
+  trace::string_id name{};  ///< Of the event, or of the longest in the pixel.
+  trace::event_id event{};  ///< Likewise.
   std::uint64_t bytes = 0;
 };
 

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/analysis/range_statistics.hpp"
+#include "core/trace/model.hpp"
+
+/// What a whole recording says: the figures of its full range, and those that only the whole can have (peaks and their
+/// holders, blocks never freed, findings). The report prints it, the window shows it.
+namespace sluice::analysis {
+
+/// Blocks live at one moment that share what made them.
+struct holder {
+  trace::string_id name{};
+  trace::pool_id pool{};
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+  trace::block_id largest{};
+  std::uint64_t largest_bytes = 0;
+};
+
+/// The highest use of one layer and kind on one device, and who held it.
+struct memory_peak {
+  trace::device_id device{};
+  trace::layer level = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  std::uint64_t bytes = 0;
+  time_ns time = 0;
+  std::uint64_t blocks = 0;
+  std::vector<holder> holders;    ///< Biggest first, at most `summary::holder_limit`.
+  std::uint64_t other_bytes = 0;  ///< Of holders beyond the limit.
+};
+
+/// A block born in the recording that was still there at its end.
+struct unfreed_block {
+  trace::block_id block{};
+  trace::event_id alloc{};
+  trace::string_id name{};
+  trace::device_id device{};
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  time_ns born = 0;
+};
+
+/// Blocks that a process never freed in one layer and kind.
+struct unfreed_group {
+  trace::process_id process{};
+  bool process_ended = false;  ///< False: it still ran at the end of the recording, and may free them yet.
+  trace::layer level = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::vector<unfreed_block> largest;  ///< Biggest first, at most `summary::unfreed_limit`.
+};
+
+struct failed_allocation {
+  trace::event_id event{};
+  time_ns time = 0;
+  trace::process_id process{};
+  trace::device_id device{};
+  trace::layer level = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  trace::string_id call{};
+  std::uint64_t bytes = 0;
+  std::int64_t error = 0;
+};
+
+/// Holes inside what a layer got from the one below, at the time of its highest use.
+/// fragmentation = 1 - largest hole / all holes; 0 when there is at most one hole.
+struct fragmentation_figure {
+  trace::device_id device{};
+  trace::layer level = trace::layer::pool;
+  time_ns time = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t segment_bytes = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t largest_free = 0;
+  double fragmentation = 0;
+};
+
+enum class finding_kind : std::uint8_t {
+  pageable_copies,
+  slow_copies,
+  copies_not_overlapped,
+  device_idle,
+  unfreed_blocks,
+  failed_allocations,
+  pool_slack,
+  fragmentation,
+  migrations,
+  small_copies,
+  untracked_memory,
+  lost_events,
+  waiting_host
+};
+
+/// A hint in plain words with its numbers, and what to look at.
+struct finding {
+  finding_kind kind{};
+  trace::severity severity = trace::severity::info;
+  std::string text;    ///< One sentence or two.
+  std::string advice;  ///< What to do about it.
+  time_range range;    ///< Where to look.
+  trace::event_id event{};
+  trace::block_id block{};
+};
+
+struct process_figure {
+  trace::process_id process{};
+  std::uint64_t pid = 0;
+  std::string command;
+  std::int64_t exit_status = -1;  ///< -1: not known.
+  time_ns begin = trace::unknown_time;
+  time_ns end = trace::unknown_time;
+  time_ns complete_until = trace::unknown_time;  ///< Device times are complete up to here; unknown_time: all of them.
+};
+
+struct summary {
+  time_range span;        ///< Of the recording.
+  bool complete = false;  ///< The file was closed; otherwise it grows, or its writer died.
+  bool simulated = false;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t events = 0;
+  std::uint64_t blocks = 0;
+  std::vector<process_figure> processes;
+  range_statistics whole;                           ///< The figures of `span`.
+  std::vector<memory_peak> peaks;                   ///< By device, layer, kind; only what was ever used.
+  std::vector<unfreed_group> unfreed;               ///< Most bytes first.
+  std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
+  std::vector<fragmentation_figure> fragmentation;  ///< Only where segments and what lies in them are known.
+  std::vector<finding> findings;                    ///< Most important first.
+  std::vector<std::string> warnings;                ///< What is wrong with the file or with what it says.
+
+  static constexpr std::size_t holder_limit = 8;
+  static constexpr std::size_t unfreed_limit = 16;
+  static constexpr std::size_t failure_limit = 64;
+};
+
+}  // namespace sluice::analysis
