@@ -59,13 +59,5 @@ function(sluice_cuda_fatbin target source)
     DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
     COMMENT "Compiling ${source} for the GPU"
     VERBATIM)
-  set(embedded "${CMAKE_CURRENT_BINARY_DIR}/${name}_fatbin.cpp")
-  file(CONFIGURE OUTPUT "${embedded}" CONTENT [[
-__asm__(
-    ".section .rodata\n.balign 16\n"
-    ".global @name@_fatbin\n@name@_fatbin:\n.incbin \"@fatbin@\"\n"
-    ".global @name@_fatbin_end\n@name@_fatbin_end:\n.byte 0\n.previous\n");
-]] @ONLY)
-  set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${fatbin}")
-  target_sources(${target} PRIVATE "${embedded}")
+  sluice_embed(${target} ${name}_fatbin "${fatbin}")
 endfunction()

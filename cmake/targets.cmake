@@ -46,3 +46,19 @@ function(sluice_benchmark name)
   add_dependencies(sluice_benchmarks ${name})
 endfunction()
 add_custom_target(sluice_benchmarks)
+
+# sluice_embed(TARGET SYMBOL FILE)
+# Embeds FILE, a source or something that the build makes, in TARGET. In C++:
+#   extern "C" const unsigned char <SYMBOL>[], <SYMBOL>_end[];
+function(sluice_embed target symbol file)
+  cmake_path(ABSOLUTE_PATH file)
+  set(embedded "${CMAKE_CURRENT_BINARY_DIR}/${symbol}.embedded.cpp")
+  file(CONFIGURE OUTPUT "${embedded}" CONTENT [[
+__asm__(
+    ".section .rodata\n.balign 16\n"
+    ".global @symbol@\n@symbol@:\n.incbin \"@file@\"\n"
+    ".global @symbol@_end\n@symbol@_end:\n.byte 0\n.previous\n");
+]] @ONLY)
+  set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${file}")
+  target_sources(${target} PRIVATE "${embedded}")
+endfunction()
