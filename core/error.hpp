@@ -10,24 +10,24 @@
 namespace sluice {
 
 enum class error_code : std::uint16_t {
-  not_found,        ///< A file, a table row, a view or a demo that does not exist.
-  io,               ///< The operating system refused a read, write or open.
-  no_space,         ///< The disk is full.
-  foreign,          ///< Not a Sluice trace at all.
-  newer_version,    ///< Written by a newer Sluice than this one.
-  corrupt,          ///< A checksum, a length or a value that cannot be right.
-  invalid_argument, ///< The caller asked for something that makes no sense.
-  unavailable,      ///< Something the machine lacks: a driver, a GPU, a display, a library.
-  cancelled,        ///< The caller withdrew the question.
+  not_found,         ///< A file, a table row, a view or a demo that does not exist.
+  io,                ///< The operating system refused a read, write or open.
+  no_space,          ///< The disk is full.
+  foreign,           ///< Not a Sluice trace at all.
+  newer_version,     ///< Written by a newer Sluice than this one.
+  corrupt,           ///< A checksum, a length or a value that cannot be right.
+  invalid_argument,  ///< The caller asked for something that makes no sense.
+  unavailable,       ///< Something the machine lacks: a driver, a GPU, a display, a library.
+  cancelled,         ///< The caller withdrew the question.
 };
 
 /// What went wrong, where, and what to do about it. Every part but `message` may be empty.
 struct error {
   error_code code = error_code::io;
-  std::string message;   ///< What happened and what was expected, lower case, no full stop.
-  std::string file;      ///< The file or the call it happened in.
+  std::string message;               ///< What happened and what was expected, lower case, no full stop.
+  std::string file;                  ///< The file or the call it happened in.
   std::uint64_t offset = no_offset;  ///< Byte offset in `file`.
-  std::string hint;      ///< What the user can do.
+  std::string hint;                  ///< What the user can do.
 
   static constexpr std::uint64_t no_offset = ~std::uint64_t{0};
 

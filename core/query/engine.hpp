@@ -88,8 +88,8 @@ struct messages_question {
 };
 
 struct engine_options {
-  unsigned threads = 0;         ///< 0: cores - 1, at least 1. They run at lower priority.
-  std::function<void()> wake;   ///< Called from a task's thread when an answer got better.
+  unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
+  std::function<void()> wake;  ///< Called from a task's thread when an answer got better.
 };
 
 /// Answers questions about one open trace. Thread-safe. One engine a document; it holds the index of the snapshot that it

@@ -31,9 +31,7 @@ enum class graph_id : std::uint64_t { none = 0 };
 
 /// The number behind an id, for printing and for hashing.
 template <class Id>
-  requires std::is_enum_v<Id>
-[[nodiscard]] constexpr std::uint64_t raw(Id id) {
-  return static_cast<std::uint64_t>(id);
-}
+requires std::is_enum_v<Id>
+[[nodiscard]] constexpr std::uint64_t raw(Id id) { return static_cast<std::uint64_t>(id); }
 
 }  // namespace sluice::trace

@@ -57,19 +57,19 @@ struct alloc_event : event_base {
   stream_id stream{};  ///< The stream it is ordered on; none for a synchronous call.
   pool_id pool{};
   std::uint64_t address = 0;
-  std::uint64_t bytes = 0;            ///< Requested.
-  std::uint64_t reserved_bytes = 0;   ///< What it takes in its pool, >= bytes; 0: same as `bytes`.
-  time_ns call_begin = unknown_time;  ///< Entry of the call.
-  time_ns device_time = unknown_time; ///< When the stream reached it, for stream-ordered allocations.
+  std::uint64_t bytes = 0;             ///< Requested.
+  std::uint64_t reserved_bytes = 0;    ///< What it takes in its pool, >= bytes; 0: same as `bytes`.
+  time_ns call_begin = unknown_time;   ///< Entry of the call.
+  time_ns device_time = unknown_time;  ///< When the stream reached it, for stream-ordered allocations.
   std::uint64_t correlation = 0;
-  std::uint64_t flags = 0;            ///< `alloc_flag` bits.
+  std::uint64_t flags = 0;  ///< `alloc_flag` bits.
   stack_id stack{};
   string_id name{};  ///< The API or the tag that made it.
 };
 enum alloc_flag : std::uint64_t {
-  born_before = 1,    ///< Existed when the recording began.
-  ipc_import = 2,     ///< Another process owns the bytes.
-  registered = 4,     ///< Host memory of the program, pinned in place (cudaHostRegister).
+  born_before = 1,  ///< Existed when the recording began.
+  ipc_import = 2,   ///< Another process owns the bytes.
+  registered = 4,   ///< Host memory of the program, pinned in place (cudaHostRegister).
   write_combined = 8,
 };
 
@@ -116,7 +116,7 @@ struct device_memory_event : event_base {
 struct transfer_event : event_base {
   time_ns end = unknown_time;
   trace::direction direction = trace::direction::unknown;
-  memory_kind source_kind = memory_kind::unknown;       ///< `host` is pageable, `pinned` page-locked.
+  memory_kind source_kind = memory_kind::unknown;  ///< `host` is pageable, `pinned` page-locked.
   memory_kind destination_kind = memory_kind::unknown;
   std::uint64_t bytes = 0;
   std::uint64_t source_address = 0;
@@ -127,7 +127,7 @@ struct transfer_event : event_base {
   device_id peer{};  ///< The source device of a peer copy.
   context_id context{};
   stream_id stream{};
-  event_id call{};   ///< The API call that asked for it.
+  event_id call{};                  ///< The API call that asked for it.
   time_ns enqueued = unknown_time;  ///< When the call was entered.
   std::uint64_t correlation = 0;
   std::uint64_t graph_node = 0;

@@ -12,10 +12,10 @@
 namespace sluice::trace {
 
 struct writer_options {
-  bool simulated = false;              ///< Every clock of the trace is simulated; readers say so.
-  std::int64_t realtime_origin = 0;    ///< CLOCK_REALTIME ns at time 0, 0: not known.
-  std::size_t rows_per_chunk = 8192;   ///< A chunk is written when a kind has this many rows waiting.
-  int compression_level = 1;           ///< zstd's.
+  bool simulated = false;             ///< Every clock of the trace is simulated; readers say so.
+  std::int64_t realtime_origin = 0;   ///< CLOCK_REALTIME ns at time 0, 0: not known.
+  std::size_t rows_per_chunk = 8192;  ///< A chunk is written when a kind has this many rows waiting.
+  int compression_level = 1;          ///< zstd's.
 };
 
 /// Writes a trace: rows in, in any order of time; chunks out. Each chunk is whole on disk before the next begins, so a

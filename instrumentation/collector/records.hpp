@@ -230,7 +230,7 @@ struct copy_record {
   std::uint64_t end;
   std::uint64_t bytes;
   std::uint64_t stream;
-  std::uint64_t source;       ///< Addresses, 0 when only the call knows them.
+  std::uint64_t source;  ///< Addresses, 0 when only the call knows them.
   std::uint64_t destination;
   std::uint64_t graph_node;
   std::uint32_t device;
