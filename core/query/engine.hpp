@@ -12,8 +12,8 @@
 #include "core/query/answers.hpp"
 #include "core/trace/reader.hpp"
 
-/// Questions a view asks, and the answers as far as they are known. Nothing here blocks the caller: an answer is what is
-/// ready now; tasks do the rest and wake the caller's loop.
+/// Questions a view asks, and the answers as far as they are known. Nothing here blocks the caller: an answer is what
+/// is ready now; tasks do the rest and wake the caller's loop.
 namespace sluice::query {
 
 /// What is known so far. `value` may be null while nothing is, may belong to an older snapshot or to the range asked
@@ -92,8 +92,8 @@ struct engine_options {
   std::function<void()> wake;  ///< Called from a task's thread when an answer got better.
 };
 
-/// Answers questions about one open trace. Thread-safe. One engine a document; it holds the index of the snapshot that it
-/// answers from and brings it up to date after `refresh`.
+/// Answers questions about one open trace. Thread-safe. One engine a document; it holds the index of the snapshot that
+/// it answers from and brings it up to date after `refresh`.
 class engine {
  public:
   engine(std::shared_ptr<trace::file> file, engine_options options = {});
@@ -132,8 +132,8 @@ class slot {
   slot& operator=(slot&&) noexcept;
 
   /// O(1) when nothing changed. Never blocks. While a view pans it asks a new question every frame: `value` is then the
-  /// last answer that was finished (its `range` says for what), and a task that has begun may finish and be shown rather
-  /// than start again for ever.
+  /// last answer that was finished (its `range` says for what), and a task that has begun may finish and be shown
+  /// rather than start again for ever.
   answer<typename Question::answer_type> ask(engine& from, const Question& question);
 
  private:

@@ -7,7 +7,8 @@
 #include "core/trace/ids.hpp"
 
 /// The data model: what a trace says. Plain rows, one struct a kind; `schema.hpp` says how each is stored.
-/// Times are ns, sizes are bytes. A row is either an event (something that happened) or a table row (something that is).
+/// Times are ns, sizes are bytes. A row is either an event (something that happened) or a table row (something that
+/// is).
 namespace sluice::trace {
 
 /// Where a fact comes from; a view must be able to say so.

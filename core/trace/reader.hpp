@@ -31,8 +31,8 @@ struct reader_options {
 
 class file;
 
-/// A trace as it was at one moment: immutable, cheap to hold, readable from any thread. What a later refresh finds is in
-/// a later snapshot.
+/// A trace as it was at one moment: immutable, cheap to hold, readable from any thread. What a later refresh finds is
+/// in a later snapshot.
 class snapshot {
  public:
   /// Grows by one with each refresh that found something.
@@ -52,8 +52,8 @@ class snapshot {
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
 
-  /// Decodes chunk `index`, or finds it in the cache. `Row` must be the struct of its type. Thread-safe; reads the disk.
-  /// Errors: io, corrupt (file and offset named).
+  /// Decodes chunk `index`, or finds it in the cache. `Row` must be the struct of its type. Thread-safe; reads the
+  /// disk. Errors: io, corrupt (file and offset named).
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(std::size_t index) const;
 

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+
+#include "core/trace/model.hpp"
 
 /// The number each kind of row has in a file. Numbers are never reused; readers skip the ones they do not know.
 namespace sluice::trace {
@@ -50,6 +53,60 @@ enum class row_type : std::uint16_t {
   // The file's own.
   index = 1024,
 };
+
+/// Every kind of row: X(struct, row_type).
+#define SLUICE_FOR_EACH_ROW(X)                \
+  X(string_row, string)                       \
+  X(host_row, host)                           \
+  X(process_row, process)                     \
+  X(thread_row, thread)                       \
+  X(device_row, device)                       \
+  X(context_row, context)                     \
+  X(stream_row, stream)                       \
+  X(pool_row, pool)                           \
+  X(counter_row, counter_definition)          \
+  X(stack_row, stack)                         \
+  X(frame_row, frame)                         \
+  X(alloc_event, alloc)                       \
+  X(free_event, free)                         \
+  X(alloc_failed_event, alloc_failed)         \
+  X(pool_event, pool_state)                   \
+  X(device_memory_event, device_memory)       \
+  X(transfer_event, transfer)                 \
+  X(migration_event, migration)               \
+  X(memset_event, memset)                     \
+  X(kernel_event, kernel)                     \
+  X(api_call_event, api_call)                 \
+  X(graph_definition_event, graph_definition) \
+  X(graph_launch_event, graph_launch)         \
+  X(event_record_event, event_record)         \
+  X(event_wait_event, event_wait)             \
+  X(sync_event, sync)                         \
+  X(host_range_event, host_range)             \
+  X(marker_event, marker)                     \
+  X(file_io_event, file_io)                   \
+  X(counter_event, counter)                   \
+  X(touch_event, touch)                       \
+  X(loss_event, loss)                         \
+  X(checkpoint_event, checkpoint)             \
+  X(live_block_event, live_block)             \
+  X(clock_anchor_event, clock_anchor)         \
+  X(watermark_event, watermark)               \
+  X(message_event, message)                   \
+  X(attribute_event, attribute)               \
+  X(link_event, link)
+
+/// The kind a row struct is stored as.
+template <class Row>
+inline constexpr row_type type_of_row = row_type{};
+#define SLUICE_ROW_TYPE(row, kind) \
+  template <>                      \
+  inline constexpr row_type type_of_row<row> = row_type::kind;
+SLUICE_FOR_EACH_ROW(SLUICE_ROW_TYPE)
+#undef SLUICE_ROW_TYPE
+
+template <class Row>
+inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
 
 [[nodiscard]] constexpr bool is_table(row_type type) { return static_cast<std::uint16_t>(type) < 64; }
 [[nodiscard]] constexpr bool is_event(row_type type) {

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/trace/model.hpp"
-#include "core/trace/schema.hpp"
+#include "core/trace/row_type.hpp"
 
 namespace sluice::trace {
 

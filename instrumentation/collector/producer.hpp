@@ -6,13 +6,14 @@
 #include "instrumentation/collector/records.hpp"
 
 /// The recorded process's side: one ring a thread, in shared memory that the writer process holds too, so that what was
-/// written survives `kill -9`. Built without the C++ library and without exceptions; the capture library and the runtime
-/// each link their own copy (two copies in one process are two sets of rings of one process; the writer merges by time).
+/// written survives `kill -9`. Built without the C++ library and without exceptions; the capture library and the
+/// runtime each link their own copy (two copies in one process are two sets of rings of one process; the writer merges
+/// by time).
 ///
-/// Thread-safety: every function may be called from any thread, in signal handlers excepted. A hot call takes no lock and
-/// allocates nothing; the first call of a thread makes its ring (a memfd sent over the Unix socket that the environment
-/// variable `SLUICE_SOCKET` names). A full ring drops the record, counts it, and leaves a `loss_record` when there is
-/// room again. After fork the child's first call connects anew.
+/// Thread-safety: every function may be called from any thread, in signal handlers excepted. A hot call takes no lock
+/// and allocates nothing; the first call of a thread makes its ring (a memfd sent over the Unix socket that the
+/// environment variable `SLUICE_SOCKET` names). A full ring drops the record, counts it, and leaves a `loss_record`
+/// when there is room again. After fork the child's first call connects anew.
 namespace sluice::collector {
 
 /// The environment variable that names the writer's socket: "@name" in the abstract namespace, else a path.

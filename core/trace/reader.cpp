@@ -1,0 +1,429 @@
+#include "core/trace/reader.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "core/trace/checksum.hpp"
+#include "core/trace/codec.hpp"
+
+namespace sluice::trace {
+namespace {
+
+/// Decoded chunks, the least recently used let go first. The bytes counted are the rows' own.
+class chunk_cache {
+ public:
+  explicit chunk_cache(std::size_t budget) : budget_(budget) {}
+
+  std::shared_ptr<const void> find(std::uint64_t offset) {
+    const std::scoped_lock lock(mutex_);
+    const auto place = entries_.find(offset);
+    if (place == entries_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, place->second.position);
+    return place->second.rows;
+  }
+
+  void put(std::uint64_t offset, std::shared_ptr<const void> rows, std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    if (entries_.contains(offset)) return;
+    order_.push_front(offset);
+    entries_.emplace(offset, entry{std::move(rows), bytes, order_.begin()});
+    held_ += bytes;
+    while (held_ > budget_ && order_.size() > 1) {
+      const auto last = entries_.find(order_.back());
+      held_ -= last->second.bytes;
+      entries_.erase(last);
+      order_.pop_back();
+    }
+  }
+
+ private:
+  struct entry {
+    std::shared_ptr<const void> rows;
+    std::size_t bytes = 0;
+    std::list<std::uint64_t>::iterator position;
+  };
+  std::mutex mutex_;
+  std::list<std::uint64_t> order_;
+  std::unordered_map<std::uint64_t, entry> entries_;
+  std::size_t budget_;
+  std::size_t held_ = 0;
+};
+
+bool is_known(row_type type) {
+#define SLUICE_KNOWN(row, kind) \
+  if (type == row_type::kind) return true;
+  SLUICE_FOR_EACH_ROW(SLUICE_KNOWN)
+#undef SLUICE_KNOWN
+  return false;
+}
+
+bool is_sound(const chunk_header& header) {
+  return header.magic == chunk_magic && header.checksum == header_checksum(header) && header.rows <= max_chunk_rows &&
+         header.raw_bytes <= max_chunk_bytes && header.stored_bytes <= ZSTD_compressBound(max_chunk_bytes);
+}
+
+template <class Row>
+auto& table_of(tables& all) {
+  if constexpr (std::is_same_v<Row, string_row>)
+    return all.strings;
+  else if constexpr (std::is_same_v<Row, host_row>)
+    return all.hosts;
+  else if constexpr (std::is_same_v<Row, process_row>)
+    return all.processes;
+  else if constexpr (std::is_same_v<Row, thread_row>)
+    return all.threads;
+  else if constexpr (std::is_same_v<Row, device_row>)
+    return all.devices;
+  else if constexpr (std::is_same_v<Row, context_row>)
+    return all.contexts;
+  else if constexpr (std::is_same_v<Row, stream_row>)
+    return all.streams;
+  else if constexpr (std::is_same_v<Row, pool_row>)
+    return all.pools;
+  else if constexpr (std::is_same_v<Row, counter_row>)
+    return all.counters;
+  else if constexpr (std::is_same_v<Row, stack_row>)
+    return all.stacks;
+  else
+    return all.frames;
+}
+
+}  // namespace
+
+struct file::state {
+  std::string path;
+  int fd = -1;
+  file_header about;
+  mutable chunk_cache cache;
+  mutable std::mutex mutex;  ///< Guards all below.
+  std::shared_ptr<const snapshot> latest;
+  std::uint64_t walked = sizeof(file_header);  ///< Where the next unread chunk header begins.
+  std::set<std::uint16_t> unknown_types;
+
+  explicit state(std::size_t cache_bytes) : cache(cache_bytes) {}
+  ~state() {
+    if (fd >= 0) ::close(fd);
+  }
+
+  /// Reads exactly `bytes`; corrupt if the file ends before.
+  result<void> read_exactly(std::uint64_t offset, std::span<std::byte> bytes) const {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got = ::pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail(error_code::io, "cannot read: " + describe_errno(errno), path, {}, offset);
+      if (got == 0) return fail(error_code::corrupt, "the file ends in the middle of a chunk", path, {}, offset);
+      done += static_cast<std::size_t>(got);
+    }
+    return {};
+  }
+
+  template <class Object>
+  result<Object> read_object(std::uint64_t offset) const {
+    Object object;
+    if (auto got = read_exactly(offset, std::as_writable_bytes(std::span(&object, 1))); !got) {
+      return tl::unexpected<error>(got.error());
+    }
+    return object;
+  }
+
+  result<std::uint64_t> size() const {
+    struct stat status {};
+    if (::fstat(fd, &status) != 0) return fail(error_code::io, "cannot stat: " + describe_errno(errno), path);
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  /// Payload of a chunk, checked and decompressed.
+  result<std::vector<std::byte>> payload(const chunk_info& chunk) const {
+    const auto header = read_object<chunk_header>(chunk.offset);
+    if (!header) return tl::unexpected<error>(header.error());
+    if (!is_sound(*header) || header->type != static_cast<std::uint16_t>(chunk.type) || header->rows != chunk.rows) {
+      return fail(error_code::corrupt, "the index names a chunk that is not there", path, {}, chunk.offset);
+    }
+    std::vector<std::byte> stored(header->stored_bytes);
+    if (auto got = read_exactly(chunk.offset + sizeof(chunk_header), stored); !got) {
+      return tl::unexpected<error>(got.error());
+    }
+    if (XXH3_64bits(stored.data(), stored.size()) != header->payload_checksum) {
+      return fail(error_code::corrupt, "a chunk's checksum is wrong", path, "the file was damaged", chunk.offset);
+    }
+    if ((header->flags & chunk_flag_zstd) == 0) return stored;
+    std::vector<std::byte> raw(header->raw_bytes);
+    const std::size_t got = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
+    if (ZSTD_isError(got) != 0u || got != raw.size()) {
+      return fail(error_code::corrupt, "a chunk does not decompress", path, {}, chunk.offset);
+    }
+    return raw;
+  }
+
+  template <class Row>
+  result<std::vector<Row>> rows(const chunk_info& chunk) const {
+    const auto raw_payload = payload(chunk);
+    if (!raw_payload) return tl::unexpected<error>(raw_payload.error());
+    auto decoded = decode_rows<Row>(*raw_payload, chunk.rows);
+    if (!decoded) {
+      error why = decoded.error();
+      why.file = path;
+      why.offset = chunk.offset;
+      return tl::unexpected<error>(std::move(why));
+    }
+    return decoded;
+  }
+
+  // --- building a snapshot ------------------------------------------------------------------------------------------
+
+  /// What a refresh has found so far; becomes the next snapshot.
+  struct growth {
+    std::vector<chunk_info> chunks;
+    std::vector<std::string> warnings;
+    bool complete = false;
+  };
+
+  /// The chunks that a trailer's index lists; an error if there is no usable trailer.
+  result<std::vector<chunk_info>> indexed(std::uint64_t file_size) const {
+    if (file_size < sizeof(file_header) + sizeof(trailer)) return fail(error_code::corrupt, "no index", path);
+    const std::uint64_t trailer_at = file_size - sizeof(trailer);
+    const auto end_mark = read_object<trailer>(trailer_at);
+    if (!end_mark) return tl::unexpected<error>(end_mark.error());
+    if (end_mark->magic != trailer_magic || end_mark->checksum != header_checksum(*end_mark)) {
+      return fail(error_code::corrupt, "no index", path);
+    }
+    std::vector<chunk_info> chunks;
+    std::uint64_t at = end_mark->index_offset;
+    while (at < trailer_at) {
+      const auto header = read_object<chunk_header>(at);
+      if (!header) return tl::unexpected<error>(header.error());
+      if (!is_sound(*header) || header->type != static_cast<std::uint16_t>(row_type::index)) {
+        return fail(error_code::corrupt, "the index is damaged", path, {}, at);
+      }
+      auto lines = rows<index_row>({row_type::index, header->rows, at, header->stored_bytes, header->raw_bytes, 0, 0});
+      if (!lines) return tl::unexpected<error>(lines.error());
+      for (const index_row& line : *lines) {
+        if (line.offset < sizeof(file_header) || line.offset >= at || line.rows > max_chunk_rows) {
+          return fail(error_code::corrupt, "the index names a chunk outside the file", path, {}, at);
+        }
+        chunks.push_back(
+            {line.type, line.rows, line.offset, line.stored_bytes, line.raw_bytes, line.min_time, line.max_time});
+      }
+      at += sizeof(chunk_header) + header->stored_bytes;
+    }
+    return chunks;
+  }
+
+  /// The next sound chunk header at or after `from` that lies within the file; `file_size` if there is none.
+  std::uint64_t find_chunk(std::uint64_t from, std::uint64_t file_size) const {
+    std::vector<std::byte> window(std::size_t{1} << 20);
+    while (from + sizeof(chunk_header) <= file_size) {
+      const std::size_t length = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file_size - from));
+      if (!read_exactly(from, std::span(window).first(length))) return file_size;
+      for (std::size_t i = 0; i + sizeof(chunk_header) <= length; ++i) {
+        chunk_header header;
+        std::memcpy(&header.magic, window.data() + i, sizeof header.magic);
+        if (header.magic != chunk_magic) continue;
+        std::memcpy(&header, window.data() + i, sizeof header);
+        if (is_sound(header)) return from + i;
+      }
+      if (from + length == file_size) return file_size;
+      from += length - sizeof(chunk_header) + 1;
+    }
+    return file_size;
+  }
+
+  /// Walks chunk headers from where the last walk ended. A broken tail may still be being written, so it is no error; a
+  /// break with sound chunks behind it is one, and is skipped.
+  void walk(std::uint64_t file_size, growth& found) {
+    while (walked + sizeof(chunk_header) <= file_size) {
+      const auto header = read_object<chunk_header>(walked);
+      if (!header) return;
+      if (!is_sound(*header)) {
+        if (is_trailer(walked)) {
+          found.complete = true;
+          return;
+        }
+        const std::uint64_t next = find_chunk(walked, file_size);
+        if (next == file_size) return;
+        found.warnings.push_back("skipped " + std::to_string(next - walked) + " damaged bytes at byte " +
+                                 std::to_string(walked));
+        walked = next;
+        continue;
+      }
+      const std::uint64_t next = walked + sizeof(chunk_header) + header->stored_bytes;
+      if (next > file_size) return;
+      const auto type = static_cast<row_type>(header->type);
+      if (type != row_type::index) {
+        found.chunks.push_back(
+            {type, header->rows, walked, header->stored_bytes, header->raw_bytes, header->min_time, header->max_time});
+      }
+      walked = next;
+    }
+    if (walked + sizeof(trailer) <= file_size && is_trailer(walked)) found.complete = true;
+  }
+
+  bool is_trailer(std::uint64_t at) const {
+    const auto end_mark = read_object<trailer>(at);
+    return end_mark && end_mark->magic == trailer_magic && end_mark->checksum == header_checksum(*end_mark);
+  }
+
+  template <class Row>
+  void load_table(const chunk_info& chunk, tables& into, std::vector<std::string>& warnings) {
+    auto decoded = rows<Row>(chunk);
+    if (!decoded) {
+      warnings.push_back(decoded.error().to_string());
+      return;
+    }
+    for (Row& row : *decoded) table_of<Row>(into).put(std::move(row));
+  }
+
+  void load_tables(std::span<const chunk_info> fresh, tables& into, std::vector<std::string>& warnings) {
+    for (const chunk_info& chunk : fresh) {
+      switch (chunk.type) {
+#define SLUICE_LOAD(row, kind)                                                      \
+  case row_type::kind:                                                              \
+    if constexpr (is_table(row_type::kind)) load_table<row>(chunk, into, warnings); \
+    break;
+        SLUICE_FOR_EACH_ROW(SLUICE_LOAD)
+#undef SLUICE_LOAD
+        default:
+          break;
+      }
+    }
+  }
+
+  /// Takes in what the file has beyond the latest snapshot; null if nothing. The caller holds the mutex.
+  std::shared_ptr<snapshot> grow(const std::shared_ptr<const file>& self);
+};
+
+std::shared_ptr<snapshot> file::state::grow(const std::shared_ptr<const file>& self) {
+  const auto file_size = size();
+  if (!file_size || (latest && latest->complete())) return nullptr;
+  growth found;
+  bool by_index = false;
+  if (!latest) {
+    if (auto chunks = indexed(*file_size)) {
+      found.chunks = std::move(*chunks);
+      found.complete = by_index = true;
+    }
+  }
+  if (!by_index) walk(*file_size, found);
+  if (latest && found.chunks.empty() && !found.complete) return nullptr;
+
+  auto next = std::make_shared<snapshot>();
+  auto all_tables = latest ? latest->tables_ : std::make_shared<const trace::tables>();
+  auto chunks = latest ? *latest->chunks_ : std::vector<chunk_info>{};
+  auto warnings = latest ? *latest->warnings_ : std::vector<std::string>{};
+  warnings.insert(warnings.end(), found.warnings.begin(), found.warnings.end());
+  if (std::any_of(found.chunks.begin(), found.chunks.end(), [](const chunk_info& c) { return is_table(c.type); })) {
+    auto grown = std::make_shared<trace::tables>(*all_tables);
+    load_tables(found.chunks, *grown, warnings);
+    all_tables = std::move(grown);
+  }
+  next->begin_ = latest ? latest->begin_ : INT64_MAX;
+  next->end_ = latest ? latest->end_ : INT64_MIN;
+  for (const chunk_info& chunk : found.chunks) {
+    if (!is_known(chunk.type)) {
+      if (unknown_types.insert(static_cast<std::uint16_t>(chunk.type)).second) {
+        warnings.push_back("rows of kind " + std::to_string(static_cast<unsigned>(chunk.type)) +
+                           " are not known to this version and were skipped");
+      }
+      continue;
+    }
+    chunks.push_back(chunk);
+    if (!is_event(chunk.type) || chunk.type == row_type::attribute || chunk.type == row_type::link) continue;
+    next->begin_ = std::min(next->begin_, chunk.min_time);
+    next->end_ = std::max(next->end_, chunk.max_time);
+  }
+  next->file_ = self;
+  next->tables_ = std::move(all_tables);
+  next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
+  next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
+  next->version_ = latest ? latest->version_ + 1 : 1;
+  next->file_bytes_ = *file_size;
+  next->complete_ = found.complete;
+  next->simulated_ = (about.flags & file_flag_simulated) != 0;
+  next->realtime_origin_ = about.realtime_origin;
+  return next;
+}
+
+const std::string& snapshot::path() const { return file_->path(); }
+
+file::file(std::unique_ptr<state> s) : state_(std::move(s)) {}
+file::~file() = default;
+const std::string& file::path() const { return state_->path; }
+
+result<std::shared_ptr<file>> file::open(const std::string& path, const reader_options& options) {
+  auto s = std::make_unique<state>(options.cache_bytes);
+  s->path = path;
+  s->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (s->fd < 0) {
+    return fail(errno == ENOENT ? error_code::not_found : error_code::io, "cannot open: " + describe_errno(errno), path,
+                "name a trace that `sluice record` or `sluice demo` wrote");
+  }
+  struct stat about {};
+  if (::fstat(s->fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+    return fail(error_code::foreign, "not a file", path, "name a trace that `sluice record` or `sluice demo` wrote");
+  }
+  if (about.st_size == 0) {
+    return fail(error_code::foreign, "the file is empty", path, "nothing was recorded into it; record again");
+  }
+  const auto header = s->read_object<file_header>(0);
+  if (!header || header->magic != file_magic) {
+    return fail(error_code::foreign, "not a Sluice trace", path,
+                "expected a file that `sluice record` or `sluice demo` wrote", 0);
+  }
+  if (header->major > format_major) {
+    return fail(error_code::newer_version,
+                "written in format " + std::to_string(header->major) + ", this program reads up to " +
+                    std::to_string(format_major),
+                path, "open it with a newer Sluice");
+  }
+  if (header->checksum != header_checksum(*header)) {
+    return fail(error_code::corrupt, "the file's header is damaged", path, {}, 0);
+  }
+  s->about = *header;
+  std::shared_ptr<file> opened(new file(std::move(s)));
+  const std::scoped_lock lock(opened->state_->mutex);
+  opened->state_->latest = opened->state_->grow(opened);
+  if (!opened->state_->latest) return fail(error_code::io, "cannot read the file", path);
+  return opened;
+}
+
+std::shared_ptr<const snapshot> file::latest() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->latest;
+}
+
+result<bool> file::refresh() {
+  const std::scoped_lock lock(state_->mutex);
+  if (const auto now = state_->size(); !now) return tl::unexpected<error>(now.error());
+  auto next = state_->grow(shared_from_this());
+  if (!next) return false;
+  state_->latest = std::move(next);
+  return true;
+}
+
+template <class Row>
+result<std::shared_ptr<const std::vector<Row>>> file::read(const chunk_info& chunk) const {
+  if (auto known = state_->cache.find(chunk.offset)) return std::static_pointer_cast<const std::vector<Row>>(known);
+  auto decoded = state_->rows<Row>(chunk);
+  if (!decoded) return tl::unexpected<error>(decoded.error());
+  auto rows = std::make_shared<const std::vector<Row>>(std::move(*decoded));
+  state_->cache.put(chunk.offset, rows, rows->size() * sizeof(Row));
+  return rows;
+}
+
+#define SLUICE_INSTANTIATE(row, kind) \
+  template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&) const;
+SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
+#undef SLUICE_INSTANTIATE
+
+}  // namespace sluice::trace

@@ -1,0 +1,46 @@
+#pragma once
+
+// The templates of reader.hpp; included by it alone.
+
+#include <algorithm>
+
+namespace sluice::trace {
+
+namespace detail {
+/// A row's end, or its time when it does not last.
+template <class Row>
+[[nodiscard]] time_ns end_of(const Row& row) {
+  if constexpr (requires { row.end; }) {
+    return row.end == unknown_time ? row.time : std::max(row.time, row.end);
+  } else {
+    return row.time;
+  }
+}
+}  // namespace detail
+
+template <class Row>
+result<std::shared_ptr<const std::vector<Row>>> snapshot::read(std::size_t index) const {
+  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row>) {
+    return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " does not hold these rows", path());
+  }
+  return file_->read<Row>((*chunks_)[index]);
+}
+
+template <class Row, class Visit>
+result<void> snapshot::for_each(Visit&& visit, time_ns from, time_ns to) const {
+  for (std::size_t i = 0; i < chunks_->size(); ++i) {
+    const chunk_info& chunk = (*chunks_)[i];
+    if (chunk.type != type_of_row<Row> || chunk.max_time < from || chunk.min_time > to) continue;
+    const auto rows = read<Row>(i);
+    if (!rows) return tl::unexpected<error>(rows.error());
+    for (const Row& row : **rows) {
+      if constexpr (is_event_row<Row>) {
+        if (detail::end_of(row) < from || row.time > to) continue;
+      }
+      visit(row);
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::trace

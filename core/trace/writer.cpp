@@ -1,0 +1,235 @@
+#include "core/trace/writer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "core/trace/checksum.hpp"
+#include "core/trace/codec.hpp"
+
+namespace sluice::trace {
+namespace {
+
+#define SLUICE_BUFFER(row, kind) std::vector<row>,
+using row_buffers = std::tuple<SLUICE_FOR_EACH_ROW(SLUICE_BUFFER) std::vector<index_row>>;
+#undef SLUICE_BUFFER
+
+struct transparent_hash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
+template <class Row>
+std::pair<time_ns, time_ns> time_span(std::span<const Row> rows) {
+  if constexpr (is_event_row<Row>) {
+    time_ns lowest = INT64_MAX;
+    time_ns highest = INT64_MIN;
+    for (const Row& row : rows) {
+      lowest = std::min(lowest, row.time);
+      highest = std::max(highest, row.time);
+      if constexpr (requires { row.end; }) highest = std::max(highest, row.end);
+    }
+    return {lowest, highest};
+  }
+  return {0, 0};
+}
+
+}  // namespace
+
+struct file_writer::state {
+  std::string path;
+  writer_options options;
+  int fd = -1;
+  std::uint64_t offset = 0;  ///< End of the last whole chunk.
+  std::uint64_t last_event = 0;
+  std::uint64_t last_string = 0;
+  std::optional<error> failure;
+  std::unordered_map<std::string, string_id, transparent_hash, std::equal_to<>> strings;
+  row_buffers buffers;
+  std::vector<std::byte> raw;
+  std::vector<std::byte> stored;
+
+  ~state() {
+    if (fd >= 0) ::close(fd);
+  }
+
+  template <class Row>
+  std::vector<Row>& buffer() {
+    return std::get<std::vector<Row>>(buffers);
+  }
+
+  /// All of it or none: what did not fit is cut off again.
+  bool write_all(std::span<const std::byte> bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t wrote = ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) {
+        const int why = wrote < 0 ? errno : ENOSPC;
+        const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+        failure = error{full ? error_code::no_space : error_code::io, "cannot write: " + describe_errno(why), path,
+                        offset, full ? "free some space; what was recorded before is kept" : ""};
+        if (::ftruncate(fd, static_cast<off_t>(offset)) != 0) failure->hint += "; the file may end in a broken chunk";
+        return false;
+      }
+      done += static_cast<std::size_t>(wrote);
+    }
+    offset += bytes.size();
+    return true;
+  }
+
+  /// Encodes, compresses and writes rows, at most `max_chunk_rows` of them.
+  template <class Row>
+  void write_chunk(std::span<const Row> rows) {
+    raw.clear();
+    encode_rows(rows, raw);
+    if (raw.size() > max_chunk_bytes && rows.size() > 1) {
+      write_chunk(rows.first(rows.size() / 2));
+      write_chunk(rows.subspan(rows.size() / 2));
+      return;
+    }
+    stored.resize(sizeof(chunk_header) + ZSTD_compressBound(raw.size()));
+    const std::size_t packed = ZSTD_compress(stored.data() + sizeof(chunk_header), stored.size() - sizeof(chunk_header),
+                                             raw.data(), raw.size(), options.compression_level);
+    if (ZSTD_isError(packed) != 0u) {
+      failure = error{error_code::io, std::string("cannot compress: ") + ZSTD_getErrorName(packed), path, offset, {}};
+      return;
+    }
+    stored.resize(sizeof(chunk_header) + packed);
+    chunk_header header;
+    header.type = static_cast<std::uint16_t>(type_of_row<Row>);
+    header.rows = static_cast<std::uint32_t>(rows.size());
+    header.raw_bytes = static_cast<std::uint32_t>(raw.size());
+    header.stored_bytes = static_cast<std::uint32_t>(packed);
+    header.flags = chunk_flag_zstd;
+    std::tie(header.min_time, header.max_time) = time_span(rows);
+    header.payload_checksum = XXH3_64bits(stored.data() + sizeof header, packed);
+    header.checksum = header_checksum(header);
+    std::memcpy(stored.data(), &header, sizeof header);
+    const std::uint64_t at = offset;
+    if (!write_all(stored)) return;
+    if constexpr (!std::is_same_v<Row, index_row>) {
+      buffer<index_row>().push_back(
+          {type_of_row<Row>, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time, header.max_time});
+    }
+  }
+
+  template <class Row>
+  void flush_rows() {
+    std::vector<Row>& rows = buffer<Row>();
+    for (std::size_t at = 0; at < rows.size() && !failure; at += max_chunk_rows) {
+      write_chunk(std::span<const Row>(rows).subspan(at, std::min(max_chunk_rows, rows.size() - at)));
+    }
+    rows.clear();
+  }
+
+  void flush_tables() {
+#define SLUICE_FLUSH(row, kind) \
+  if constexpr (is_table(row_type::kind)) flush_rows<row>();
+    SLUICE_FOR_EACH_ROW(SLUICE_FLUSH)
+#undef SLUICE_FLUSH
+  }
+
+  void flush_all() {
+    flush_tables();
+#define SLUICE_FLUSH(row, kind) \
+  if constexpr (is_event(row_type::kind)) flush_rows<row>();
+    SLUICE_FOR_EACH_ROW(SLUICE_FLUSH)
+#undef SLUICE_FLUSH
+  }
+
+  result<void> outcome() const {
+    if (failure) return tl::unexpected<error>(*failure);
+    return {};
+  }
+};
+
+file_writer::file_writer(std::unique_ptr<state> s) : state_(std::move(s)) {}
+file_writer::file_writer(file_writer&&) noexcept = default;
+file_writer& file_writer::operator=(file_writer&&) noexcept = default;
+file_writer::~file_writer() {
+  if (state_) static_cast<void>(close());
+}
+
+result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
+  auto s = std::make_unique<state>();
+  s->path = path;
+  s->options = options;
+  s->options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
+  s->fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (s->fd < 0) {
+    return fail(error_code::io, "cannot create: " + describe_errno(errno), path,
+                "name a file in a folder that you may write to");
+  }
+  file_header header;
+  header.flags = options.simulated ? file_flag_simulated : 0;
+  header.realtime_origin = options.realtime_origin;
+  header.checksum = header_checksum(header);
+  if (!s->write_all(std::as_bytes(std::span(&header, 1)))) return tl::unexpected<error>(*s->failure);
+  return file_writer(std::move(s));
+}
+
+string_id file_writer::intern(std::string_view text) {
+  if (text.empty()) return string_id::none;
+  if (const auto known = state_->strings.find(text); known != state_->strings.end()) return known->second;
+  const auto id = static_cast<string_id>(++state_->last_string);
+  state_->strings.emplace(text, id);
+  append(string_row{id, std::string(text)});
+  return id;
+}
+
+event_id file_writer::next_event() { return static_cast<event_id>(++state_->last_event); }
+
+template <class Row>
+void file_writer::append(const Row& row) {
+  if (state_->fd < 0 || state_->failure) return;
+  std::vector<Row>& rows = state_->buffer<Row>();
+  rows.push_back(row);
+  if (rows.size() < state_->options.rows_per_chunk) return;
+  state_->flush_tables();
+  state_->flush_rows<Row>();
+}
+
+result<void> file_writer::flush() {
+  if (state_->fd >= 0) state_->flush_all();
+  return state_->outcome();
+}
+
+result<void> file_writer::close() {
+  if (state_->fd < 0) return state_->outcome();
+  state_->flush_all();
+  const trailer end_mark = [&] {
+    trailer t;
+    t.index_offset = state_->offset;
+    t.checksum = header_checksum(t);
+    return t;
+  }();
+  // A failed flush leaves no index: a reader walks what is there and says that the end is missing.
+  if (!state_->failure) state_->flush_rows<index_row>();
+  if (!state_->failure) state_->write_all(std::as_bytes(std::span(&end_mark, 1)));
+  if (::close(state_->fd) != 0 && !state_->failure) {
+    state_->failure =
+        error{error_code::io, "cannot close: " + describe_errno(errno), state_->path, error::no_offset, {}};
+  }
+  state_->fd = -1;
+  return state_->outcome();
+}
+
+std::uint64_t file_writer::bytes_written() const { return state_->offset; }
+const std::string& file_writer::path() const { return state_->path; }
+
+#define SLUICE_INSTANTIATE(row, kind) template void file_writer::append<row>(const row&);
+SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
+#undef SLUICE_INSTANTIATE
+
+}  // namespace sluice::trace

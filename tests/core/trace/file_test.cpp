@@ -1,0 +1,268 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "core/trace/checksum.hpp"
+#include "core/trace/reader.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/core/trace/random_rows.hpp"
+
+namespace sluice::trace {
+namespace {
+
+class trace_file : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    path_ = (std::filesystem::temp_directory_path() /
+             (std::string("sluice-") + info->name() + "-" + std::to_string(::getpid()) + ".sluice"))
+                .string();
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  /// `count` kernels, 10 ns each, one every 100 ns, in chunks of `per_chunk`.
+  file_writer kernels(std::size_t count, std::size_t per_chunk) {
+    writer_options options;
+    options.rows_per_chunk = per_chunk;
+    auto writer = std::move(file_writer::create(path_, options).value());
+    for (std::size_t i = 0; i < count; ++i) writer.add(kernel(writer, i));
+    return writer;
+  }
+
+  static kernel_event kernel(file_writer& writer, std::size_t i) {
+    kernel_event row;
+    row.time = static_cast<time_ns>(100 * i);
+    row.end = row.time + 10;
+    row.name = writer.intern(i % 2 == 0 ? "even" : "odd");
+    return row;
+  }
+
+  static std::size_t count_kernels(const snapshot& from) {
+    std::size_t count = 0;
+    EXPECT_TRUE(from.for_each<kernel_event>([&](const kernel_event&) { ++count; }));
+    return count;
+  }
+
+  std::vector<char> bytes() const {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void put(const std::vector<char>& content) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc)
+        .write(content.data(), static_cast<std::streamsize>(content.size()));
+  }
+
+  std::string path_;
+};
+
+TEST_F(trace_file, is_read_back_row_by_row) {
+  auto writer = kernels(1000, 64);
+  ASSERT_TRUE(writer.close());
+  const auto opened = file::open(path_);
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  const auto now = (*opened)->latest();
+  EXPECT_TRUE(now->complete());
+  EXPECT_FALSE(now->simulated());
+  EXPECT_TRUE(now->warnings().empty());
+  EXPECT_EQ(now->begin(), 0);
+  EXPECT_EQ(now->end(), 99'910);
+  std::size_t i = 0;
+  ASSERT_TRUE(now->for_each<kernel_event>([&](const kernel_event& row) {
+    EXPECT_EQ(row.time, static_cast<time_ns>(100 * i));
+    EXPECT_EQ(now->tables().text(row.name), i % 2 == 0 ? "even" : "odd");
+    EXPECT_EQ(raw(row.id), i + 1);
+    ++i;
+  }));
+  EXPECT_EQ(i, 1000u);
+}
+
+TEST_F(trace_file, keeps_late_events_in_chunks_that_overlap) {
+  auto writer = kernels(10, 1000);
+  ASSERT_TRUE(writer.flush());
+  kernel_event late;
+  late.time = 5;
+  late.end = 2'000;
+  writer.add(late);
+  ASSERT_TRUE(writer.close());
+  const auto now = file::open(path_).value()->latest();
+  std::vector<time_ns> seen;
+  ASSERT_TRUE(now->for_each<kernel_event>([&](const kernel_event& row) { seen.push_back(row.time); }, 950, 960));
+  EXPECT_EQ(seen, std::vector<time_ns>{5});
+  EXPECT_EQ(now->end(), 2'000);
+}
+
+TEST_F(trace_file, with_no_events_has_an_empty_span) {
+  ASSERT_TRUE(file_writer::create(path_).value().close());
+  const auto now = file::open(path_).value()->latest();
+  EXPECT_TRUE(now->complete());
+  EXPECT_GT(now->begin(), now->end());
+}
+
+TEST_F(trace_file, says_that_it_is_simulated_and_when_it_began) {
+  writer_options options;
+  options.simulated = true;
+  options.realtime_origin = 1'700'000'000'000'000'000;
+  ASSERT_TRUE(file_writer::create(path_, options).value().close());
+  const auto now = file::open(path_).value()->latest();
+  EXPECT_TRUE(now->simulated());
+  EXPECT_EQ(now->realtime_origin(), options.realtime_origin);
+}
+
+TEST_F(trace_file, grows_under_a_reader) {
+  auto writer = kernels(10, 1000);
+  ASSERT_TRUE(writer.flush());
+  const auto opened = file::open(path_).value();
+  const auto before = opened->latest();
+  EXPECT_EQ(count_kernels(*before), 10u);
+  EXPECT_FALSE(before->complete());
+  EXPECT_FALSE(opened->refresh().value()) << "nothing was appended";
+
+  writer.add(kernel(writer, 10));
+  ASSERT_TRUE(writer.flush());
+  EXPECT_TRUE(opened->refresh().value());
+  EXPECT_EQ(count_kernels(*opened->latest()), 11u);
+  EXPECT_EQ(count_kernels(*before), 10u) << "a snapshot never changes";
+
+  ASSERT_TRUE(writer.close());
+  EXPECT_TRUE(opened->refresh().value());
+  EXPECT_TRUE(opened->latest()->complete());
+  EXPECT_FALSE(opened->refresh().value());
+}
+
+TEST_F(trace_file, opens_wherever_its_writer_died) {
+  auto writer = kernels(200, 20);
+  ASSERT_TRUE(writer.close());
+  const auto whole = bytes();
+  std::size_t most = 0;
+  for (std::size_t length = sizeof(file_header); length < whole.size(); ++length) {
+    put({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)});
+    const auto opened = file::open(path_);
+    ASSERT_TRUE(opened) << length << ": " << opened.error().to_string();
+    const auto now = (*opened)->latest();
+    EXPECT_FALSE(now->complete()) << length;
+    const std::size_t count = count_kernels(*now);
+    EXPECT_GE(count, most) << "a longer file never holds less";
+    EXPECT_EQ(count % 20, 0u);
+    most = count;
+  }
+  EXPECT_EQ(most, 200u);
+}
+
+TEST_F(trace_file, survives_damage_anywhere) {
+  auto writer = kernels(300, 30);
+  ASSERT_TRUE(writer.close());
+  const auto whole = bytes();
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 2'000; ++round) {
+    auto damaged = whole;
+    for (std::uint64_t hit = 0; hit <= random() % 4; ++hit)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    put(damaged);
+    const auto opened = file::open(path_);
+    if (!opened) {
+      EXPECT_NE(opened.error().to_string().find(path_), std::string::npos);
+      continue;
+    }
+    const auto now = (*opened)->latest();
+    for (std::size_t i = 0; i < now->chunks().size(); ++i) {
+      const auto rows = now->read<kernel_event>(i);
+      if (rows) {
+        EXPECT_EQ((*rows)->size(), now->chunks()[i].rows);
+      }
+    }
+  }
+}
+
+TEST_F(trace_file, skips_a_damaged_chunk_and_says_how_much_was_lost) {
+  auto writer = kernels(100, 20);
+  ASSERT_TRUE(writer.flush());
+  const auto second = file::open(path_).value()->latest()->chunks()[2].offset;
+  auto content = bytes();
+  std::memset(content.data() + second, 0, sizeof(chunk_header));
+  put(content);
+  const auto now = file::open(path_).value()->latest();
+  EXPECT_EQ(count_kernels(*now), 80u);
+  ASSERT_EQ(now->warnings().size(), 1u);
+  EXPECT_NE(now->warnings()[0].find("damaged bytes at byte " + std::to_string(second)), std::string::npos);
+}
+
+TEST_F(trace_file, names_what_is_wrong_with_a_file_it_cannot_open) {
+  const auto open_error = [&] { return file::open(path_).error(); };
+  EXPECT_EQ(open_error().code, error_code::not_found);
+  put({});
+  EXPECT_EQ(open_error().code, error_code::foreign);
+  put(std::vector<char>(1000, 'x'));
+  EXPECT_EQ(open_error().code, error_code::foreign);
+  EXPECT_NE(open_error().to_string().find("not a Sluice trace"), std::string::npos);
+  put({'s', 'h', 'o', 'r', 't'});
+  EXPECT_EQ(open_error().code, error_code::foreign);
+  file_header header;
+  header.major = format_major + 1;
+  header.checksum = header_checksum(header);
+  put({reinterpret_cast<const char*>(&header), reinterpret_cast<const char*>(&header) + sizeof header});
+  EXPECT_EQ(open_error().code, error_code::newer_version);
+  header.major = format_major;
+  put({reinterpret_cast<const char*>(&header), reinterpret_cast<const char*>(&header) + sizeof header});
+  EXPECT_EQ(open_error().code, error_code::corrupt);
+  EXPECT_EQ(file::open("/").error().code, error_code::foreign);
+}
+
+TEST_F(trace_file, is_kept_up_to_the_last_whole_chunk_when_the_disk_is_full) {
+  // /dev/full would not do: what was written before must stay. A file size limit fails the same way, with EFBIG.
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{2'000, 2'000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    auto writer = kernels(100'000, 100);
+    const auto closed = writer.close();
+    ::_exit(!closed && closed.error().code == error_code::no_space ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "the writer reports a full disk";
+  const auto opened = file::open(path_);
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  const auto now = (*opened)->latest();
+  EXPECT_FALSE(now->complete());
+  const std::size_t count = count_kernels(*now);
+  EXPECT_GT(count, 0u);
+  EXPECT_LT(count, 100'000u);
+  EXPECT_EQ(count % 100, 0u);
+}
+
+TEST_F(trace_file, reads_only_rows_of_the_kind_a_chunk_holds) {
+  auto writer = kernels(5, 5);
+  ASSERT_TRUE(writer.close());
+  const auto now = file::open(path_).value()->latest();
+  for (std::size_t i = 0; i < now->chunks().size() + 1; ++i) {
+    const auto rows = now->read<alloc_event>(i);
+    ASSERT_FALSE(rows);
+    EXPECT_EQ(rows.error().code, error_code::invalid_argument);
+  }
+}
+
+TEST_F(trace_file, a_table_row_written_again_replaces_the_earlier) {
+  auto writer = std::move(file_writer::create(path_).value());
+  thread_row row;
+  row.id = static_cast<thread_id>(1);
+  row.tid = 77;
+  writer.add(row);
+  ASSERT_TRUE(writer.flush());
+  row.name = writer.intern("worker");
+  writer.add(row);
+  ASSERT_TRUE(writer.close());
+  const auto now = file::open(path_).value()->latest();
+  ASSERT_EQ(now->tables().threads.rows().size(), 1u);
+  EXPECT_EQ(now->tables().text(now->tables().threads.find(row.id)->name), "worker");
+}
+
+}  // namespace
+}  // namespace sluice::trace
