@@ -1,11 +1,110 @@
 // The command line: one verb a file, dispatched from here.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "app/cli/verbs.hpp"
 #include "core/version.hpp"
 
+namespace sluice::cli {
+
+void complain(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }
+
+namespace {
+
+struct verb {
+  const char* name;
+  const char* about;
+  std::function<action(CLI::App&)> declare;
+};
+
+struct command_line {
+  std::vector<std::string> arguments;                    ///< Without the program's name.
+  std::optional<std::vector<std::string>> after_dashes;  ///< What `record` is to run.
+};
+
+bool names_verb(const std::vector<verb>& verbs, const std::string& word) {
+  return std::any_of(verbs.begin(), verbs.end(), [&](const verb& v) { return word == v.name; });
+}
+
+/// Sets aside what follows the first "--" of `record`, because every word of it belongs to the command, and lets
+/// `sluice FILE` stand for `sluice open FILE`.
+command_line split(int argc, char** argv) {
+  command_line line;
+  line.arguments.assign(argv + std::min(argc, 1), argv + argc);
+  auto& words = line.arguments;
+  if (!words.empty() && words.front() == "record") {
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    if (dashes != words.end()) {
+      line.after_dashes.emplace(dashes + 1, words.end());
+      words.erase(dashes, words.end());
+    }
+  }
+  return line;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int run(int argc, char** argv) {
+  command_line line = split(argc, argv);
+  const std::vector<std::string> none;
+  const std::vector<std::string>& after_dashes = line.after_dashes ? *line.after_dashes : none;
+
+  // One line a verb, in the order `sluice --help` lists them.
+  const std::vector<verb> verbs = {
+      {"record", "Record what a program does with GPU memory",
+       [&](CLI::App& command) { return declare_record(command, after_dashes); }},
+  };
+
+  auto& words = line.arguments;
+  if (names_verb(verbs, "open") &&
+      (words.empty() || (words.front().substr(0, 1) != "-" && !names_verb(verbs, words.front()) &&
+                         std::filesystem::exists(words.front())))) {
+    words.insert(words.begin(), "open");
+  }
+
+  if (!words.empty() && words.front().substr(0, 1) != "-" && !names_verb(verbs, words.front())) {
+    complain("there is no verb '" + words.front() + "'; see sluice --help");
+    return status_usage;
+  }
+
+  CLI::App program{"Sluice: a profiler for GPU memory and transfers", "sluice"};
+  program.set_version_flag("--version", std::string("sluice ") + version());
+  program.require_subcommand(1);
+  action chosen;
+  for (const verb& v : verbs) {
+    CLI::App* command = program.add_subcommand(v.name, v.about);
+    command->callback([&chosen, run_it = v.declare(*command)] { chosen = run_it; });
+  }
+  try {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    program.parse(std::move(reversed));
+  } catch (const CLI::Success& asked_for_text) {
+    return program.exit(asked_for_text);
+  } catch (const CLI::ParseError& mistake) {
+    const bool recording = !words.empty() && words.front() == "record";
+    const std::string about = !words.empty() && names_verb(verbs, words.front()) ? words.front() + " " : "";
+    if (words.empty()) return std::fputs(program.help().c_str(), stderr), status_usage;
+    complain(first_line(mistake.what()) + "; see sluice " + about + "--help");
+    return recording ? status_not_recorded : status_usage;
+  }
+  return chosen();
+}
+
+}  // namespace
+}  // namespace sluice::cli
+
 int main(int argc, char** argv) {
-  CLI::App app{"Sluice: a profiler for GPU memory and transfers", "sluice"};
-  app.set_version_flag("--version", sluice::version());
-  CLI11_PARSE(app, argc, argv);
-  return 0;
+  try {
+    return sluice::cli::run(argc, argv);
+  } catch (const std::exception& surprise) {
+    sluice::cli::complain(surprise.what());
+    return sluice::cli::status_failed;
+  }
 }
