@@ -24,7 +24,7 @@ function flush_now() { fflush() }
   flush_now()
   next
 }
-/^(test [0-9]+$|    Start +[0-9]+:|UpdateCTestConfiguration|Parse|Checking test|Add coverage|Done constructing|Constructing|Test timeout|Added 0 tests)/ { next }
+/^(test [0-9]+$| +Start +[0-9]+:|UpdateCTestConfiguration|Parse|Checking test|Add coverage|Done constructing|Constructing|Test timeout|Added 0 tests)/ { next }
 /^$/ && !summary { next }
 /tests passed/ { summary = 1; print "" }
 { print; flush_now() }

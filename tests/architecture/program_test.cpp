@@ -1,25 +1,28 @@
-// The program starts and says who it is.
+// The program starts, says who it is, and needs nothing installed but the C library.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
-#include <memory>
+#include <set>
 #include <string>
 
 #include "core/version.hpp"
+#include "tests/architecture/shell.hpp"
 
+namespace sluice::test {
 namespace {
 
-std::string output_of(const std::string& command) {
-  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  std::string text;
-  std::array<char, 256> part{};
-  while (pipe != nullptr && fgets(part.data(), part.size(), pipe.get()) != nullptr) text += part.data();
-  return text;
-}
+const std::string program = SLUICE_BINARY_DIR "/sluice";
 
-TEST(Program, NamesItsVersion) {
-  EXPECT_NE(output_of(SLUICE_BINARY_DIR "/sluice --version").find(sluice::version()), std::string::npos);
+TEST(Program, NamesItsVersion) { EXPECT_NE(output_of(program + " --version").find(version()), std::string::npos); }
+
+TEST(Program, LinksTheCLibraryOnly) {
+#ifdef SLUICE_SANITIZED
+  GTEST_SKIP() << "sanitizers bring libraries of their own";
+#endif
+  const std::set<std::string> allowed{"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"};
+  const auto needed = needed_libraries(program);
+  ASSERT_FALSE(needed.empty()) << "objdump read nothing from " << program;
+  for (const auto& name : needed) EXPECT_TRUE(allowed.contains(name)) << name << " is not on every server";
 }
 
 }  // namespace
+}  // namespace sluice::test

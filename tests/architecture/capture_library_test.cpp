@@ -1,0 +1,49 @@
+// The capture library is a guest in other people's programs: what it asks of the loader, and what it shows to others.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/architecture/shell.hpp"
+
+namespace sluice::test {
+namespace {
+
+const std::string library = SLUICE_BINARY_DIR "/libsluice_capture.so";
+
+TEST(CaptureLibrary, LinksTheCLibraryOnly) {
+  const std::set<std::string> allowed{"libc.so.6", "ld-linux-x86-64.so.2"};
+  const auto needed = needed_libraries(library);
+  ASSERT_FALSE(needed.empty()) << "objdump read nothing from " << library;
+  for (const auto& name : needed) EXPECT_TRUE(allowed.contains(name)) << name;
+}
+
+// Ubuntu 22.04 (glibc 2.35) and RHEL 9 (2.34) load it.
+TEST(CaptureLibrary, NeedsNoNewerCLibraryThan234) {
+  const std::string symbols = output_of("objdump -T '" + library + "'");
+  const std::regex version(R"(GLIBC_2\.(\d+))");
+  int found = 0;
+  for (std::sregex_iterator it(symbols.begin(), symbols.end(), version), end; it != end; ++it) {
+    ++found;
+    EXPECT_LE(std::atoi((*it)[1].str().c_str()), 34) << it->str();
+  }
+  EXPECT_GT(found, 0) << "objdump named no version";
+}
+
+TEST(CaptureLibrary, ExportsItsEntryPointsOnly) {
+  // Called by the CUDA driver; by NVTX, for each of its two generations of headers; interposed on PyTorch's allocator.
+  const std::set<std::string> allowed{"InitializeInjection", "InitializeInjectionNvtx", "InitializeInjectionNvtx2",
+                                      "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"};
+  std::istringstream lines(output_of("nm -D --defined-only '" + library + "'"));
+  std::set<std::string> exported;
+  for (std::string address, kind, name; lines >> address >> kind >> name;)
+    exported.insert(name.substr(0, name.find('@')));
+  EXPECT_TRUE(exported.contains("InitializeInjection"));
+  for (const auto& name : exported) EXPECT_TRUE(allowed.contains(name)) << name;
+}
+
+}  // namespace
+}  // namespace sluice::test

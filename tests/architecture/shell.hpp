@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace sluice::test {
+
+/// What `command` prints to its standard output; empty when it cannot run.
+inline std::string output_of(const std::string& command) {
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string text;
+  std::array<char, 4096> part{};
+  while (pipe != nullptr && fgets(part.data(), part.size(), pipe.get()) != nullptr) text += part.data();
+  return text;
+}
+
+/// The shared libraries that `file` asks the loader for.
+inline std::set<std::string> needed_libraries(const std::string& file) {
+  std::set<std::string> names;
+  std::istringstream lines(output_of("objdump -p '" + file + "'"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string key;
+    std::string name;
+    if (words >> key >> name && key == "NEEDED") names.insert(name);
+  }
+  return names;
+}
+
+}  // namespace sluice::test
