@@ -279,8 +279,6 @@ void resource_callback(std::uint32_t cbid, const CUpti_ResourceData& data) {
     if (cbid == CUPTI_CBID_RESOURCE_STREAM_CREATED || cbid == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING)
       stream = reinterpret_cast<std::uint64_t>(data.resourceHandle.stream);
     cuptiGetStreamIdEx(data.context, reinterpret_cast<CUstream>(stream), 0, &stream_id);
-  } else if (cbid == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) {
-    initialised = true;
   } else {
     return;
   }
@@ -300,7 +298,11 @@ void resource_callback(std::uint32_t cbid, const CUpti_ResourceData& data) {
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data) {
   if (stop.load()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) driver_callback(cbid, *static_cast<const CUpti_CallbackData*>(data));
-  if (domain == CUPTI_CB_DOMAIN_RESOURCE) resource_callback(cbid, *static_cast<const CUpti_ResourceData*>(data));
+  // This one comes without data.
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE && cbid == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
+    initialised = true;
+  else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+    resource_callback(cbid, *static_cast<const CUpti_ResourceData*>(data));
 }
 
 // ---- start and end -------------------------------------------------------------------------------------------------
