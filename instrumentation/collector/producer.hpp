@@ -10,7 +10,10 @@
 /// runtime each link their own copy (two copies in one process are two sets of rings of one process; the writer merges
 /// by time).
 ///
-/// Thread-safety: every function may be called from any thread, in signal handlers excepted. A hot call takes no lock
+/// The library that holds this must not be unloaded (link it with -z nodelete): threads that end call into it.
+///
+/// Thread-safety: every function may be called from any thread; what a signal handler emits while it interrupts `emit` is
+/// dropped and counted. errno is left alone. A hot call takes no lock
 /// and allocates nothing; the first call of a thread makes its ring (a memfd sent over the Unix socket that the
 /// environment variable `SLUICE_SOCKET` names). A full ring drops the record, counts it, and leaves a `loss_record`
 /// when there is room again. After fork the child's first call connects anew.
@@ -53,7 +56,8 @@ bool emit(Record record) noexcept {
 }
 
 /// The key of a text: its hash. Sends a `string_record` the first time this process sees it (O(length), lock-free);
-/// texts longer than 4 KiB are cut there. Null and empty give 0.
+/// texts longer than 4 KiB are cut there. Null and empty give 0. Do not keep keys from one `start` to the next: only
+/// `intern` knows whether the present writer has the text. (A fork's child may use its parent's.)
 std::uint64_t intern(const char* text) noexcept;
 std::uint64_t intern(const char* text, std::size_t length) noexcept;
 

@@ -415,4 +415,9 @@ SLUICE_RECORD(graph_launch);
   }
 }
 
+/// What totals of memory rest on: after a loss of one of these they are not exact any more.
+[[nodiscard]] constexpr bool is_memory_event(record_type type) {
+  return type == record_type::alloc || type == record_type::free;
+}
+
 }  // namespace sluice::collector

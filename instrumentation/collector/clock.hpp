@@ -1,0 +1,46 @@
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+/// The clocks of a recorded process, for both sides. The time-stamp counter costs about 10 ns to read and
+/// `clock_gettime` 24, so rings carry the raw counter and the writer converts it. No C++ library, no exceptions.
+namespace sluice::collector {
+
+/// True if the time-stamp counter runs at one rate whatever the processor's frequency and sleep states.
+[[nodiscard]] inline bool tsc_usable() noexcept {
+#if defined(__x86_64__)
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  constexpr unsigned invariant_tsc = 1u << 8;  // Intel SDM 18.17.1, AMD APM 3 E.4.7: leaf 0x80000007, EDX[8].
+  return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & invariant_tsc) != 0;
+#else
+  return false;
+#endif
+}
+
+/// The counter, 0 where there is none. Not ordered with the instructions around it: a few ns of play are fine here.
+[[nodiscard]] inline std::uint64_t read_tsc() noexcept {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return 0;
+#endif
+}
+
+/// Nanoseconds of `clock`; async-signal-safe, leaves errno alone.
+[[nodiscard]] inline std::uint64_t read_clock(clockid_t clock) noexcept {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,438 @@
+#include "instrumentation/collector/producer.hpp"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "instrumentation/collector/clock.hpp"
+#include "instrumentation/collector/process_identity.hpp"
+#include "instrumentation/collector/producer_state.hpp"
+
+namespace sluice::collector {
+namespace {
+
+using namespace detail;
+
+enum class phase : std::uint32_t { never_asked, active, off };
+
+/// What `emit` looks at before the first `start`: only its epoch is ever read.
+constinit std::atomic<std::uint32_t> no_connection{0};
+
+constinit forgetful* region = nullptr;
+constinit std::atomic<std::atomic<std::uint32_t>*> epoch_in_force{&no_connection};
+constinit std::atomic<phase> current_phase{phase::never_asked};
+constinit std::atomic<clock_kind> current_clock{clock_kind::tsc};
+constinit std::atomic<std::uint32_t> last_epoch{0};
+constinit std::atomic<std::uint32_t> lineage{0};
+constinit connection destination;  // Guarded by the region's lock.
+constinit ring_slot slots[maximum_rings];
+constinit std::atomic<std::size_t> slots_used{0};  // Slots at and past this were never touched.
+constinit pthread_key_t exit_key = 0;
+constinit thread_local thread_state this_thread;
+
+// ------------------------------------------------------------------------------------------------- the process's state
+
+void forget_everything() {
+  if (region == nullptr) return;
+  std::memset(static_cast<void*>(region), 0, sizeof *region);
+}
+
+void end_thread(void*) noexcept;
+
+/// Makes what a process needs once; concurrent first calls wait for each other on a lock of their own.
+bool prepare_process() noexcept {
+  static constinit pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&once);
+  bool ready = region != nullptr;
+  if (!ready) {
+    void* memory =
+        mmap(nullptr, sizeof(forgetful), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED && pthread_key_create(&exit_key, end_thread) == 0) {
+      region = static_cast<forgetful*>(memory);  // Zero bytes are its initial state.
+      // Linux before 4.14 cannot wipe; there a handler does, which a raw clone passes by.
+      if (madvise(memory, sizeof(forgetful), MADV_WIPEONFORK) != 0) pthread_atfork(nullptr, nullptr, forget_everything);
+      epoch_in_force.store(&region->epoch, std::memory_order_release);
+      ready = true;
+    }
+  }
+  pthread_mutex_unlock(&once);
+  return ready;
+}
+
+std::uint32_t next_epoch() noexcept {
+  std::uint32_t epoch = 0;
+  do {
+    epoch = last_epoch.fetch_add(1, std::memory_order_relaxed) + 1;
+  } while (epoch == 0 || epoch == thread_state::no_epoch);
+  return epoch;
+}
+
+/// In a new child: lets go of the parent's rings and opens for business. `lock` is held.
+void begin_as_child(const region_lock&) noexcept {
+  if (region->epoch.load(std::memory_order_relaxed) != 0 ||
+      current_phase.load(std::memory_order_relaxed) != phase::active) {
+    return;
+  }
+  const std::size_t used = slots_used.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < used; ++i) {
+    if (slots[i].mapped_bytes != 0) unmap_ring(slots[i]);
+    slots[i].state.store(slot_state::empty, std::memory_order_relaxed);
+  }
+  lineage.fetch_add(1, std::memory_order_relaxed);
+  region->epoch.store(next_epoch(), std::memory_order_release);
+}
+
+/// Ends the connection `epoch`, unless another has taken its place.
+void deactivate(std::uint32_t epoch) noexcept {
+  const region_lock lock(*region);
+  if (region->epoch.load(std::memory_order_relaxed) != epoch) return;
+  current_phase.store(phase::off, std::memory_order_relaxed);
+  region->epoch.store(0, std::memory_order_release);
+}
+
+// --------------------------------------------------------------------------------------------------- a thread's ring
+
+bool change(ring_slot& slot, slot_state from, slot_state to) noexcept {
+  return slot.state.load(std::memory_order_relaxed) == from &&
+         slot.state.compare_exchange_strong(from, to, std::memory_order_acquire);
+}
+
+/// Gives the memory of a ring back whose connection has ended. `slot` is ours (`changing`).
+void discard(ring_slot& slot) noexcept {
+  const region_lock lock(*region);  // `stop` looks into rings that it does not own.
+  if (slot.mapped_bytes != 0) unmap_ring(slot);
+  slot.state.store(slot_state::empty, std::memory_order_release);
+}
+
+/// A ring that a thread left behind, or null. O(rings ever made).
+ring_slot* take_idle_ring(std::uint32_t epoch) noexcept {
+  const std::size_t used = slots_used.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < used; ++i) {
+    if (!change(slots[i], slot_state::idle, slot_state::changing)) continue;
+    if (slots[i].epoch.load(std::memory_order_relaxed) == epoch) {
+      slots[i].state.store(slot_state::owned, std::memory_order_relaxed);
+      return &slots[i];
+    }
+    discard(slots[i]);
+  }
+  return nullptr;
+}
+
+ring_slot* take_empty_slot() noexcept {
+  for (std::size_t i = 0; i < maximum_rings; ++i) {
+    if (!change(slots[i], slot_state::empty, slot_state::changing)) continue;
+    std::size_t used = slots_used.load(std::memory_order_relaxed);
+    while (used < i + 1 && !slots_used.compare_exchange_weak(used, i + 1, std::memory_order_release)) {
+    }
+    return &slots[i];
+  }
+  return nullptr;
+}
+
+/// Null when none can be had now; `epoch` is the connection it belongs to.
+ring_slot* take_ring(std::uint32_t& epoch) noexcept {
+  connection to;
+  {
+    const region_lock lock(*region);
+    begin_as_child(lock);
+    epoch = region->epoch.load(std::memory_order_relaxed);
+    to = destination;
+  }
+  if (epoch == 0) return nullptr;
+  if (ring_slot* left = take_idle_ring(epoch)) return left;
+  ring_slot* slot = take_empty_slot();
+  if (slot == nullptr) return nullptr;
+  const ring_made made = make_ring(*slot, to);
+  if (made != ring_made::yes) {
+    slot->state.store(slot_state::empty, std::memory_order_release);
+    if (made == ring_made::writer_gone) deactivate(epoch);
+    return nullptr;
+  }
+  const std::uint64_t ringless = region->ringless_events.exchange(0, std::memory_order_relaxed);
+  slot->ring.adopt_loss(ringless, region->ringless_memory_events.exchange(0, std::memory_order_relaxed), now());
+  slot->epoch.store(epoch, std::memory_order_relaxed);
+  slot->state.store(slot_state::owned, std::memory_order_release);
+  return slot;
+}
+
+void let_go_of_old_ring(thread_state& self) noexcept {
+  // After a fork the slot is not ours: its memory is gone, and another thread may have it.
+  const bool ours = self.slot != nullptr && self.lineage == lineage.load(std::memory_order_relaxed);
+  if (ours) {
+    self.slot->state.store(slot_state::changing, std::memory_order_relaxed);
+    discard(*self.slot);
+  }
+  self.slot = nullptr;
+  self.epoch = thread_state::no_epoch;
+}
+
+/// The calling thread's ring, with the thread introduced; null if there is none to be had.
+ring_slot* ring_of_this_thread(thread_state& self) noexcept {
+  const std::uint32_t in_force = region->epoch.load(std::memory_order_acquire);
+  if (self.slot == nullptr || in_force == 0 || self.slot->epoch.load(std::memory_order_relaxed) != in_force ||
+      self.lineage != lineage.load(std::memory_order_relaxed)) {
+    if (self.wait != 0) {
+      --self.wait;
+      return nullptr;
+    }
+    // Only now, after a fork, is it known whether the slot is ours.
+    std::uint32_t epoch = 0;
+    {
+      const region_lock lock(*region);
+      begin_as_child(lock);
+    }
+    let_go_of_old_ring(self);
+    self.slot = take_ring(epoch);
+    self.lineage = lineage.load(std::memory_order_relaxed);
+    if (self.slot == nullptr) {
+      constexpr std::uint32_t records_between_attempts = 1024;
+      self.wait = records_between_attempts;
+      return nullptr;
+    }
+    pthread_setspecific(exit_key, self.slot);
+  }
+  if (!introduce_thread(*self.slot)) return nullptr;
+  self.epoch = self.slot->epoch.load(std::memory_order_relaxed);
+  return self.slot;
+}
+
+/// A destructor of thread-specific data: leaves the ring to the next thread. Others may still run after it and emit.
+void end_thread(void*) noexcept {
+  thread_state& self = this_thread;
+  const errno_keeper keep_errno;
+  const signals_held hold;
+  self.ended = true;
+  if (self.slot == nullptr) return;
+  const bool current =
+      self.lineage == lineage.load(std::memory_order_relaxed) &&
+      self.slot->epoch.load(std::memory_order_relaxed) == region->epoch.load(std::memory_order_acquire);
+  if (!current) {
+    if (region->epoch.load(std::memory_order_relaxed) != 0 ||
+        current_phase.load(std::memory_order_relaxed) == phase::off) {
+      let_go_of_old_ring(self);
+    }
+  } else {
+    introduce_thread(*self.slot);  // It may have taken another name since.
+    self.slot->state.store(slot_state::idle, std::memory_order_release);
+  }
+  self.slot = nullptr;
+  self.epoch = thread_state::no_epoch;
+}
+
+// ------------------------------------------------------------------------------------------------------------- emit
+
+/// The ring was full. Finds out now and then whether anyone still empties it.
+void after_drop(const ring_slot& slot) noexcept {
+  const std::uint64_t lost = slot.ring.unreported_loss();
+  const bool time_to_ask = lost >= 64 && (lost & (lost - 1)) == 0;
+  const bool told = slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0;
+  if (!told && !time_to_ask) return;
+  const errno_keeper keep_errno;
+  const signals_held hold;
+  connection to;
+  {
+    const region_lock lock(*region);
+    to = destination;
+  }
+  if (told || writer_is_gone(to)) deactivate(slot.epoch.load(std::memory_order_relaxed));
+}
+
+struct outgoing {
+  record_header* record;
+  record_type type;
+  std::size_t bytes;
+  const void* extra;
+  std::size_t extra_bytes;
+};
+
+bool put(ring_slot& slot, const outgoing& out) noexcept {
+  const bool written = slot.ring.put(out.record, out.type, out.bytes, out.extra, out.extra_bytes);
+  if (!written) [[unlikely]]
+    after_drop(slot);
+  return written;
+}
+
+void count_ringless(record_type type) noexcept {
+  region->ringless_events.fetch_add(1, std::memory_order_relaxed);
+  if (is_memory_event(type)) region->ringless_memory_events.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// For a thread whose destructor has run: borrows a ring for one record.
+bool emit_after_end(const outgoing& out) noexcept {
+  std::uint32_t epoch = 0;
+  ring_slot* slot = take_ring(epoch);
+  if (slot == nullptr) return false;
+  const bool written = introduce_thread(*slot) && put(*slot, out);
+  slot->state.store(slot_state::idle, std::memory_order_release);
+  return written;
+}
+
+[[gnu::noinline]] bool emit_slowly(const outgoing& out) noexcept {
+  if (current_phase.load(std::memory_order_acquire) != phase::active) return false;
+  thread_state& self = this_thread;
+  if (self.busy) {  // A signal handler interrupted `emit` and emits: the ring is between two states.
+    count_ringless(out.type);
+    return false;
+  }
+  const errno_keeper keep_errno;
+  const signals_held hold;
+  if (self.ended) return emit_after_end(out);
+  ring_slot* slot = ring_of_this_thread(self);
+  if (slot == nullptr) {
+    if (current_phase.load(std::memory_order_relaxed) == phase::active) count_ringless(out.type);
+    return false;
+  }
+  return put(*slot, out);
+}
+
+bool emit_out(const outgoing& out) noexcept {
+  thread_state& self = this_thread;
+  const std::uint32_t in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
+  if (self.epoch != in_force || self.busy) [[unlikely]]
+    return emit_slowly(out);
+  self.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool written = put(*self.slot, out);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  self.busy = false;
+  return written;
+}
+
+/// Where `key` is noted once its text has been sent, or would be; null if the table is full around there, and then the
+/// text is sent each time.
+std::atomic<std::uint64_t>* place_of_text(std::uint64_t key) noexcept {
+  constexpr std::size_t probes = 16;
+  for (std::size_t i = 0; i < probes; ++i) {
+    std::atomic<std::uint64_t>& place = region->texts[(key + i) % text_slots];
+    const std::uint64_t found = place.load(std::memory_order_relaxed);
+    if (found == 0 || found == key) return &place;
+  }
+  return nullptr;
+}
+
+void choose_clock(clock_kind wanted) noexcept {
+  const bool no_tsc = wanted == clock_kind::tsc && !tsc_usable();
+  destination.clock = no_tsc ? clock_kind::monotonic_ns : wanted;
+  current_clock.store(destination.clock, std::memory_order_relaxed);
+}
+
+std::size_t sensible_ring_bytes(std::size_t asked) noexcept {
+  std::size_t bytes = minimum_ring_bytes;
+  while (bytes < asked && bytes < maximum_ring_bytes) bytes *= 2;
+  return bytes;
+}
+
+/// Marks the rings of the connection in force as finished. `lock` is held.
+void say_goodbye(const region_lock&) noexcept {
+  const std::uint32_t epoch = region->epoch.load(std::memory_order_relaxed);
+  current_phase.store(phase::off, std::memory_order_relaxed);
+  region->epoch.store(0, std::memory_order_release);
+  if (epoch == 0) return;  // A child that never emitted: the rings are its parent's.
+  const std::size_t used = slots_used.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < used; ++i) {
+    ring_slot& slot = slots[i];
+    const slot_state state = slot.state.load(std::memory_order_acquire);
+    const bool whole = state == slot_state::owned || state == slot_state::idle;
+    if (!whole || slot.epoch.load(std::memory_order_relaxed) != epoch) continue;
+    slot.ring.header()->closed.store(1, std::memory_order_release);
+    if (change(slot, slot_state::idle, slot_state::changing)) {
+      unmap_ring(slot);
+      slot.state.store(slot_state::empty, std::memory_order_release);
+    }
+  }
+}
+
+}  // namespace
+
+bool start(const producer_options& options) {
+  if (current_phase.load(std::memory_order_acquire) == phase::active) return true;
+  const char* name = getenv(socket_variable);
+  if (name == nullptr || current_phase.load(std::memory_order_relaxed) == phase::off) {
+    current_phase.store(phase::off, std::memory_order_relaxed);
+    return false;
+  }
+  return start(name, options);
+}
+
+bool start(const char* socket_name, const producer_options& options) {
+  const errno_keeper keep_errno;
+  connection to;
+  if (socket_name == nullptr || !socket_address(socket_name, to.address, to.address_bytes) || !prepare_process()) {
+    return false;
+  }
+  {
+    const signals_held hold;
+    const region_lock lock(*region);
+    if (current_phase.load(std::memory_order_relaxed) == phase::active) say_goodbye(lock);
+    to.ring_bytes = sensible_ring_bytes(options.ring_bytes);
+    to.rank = rank_from_environment();
+    destination = to;
+    choose_clock(options.clock);
+    for (auto& text : region->texts) text.store(0, std::memory_order_relaxed);
+    region->ringless_events.store(0, std::memory_order_relaxed);
+    region->ringless_memory_events.store(0, std::memory_order_relaxed);
+    current_phase.store(phase::active, std::memory_order_relaxed);
+    region->epoch.store(next_epoch(), std::memory_order_release);
+  }
+  const signals_held hold;
+  this_thread.wait = 0;
+  if (!this_thread.ended) (void)ring_of_this_thread(this_thread);
+  return active();
+}
+
+bool active() noexcept { return current_phase.load(std::memory_order_relaxed) == phase::active; }
+
+void stop() noexcept {
+  if (!active()) return;
+  const signals_held hold;
+  const region_lock lock(*region);
+  say_goodbye(lock);
+}
+
+std::uint64_t now() noexcept {
+  switch (current_clock.load(std::memory_order_relaxed)) {
+    case clock_kind::tsc:
+      return read_tsc();
+    case clock_kind::monotonic_ns:
+      return read_clock(CLOCK_MONOTONIC);
+    case clock_kind::simulated_ns:
+      break;
+  }
+  return 0;
+}
+
+std::uint64_t monotonic_now() noexcept { return read_clock(CLOCK_MONOTONIC); }
+
+bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noexcept {
+  return emit_out({record, type, bytes, nullptr, 0});
+}
+
+std::uint64_t intern(const char* text) noexcept { return text == nullptr ? 0 : intern(text, strlen(text)); }
+
+std::uint64_t intern(const char* text, std::size_t length) noexcept {
+  if (text == nullptr || length == 0) return 0;
+  if (length > maximum_text_bytes) length = maximum_text_bytes;
+  const std::uint64_t key = hash_text(text, length);
+  if (!active()) return key;
+  // In a new child the table is empty, as it must be.
+  std::atomic<std::uint64_t>* place = place_of_text(key);
+  if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
+  string_record introduction{};
+  introduction.header.time = now();
+  introduction.key = key;
+  introduction.length = length;
+  const bool sent = emit_out({&introduction.header, record_type::string, sizeof introduction, text, length});
+  // Noted only now that the text is out: whoever finds the key may rely on it. Two threads may both send it.
+  std::uint64_t free_place = 0;
+  if (sent && place != nullptr) place->compare_exchange_strong(free_place, key, std::memory_order_relaxed);
+  return key;
+}
+
+void message(unsigned level, const char* text) noexcept {
+  message_record said{};
+  said.header.time = now();
+  said.severity = level;
+  said.text = intern(text);
+  emit(said);
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,154 @@
+// Making rings and sending them: what a thread does once. producer.cpp has what it does all the time.
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "instrumentation/collector/process_identity.hpp"
+#include "instrumentation/collector/producer_state.hpp"
+
+namespace sluice::collector::detail {
+
+region_lock::region_lock(forgetful& region) noexcept : region_(region) {
+  while (region_.lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+}
+
+region_lock::~region_lock() { region_.lock.store(0, std::memory_order_release); }
+
+namespace {
+
+/// A file of `bytes` zeros in memory whose size nobody can change, with its pages there: touching it can not fail.
+int make_memory_file(std::size_t bytes) noexcept {
+  // Growing a file past the program's own limit would send it SIGXFSZ.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) return -1;
+  const int file = memfd_create("sluice-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) return -1;
+  int rc = 0;
+  do {
+    rc = fallocate(file, 0, 0, static_cast<off_t>(bytes));
+  } while (rc != 0 && errno == EINTR);
+  if (rc != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    close(file);
+    return -1;
+  }
+  return file;
+}
+
+/// A connection to the writer; -1 with errno if there is none to be had. Never waits.
+int connect_to(const connection& to) noexcept {
+  const int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (s < 0) return -1;
+  int rc = 0;
+  do {
+    rc = connect(s, reinterpret_cast<const sockaddr*>(&to.address), to.address_bytes);
+  } while (rc != 0 && errno == EINTR);
+  if (rc == 0) return s;
+  const int why = errno;
+  close(s);
+  errno = why;
+  return -1;
+}
+
+bool refused(int number) noexcept { return number == ECONNREFUSED || number == ENOENT || number == EACCES; }
+
+/// Sends the ring's file. SIGPIPE-safe; never waits.
+bool send_file(int to, int file) noexcept {
+  hello greeting;
+  iovec part{&greeting, sizeof greeting};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(rights), &file, sizeof file);
+  ssize_t sent = 0;
+  do {
+    sent = sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(sizeof greeting);
+}
+
+}  // namespace
+
+ring_made make_ring(ring_slot& slot, const connection& to) noexcept {
+  const std::size_t bytes = ring_data_offset + to.ring_bytes;
+  const int link = connect_to(to);
+  if (link < 0) return refused(errno) ? ring_made::writer_gone : ring_made::later;
+  const int file = make_memory_file(bytes);
+  void* memory = file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  bool sent = false;
+  if (memory != MAP_FAILED) {
+    slot.ring.format(memory, to.ring_bytes, to.clock);
+    fill_identity(slot.ring.header()->identity, to.rank);
+    slot.mapped_bytes = bytes;
+    slot.tid = 0;
+    sent = send_file(link, file);
+    if (!sent) unmap_ring(slot);
+  }
+  if (file >= 0) close(file);
+  close(link);
+  return sent ? ring_made::yes : ring_made::later;
+}
+
+void unmap_ring(ring_slot& slot) noexcept {
+  void* memory = slot.ring.header();
+  const std::size_t bytes = slot.mapped_bytes;
+  // Forgotten first: a child forked in between must not unmap what has meanwhile come to lie there.
+  slot.ring = ring_producer{};
+  slot.mapped_bytes = 0;
+  munmap(memory, bytes);
+}
+
+bool writer_is_gone(const connection& to) noexcept {
+  const int link = connect_to(to);
+  if (link < 0) return refused(errno);
+  close(link);
+  return false;
+}
+
+bool introduce_thread(ring_slot& slot) noexcept {
+  thread_record thread{};
+  thread.tid = static_cast<std::uint64_t>(syscall(SYS_gettid));
+  prctl(PR_GET_NAME, thread.name);
+  if (slot.tid == thread.tid && memcmp(slot.name, thread.name, sizeof slot.name) == 0) return true;
+  if (!slot.ring.put(&thread.header, record_type::thread, sizeof thread)) return false;
+  slot.tid = thread.tid;
+  memcpy(slot.name, thread.name, sizeof slot.name);
+  return true;
+}
+
+// MurmurHash64A's mixing (A. Appleby, public domain): 8 bytes a step, good enough for keys that meet no attacker.
+std::uint64_t hash_text(const char* text, std::size_t length) noexcept {
+  constexpr std::uint64_t factor = 0xc6a4'a793'5bd1'e995u;
+  std::uint64_t hash = 0x736c'7569'6365'0001u ^ (length * factor);
+  const auto step = [&](std::uint64_t word) {
+    word *= factor;
+    word ^= word >> 47;
+    hash = (hash ^ word * factor) * factor;
+  };
+  for (; length >= 8; text += 8, length -= 8) {
+    std::uint64_t word = 0;
+    memcpy(&word, text, sizeof word);
+    step(word);
+  }
+  if (length != 0) {
+    std::uint64_t word = 0;
+    memcpy(&word, text, length);
+    step(word);
+  }
+  hash = (hash ^ (hash >> 47)) * factor;
+  hash ^= hash >> 47;
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace sluice::collector::detail

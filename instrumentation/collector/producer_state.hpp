@@ -1,0 +1,122 @@
+#pragma once
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/protocol.hpp"
+#include "instrumentation/collector/ring.hpp"
+
+/// What the producer keeps in a recorded process. Private to producer.cpp and producer_rings.cpp.
+namespace sluice::collector::detail {
+
+/// Where rings go, as `start` was told.
+struct connection {
+  sockaddr_un address{};
+  socklen_t address_bytes = 0;
+  clock_kind clock = clock_kind::tsc;
+  std::size_t ring_bytes = 0;
+  std::int64_t rank = -1;
+};
+
+inline constexpr std::size_t text_slots = std::size_t{1} << 16;
+
+/// Everything that the child of a fork must forget, in a mapping that the kernel wipes in a child (MADV_WIPEONFORK):
+/// that holds for a raw clone too, and checking it costs the one load that `emit` does anyway.
+struct forgetful {
+  std::atomic<std::uint32_t> epoch;  ///< Number of the connection in force. 0: none, or we are a new child.
+  std::atomic<std::uint32_t> lock;  ///< Guards `connection` and the unmapping of rings; never held across a system call
+                                    ///< that can wait.
+  std::atomic<std::uint64_t> ringless_events;  ///< Lost by threads that could not make a ring.
+  std::atomic<std::uint64_t> ringless_memory_events;
+  alignas(64) std::atomic<std::uint64_t> texts[text_slots];  ///< Keys this process has sent; 0: free.
+};
+
+enum class slot_state : std::uint32_t { empty, changing, owned, idle };
+
+/// One ring of this process. `state` says who may touch the rest: the owner while `owned`, the one who set it while
+/// `changing`, nobody while `idle`.
+struct alignas(64) ring_slot {
+  std::atomic<slot_state> state;
+  std::atomic<std::uint32_t> epoch;
+  std::size_t mapped_bytes;
+  std::uint64_t tid;  ///< The thread that the ring's records belong to, as the reader knows it; 0: none yet.
+  char name[16];
+  ring_producer ring;
+};
+inline constexpr std::size_t maximum_rings = 4096;
+
+/// A thread's own state; constant-initialised, so that touching it first costs nothing.
+struct thread_state {
+  std::uint32_t epoch = no_epoch;  ///< The connection `slot` belongs to and is introduced in.
+  std::uint32_t lineage = 0;       ///< The process `slot` belongs to: grows with each fork.
+  ring_slot* slot = nullptr;
+  std::uint32_t wait = 0;  ///< Records to drop before trying again to make a ring.
+  bool busy = false;       ///< Inside `emit`: a signal handler that emits must not.
+  bool ended = false;      ///< The thread's own destructor has run.
+
+  static constexpr std::uint32_t no_epoch = ~std::uint32_t{0};
+};
+
+/// Leaves errno as it was.
+class errno_keeper {
+ public:
+  errno_keeper() : saved_(errno) {}
+  ~errno_keeper() { errno = saved_; }
+  errno_keeper(const errno_keeper&) = delete;
+  errno_keeper& operator=(const errno_keeper&) = delete;
+
+ private:
+  int saved_;
+};
+
+/// No signal handler runs on this thread meanwhile.
+class signals_held {
+ public:
+  signals_held() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &saved_);
+  }
+  ~signals_held() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+  signals_held(const signals_held&) = delete;
+  signals_held& operator=(const signals_held&) = delete;
+
+ private:
+  sigset_t saved_;
+};
+
+/// A lock for what happens once a thread or a connection; in `forgetful`, so that a child finds it open.
+class region_lock {
+ public:
+  explicit region_lock(forgetful& region) noexcept;
+  ~region_lock();
+  region_lock(const region_lock&) = delete;
+  region_lock& operator=(const region_lock&) = delete;
+
+ private:
+  forgetful& region_;
+};
+
+enum class ring_made : std::uint8_t { yes, later, writer_gone };
+
+/// Makes a ring and sends it to the writer. `slot` is ours and empty (`changing`). Changes errno.
+[[nodiscard]] ring_made make_ring(ring_slot& slot, const connection& to) noexcept;
+
+/// Returns the ring's memory. `slot` is ours (`changing`).
+void unmap_ring(ring_slot& slot) noexcept;
+
+/// True if nobody listens at `to` any more.
+[[nodiscard]] bool writer_is_gone(const connection& to) noexcept;
+
+/// Tells the reader whose records follow, if it does not know yet. False: no room.
+bool introduce_thread(ring_slot& slot) noexcept;
+
+[[nodiscard]] std::uint64_t hash_text(const char* text, std::size_t length) noexcept;
+
+}  // namespace sluice::collector::detail

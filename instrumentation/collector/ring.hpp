@@ -1,0 +1,216 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "instrumentation/collector/clock.hpp"
+#include "instrumentation/collector/records.hpp"
+
+/// A ring of records in memory that two processes share: one thread writes, the writer process reads. What has been
+/// published survives the death of either. This side is part of the recorded program: no C++ library, no locks, no
+/// allocation, and nothing that the other side writes can make it do more than drop a record.
+///
+///   byte 0        64          128             192                    256      320          4096       4096 + capacity
+///   | what it is | head      | tail, gone    | lost: total, memory, | closed | who it is  |  ...     | records ...   |
+///   |            |           |               | first, last          |        | (identity) |          |               |
+///   | written    | by the    | by the        | by the producer      | by the | once       |
+///   | once       | producer  | consumer      |                      | prod.  |
+///
+/// `head` and `tail` count bytes for ever; a record lies at `position & (capacity - 1)` and never wraps: when it would,
+/// a padding record fills the end (of padding, only type and words are there if 8 bytes are left). `head` is stored with
+/// release after the record, so a reader that loads it with acquire sees whole records only.
+namespace sluice::collector {
+
+inline constexpr std::uint64_t ring_magic = 0x676e'6972'6563'6c73;  // "slcering" in a dump.
+inline constexpr std::uint32_t ring_version = 1;
+inline constexpr std::size_t ring_data_offset = 4096;
+inline constexpr std::size_t minimum_ring_bytes = std::size_t{1} << 14;
+inline constexpr std::size_t maximum_ring_bytes = std::size_t{1} << 28;
+inline constexpr std::size_t maximum_record_bytes = 8192;
+inline constexpr std::size_t maximum_text_bytes = 4096;
+
+/// Who writes this ring; copied once by the reader, which trusts none of it.
+struct ring_identity {
+  std::uint64_t start_time;  ///< Of the process, in clock ticks since boot (/proc/PID/stat, field 22).
+  std::uint64_t image;       ///< Differs after an exec: the kernel's random bytes for this image (AT_RANDOM), folded.
+  std::int64_t rank;         ///< From the environment of the launcher; -1: none.
+  std::uint32_t pid;         ///< As the process sees itself; a container has its own.
+  std::uint32_t parent_pid;
+  std::uint32_t command_bytes;
+  std::uint32_t reserved;
+  char boot_id[40];
+  char host[64];
+  char command[2048];  ///< The arguments, with spaces between.
+};
+
+struct ring_header {
+  alignas(64) std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t clock;     ///< `clock_kind`.
+  std::uint64_t capacity;  ///< Bytes of records, a power of two.
+
+  alignas(64) std::atomic<std::uint64_t> head;
+
+  alignas(64) std::atomic<std::uint64_t> tail;
+  std::atomic<std::uint32_t> writer_gone;  ///< The recording has ended; the producer may stop.
+
+  alignas(64) std::atomic<std::uint64_t> lost_events;  ///< Ever; `loss_record`s report them piece by piece.
+  std::atomic<std::uint64_t> lost_memory_events;
+  std::atomic<std::uint64_t> first_lost;  ///< Times of the losses not yet reported.
+  std::atomic<std::uint64_t> last_lost;
+
+  alignas(64) std::atomic<std::uint32_t> closed;  ///< The producer said goodbye: nothing follows.
+
+  alignas(64) ring_identity identity;
+};
+static_assert(sizeof(ring_header) <= ring_data_offset);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+[[nodiscard]] constexpr std::size_t round_up_to_words(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
+
+/// The producer's end. One thread at a time; handing it to another thread needs a release and an acquire.
+class ring_producer {
+ public:
+  ring_producer() = default;
+
+  /// `memory`: `ring_data_offset + capacity` zeroed bytes, which outlive this.
+  void format(void* memory, std::size_t capacity, clock_kind clock) noexcept {
+    header_ = static_cast<ring_header*>(memory);
+    data_ = static_cast<char*>(memory) + ring_data_offset;
+    capacity_ = capacity;
+    clock_ = clock;
+    head_ = 0;
+    tail_ = 0;
+    lost_ = reported_ = lost_memory_ = reported_memory_ = 0;
+    header_->version = ring_version;
+    header_->clock = static_cast<std::uint32_t>(clock);
+    header_->capacity = capacity;
+    header_->magic = ring_magic;
+  }
+
+  [[nodiscard]] ring_header* header() const noexcept { return header_; }
+
+  /// Writes `bytes` of `record` (a multiple of 8), then `extra_bytes` of `extra` padded with zeros, as one record, and
+  /// fills in its type and length. False: no room, counted as lost. About 5 ns for a record of 100 bytes.
+  bool put(record_header* record, record_type type, std::size_t bytes, const void* extra = nullptr,
+           std::size_t extra_bytes = 0) noexcept {
+    if (lost_ != reported_) [[unlikely]]
+      report_loss();
+    if (write(record, type, bytes, extra, extra_bytes)) [[likely]]
+      return true;
+    count_loss(type, record->time);
+    return false;
+  }
+
+  /// Counts records that never reached `put` because their thread had no ring.
+  void adopt_loss(std::uint64_t events, std::uint64_t memory_events, std::uint64_t time) noexcept {
+    if (events == 0) return;
+    note_lost_span(time);
+    lost_ += events;
+    lost_memory_ += memory_events;
+    publish_loss();
+  }
+
+  /// Records lost since the last report; they are in the header too, where the reader finds them if we die.
+  [[nodiscard]] std::uint64_t unreported_loss() const noexcept { return lost_ - reported_; }
+
+ private:
+  bool write(record_header* record, record_type type, std::size_t bytes, const void* extra,
+             std::size_t extra_bytes) noexcept {
+    const std::size_t length = bytes + round_up_to_words(extra_bytes);
+    if (length > maximum_record_bytes) return false;
+    const std::size_t offset = head_ & (capacity_ - 1);
+    const std::size_t to_end = capacity_ - offset;
+    const std::size_t needed = length <= to_end ? length : to_end + length;
+    if (!has_room(needed, uses_reserve(type) ? capacity_ : ordinary_limit())) return false;
+
+    char* place = data_ + offset;
+    if (length > to_end) [[unlikely]] {
+      // The end of the ring may have 8 bytes only, so no more than the type and the length are written.
+      const std::uint16_t padding[4] = {static_cast<std::uint16_t>(record_type::padding),
+                                        static_cast<std::uint16_t>(to_end / 8), 0, 0};
+      std::memcpy(place, padding, sizeof padding);
+      head_ += to_end;
+      place = data_;
+    }
+    record->type = static_cast<std::uint16_t>(type);
+    record->words = static_cast<std::uint16_t>(length / 8);
+    std::memcpy(place, record, bytes);
+    if (extra_bytes != 0) {
+      std::memset(place + length - 8, 0, 8);
+      std::memcpy(place + bytes, extra, extra_bytes);
+    }
+    head_ += length;
+    header_->head.store(head_, std::memory_order_release);
+    return true;
+  }
+
+  /// The last quarter is for records that `uses_reserve`.
+  [[nodiscard]] std::size_t ordinary_limit() const noexcept { return capacity_ - capacity_ / 4; }
+
+  [[nodiscard]] bool has_room(std::size_t needed, std::size_t limit) noexcept {
+    if (head_ - tail_ + needed <= limit) [[likely]]
+      return true;
+    const std::uint64_t tail = header_->tail.load(std::memory_order_acquire);
+    // A tail outside [tail_, head_] is no tail: stay full rather than write over what was not read.
+    if (tail - tail_ <= head_ - tail_) tail_ = tail;
+    return head_ - tail_ + needed <= limit;
+  }
+
+  void count_loss(record_type type, std::uint64_t time) noexcept {
+    note_lost_span(time_of_loss(time));
+    ++lost_;
+    if (is_memory_event(type)) ++lost_memory_;
+    publish_loss();
+  }
+
+  /// When it was dropped; the record's own time may be the device's, and on another clock.
+  [[nodiscard]] std::uint64_t time_of_loss(std::uint64_t record_time) const noexcept {
+    switch (clock_) {
+      case clock_kind::tsc:
+        return read_tsc();
+      case clock_kind::monotonic_ns:
+        return read_clock(CLOCK_MONOTONIC);
+      case clock_kind::simulated_ns:
+        break;
+    }
+    return record_time;
+  }
+
+  void note_lost_span(std::uint64_t time) noexcept {
+    if (lost_ == reported_) header_->first_lost.store(time, std::memory_order_relaxed);
+    header_->last_lost.store(time, std::memory_order_relaxed);
+  }
+
+  void publish_loss() noexcept {
+    header_->lost_memory_events.store(lost_memory_, std::memory_order_relaxed);
+    header_->lost_events.store(lost_, std::memory_order_release);
+  }
+
+  /// Waits for room below the ordinary limit, so that reports do not eat the reserve while the ring stays full.
+  void report_loss() noexcept {
+    if (!has_room(maximum_record_bytes < capacity_ / 4 ? maximum_record_bytes : capacity_ / 4, ordinary_limit()))
+      return;
+    loss_record loss{};
+    loss.header.time = header_->first_lost.load(std::memory_order_relaxed);
+    loss.end = header_->last_lost.load(std::memory_order_relaxed);
+    loss.events = lost_ - reported_;
+    loss.memory_events = lost_memory_ - reported_memory_;
+    if (!write(&loss.header, record_type::loss, sizeof loss, nullptr, 0)) return;
+    reported_ = lost_;
+    reported_memory_ = lost_memory_;
+  }
+
+  ring_header* header_ = nullptr;
+  char* data_ = nullptr;
+  std::size_t capacity_ = 0;
+  clock_kind clock_ = clock_kind::tsc;
+  std::uint64_t head_ = 0;
+  std::uint64_t tail_ = 0;  ///< As last seen; the real one is at or past it.
+  std::uint64_t lost_ = 0, reported_ = 0;
+  std::uint64_t lost_memory_ = 0, reported_memory_ = 0;
+};
+
+}  // namespace sluice::collector

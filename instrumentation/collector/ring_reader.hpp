@@ -1,0 +1,113 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "instrumentation/collector/ring.hpp"
+
+namespace sluice::collector {
+
+/// Who sent a ring, in the reader's own words: bounded, printable, independent of the shared memory.
+struct producer_identity {
+  std::uint64_t start_time = 0;
+  std::uint64_t image = 0;
+  std::int64_t rank = -1;
+  std::uint64_t pid = 0;  ///< As the process sees itself.
+  std::uint64_t parent_pid = 0;
+  std::string boot_id;
+  std::string host;
+  std::string command;
+};
+
+/// The writer process's end of a ring. Trusts nothing in it: a hostile or torn ring yields an error, never a crash, an
+/// endless loop or a read outside. Not thread-safe.
+class ring_reader {
+ public:
+  /// Maps the ring behind `memory_file`, which it closes in any case. Errors: corrupt, with what is wrong; io.
+  [[nodiscard]] static result<ring_reader> adopt(int memory_file);
+
+  ring_reader(ring_reader&& other) noexcept;
+  ring_reader& operator=(ring_reader&& other) noexcept;
+  ~ring_reader();
+
+  [[nodiscard]] const producer_identity& identity() const { return identity_; }
+  [[nodiscard]] clock_kind clock() const { return clock_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
+
+  /// Appends everything published since the last call to `into` and frees its room in the ring. Returns the bytes
+  /// appended. Error: corrupt; the ring is then useless, and further calls append nothing. O(bytes).
+  [[nodiscard]] result<std::size_t> drain(std::vector<std::byte>& into);
+
+  /// The producer will write nothing more. Ask before a last `drain`.
+  [[nodiscard]] bool closed() const;
+
+  /// Records lost in total, as the producer last said.
+  struct losses {
+    std::uint64_t events = 0, memory_events = 0;
+    std::uint64_t first = 0, last = 0;  ///< Of the unreported ones; in the ring's clock.
+  };
+  [[nodiscard]] losses lost() const;
+
+  /// Tells the producer that nobody reads any more.
+  void say_gone();
+
+ private:
+  ring_reader(ring_header* header, std::size_t capacity);
+  void copy_out(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into) const;
+
+  ring_header* header_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::uint64_t tail_ = 0;
+  clock_kind clock_ = clock_kind::tsc;
+  bool useless_ = false;
+  producer_identity identity_;
+};
+
+/// One record of a drained span.
+struct record_view {
+  record_type type{};
+  std::uint32_t flags = 0;
+  std::uint64_t time = 0;
+  std::span<const std::byte> bytes;  ///< The whole record, header included.
+};
+
+/// Walks the records in `bytes`, which `drain` gave; padding is left out. Returns false at the first record whose length
+/// cannot be right, after which nothing can be trusted.
+template <class Visit>
+[[nodiscard]] bool for_each_record(std::span<const std::byte> bytes, Visit&& visit) {
+  while (!bytes.empty()) {
+    struct {
+      std::uint16_t type, words;
+      std::uint32_t flags;
+    } head{};
+    if (bytes.size() < sizeof head) return false;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    const std::size_t length = std::size_t{head.words} * 8;
+    if (length == 0 || length > bytes.size()) return false;
+    if (head.type != static_cast<std::uint16_t>(record_type::padding)) {
+      if (length < sizeof(record_header)) return false;
+      record_view record{static_cast<record_type>(head.type), head.flags, 0, bytes.first(length)};
+      std::memcpy(&record.time, bytes.data() + 8, sizeof record.time);
+      visit(record);
+    }
+    bytes = bytes.subspan(length);
+  }
+  return true;
+}
+
+/// The record as its struct. Fields that a shorter (older) record lacks are zero; what a longer (newer) one adds is
+/// left out.
+template <class Record>
+[[nodiscard]] Record decode(const record_view& record) {
+  Record copy{};
+  std::memcpy(static_cast<void*>(&copy), record.bytes.data(), std::min(sizeof copy, record.bytes.size()));
+  return copy;
+}
+
+}  // namespace sluice::collector
