@@ -34,6 +34,11 @@ elseif(SLUICE_SANITIZE STREQUAL "thread")
   # GCC warns that fences are invisible to the sanitizer; the rings do not rest on them alone.
   target_compile_options(sluice_options INTERFACE -Wno-tsan)
   add_link_options(-fsanitize=thread)
+elseif(SLUICE_SANITIZE STREQUAL "fuzzer")
+  # Clang only; its warnings are not the ones that we build with.
+  target_compile_options(sluice_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+                                                  -fno-omit-frame-pointer -Wno-error)
+  add_link_options(-fsanitize=address,undefined)
 elseif(NOT SLUICE_SANITIZE STREQUAL "")
-  message(FATAL_ERROR "SLUICE_SANITIZE is '${SLUICE_SANITIZE}': expected empty, address or thread")
+  message(FATAL_ERROR "SLUICE_SANITIZE is '${SLUICE_SANITIZE}': expected empty, address, thread or fuzzer")
 endif()

@@ -1,0 +1,81 @@
+// Every target over its seeds, over the inputs that once failed, and over mutations of these: the same ones each time.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "tests/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+constexpr int mutations_of_all_seeds = 4000;
+
+std::vector<bytes> kept_inputs(const std::string& target_name) {
+  std::vector<bytes> inputs;
+  const std::filesystem::path folder = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/fuzz/corpus" / target_name;
+  if (!std::filesystem::is_directory(folder)) return inputs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    inputs.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return inputs;
+}
+
+/// One to four changes: a bit, a byte, a word of a telling value, a cut, a piece twice.
+bytes mutated(bytes input, std::mt19937_64& random) {
+  static constexpr std::uint32_t telling[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fff'ffff, 0x8000'0000, 0xffff'ffff};
+  for (auto changes = 1 + random() % 4; changes > 0 && !input.empty(); --changes) {
+    const std::size_t at = random() % input.size();
+    switch (random() % 6) {
+      case 0:
+        input[at] = static_cast<std::uint8_t>(input[at] ^ (1U << (random() % 8)));
+        break;
+      case 1:
+        input[at] = static_cast<std::uint8_t>(random());
+        break;
+      case 2: {
+        const std::uint32_t word = telling[random() % std::size(telling)];
+        for (std::size_t i = 0; i < 4 && at + i < input.size(); ++i) {
+          input[at + i] = static_cast<std::uint8_t>(word >> (8 * i));
+        }
+        break;
+      }
+      case 3:
+        input.resize(at);
+        break;
+      case 4: {
+        const bytes piece(input.begin() + static_cast<std::ptrdiff_t>(at),
+                          input.begin() + static_cast<std::ptrdiff_t>(std::min(input.size(), at + random() % 64)));
+        input.insert(input.begin() + static_cast<std::ptrdiff_t>(at), piece.begin(), piece.end());
+        break;
+      }
+      default:
+        input.erase(input.begin() + static_cast<std::ptrdiff_t>(at),
+                    input.begin() + static_cast<std::ptrdiff_t>(std::min(input.size(), at + random() % 16)));
+        break;
+    }
+  }
+  return input;
+}
+
+class fuzz_target : public ::testing::TestWithParam<target> {};
+
+TEST_P(fuzz_target, comes_back_from_every_input) {
+  const target& fuzzed = GetParam();
+  auto inputs = fuzzed.seeds();
+  ASSERT_FALSE(inputs.empty());
+  for (auto& kept : kept_inputs(fuzzed.name)) inputs.push_back(std::move(kept));
+  fuzzed.run({});
+  for (const auto& input : inputs) fuzzed.run(input);
+  std::mt19937_64 random(2026);
+  for (int i = 0; i < mutations_of_all_seeds; ++i) fuzzed.run(mutated(inputs[random() % inputs.size()], random));
+}
+
+INSTANTIATE_TEST_SUITE_P(all, fuzz_target, ::testing::Values(trace_file_target(), trace_codec_target()),
+                         [](const auto& chosen) { return chosen.param.name; });
+
+}  // namespace
+}  // namespace sluice::fuzz

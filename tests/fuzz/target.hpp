@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+/// What is fuzzed. Each target is a function of bytes that must come back whatever they are; under libFuzzer one target
+/// makes one program, and fuzz_test.cpp runs them all over their seeds and over mutations of these.
+namespace sluice::fuzz {
+
+using bytes = std::vector<std::uint8_t>;
+
+struct target {
+  std::string name;  ///< Its folder under tests/fuzz/corpus, where inputs that once failed are kept.
+  void (*run)(std::span<const std::uint8_t> input);
+  std::vector<bytes> (*seeds)();  ///< Valid inputs to start from, made by the code that writes them.
+};
+
+target trace_file_target();
+target trace_codec_target();
+
+}  // namespace sluice::fuzz
