@@ -106,7 +106,9 @@ struct file::state {
   file_header about;
   mutable chunk_cache cache;
   mutable std::mutex mutex;  ///< Guards all below.
+  /// Its own `file_` is empty: a file that held a snapshot that held the file would never go.
   std::shared_ptr<const snapshot> latest;
+  std::weak_ptr<const snapshot> handed_out;    ///< `latest` as callers got it, with `file_`.
   std::uint64_t walked = sizeof(file_header);  ///< Where the next unread chunk header begins.
   std::set<std::uint16_t> unknown_types;
 
@@ -300,10 +302,10 @@ struct file::state {
   }
 
   /// Takes in what the file has beyond the latest snapshot; null if nothing. The caller holds the mutex.
-  std::shared_ptr<snapshot> grow(const std::shared_ptr<const file>& self);
+  std::shared_ptr<snapshot> grow();
 };
 
-std::shared_ptr<snapshot> file::state::grow(const std::shared_ptr<const file>& self) {
+std::shared_ptr<snapshot> file::state::grow() {
   const auto file_size = size();
   if (!file_size || (latest && latest->complete())) return nullptr;
   growth found;
@@ -342,7 +344,6 @@ std::shared_ptr<snapshot> file::state::grow(const std::shared_ptr<const file>& s
     next->begin_ = std::min(next->begin_, chunk.min_time);
     next->end_ = std::max(next->end_, chunk.max_time);
   }
-  next->file_ = self;
   next->tables_ = std::move(all_tables);
   next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
   next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
@@ -392,20 +393,24 @@ result<std::shared_ptr<file>> file::open(const std::string& path, const reader_o
   s->about = *header;
   std::shared_ptr<file> opened(new file(std::move(s)));
   const std::scoped_lock lock(opened->state_->mutex);
-  opened->state_->latest = opened->state_->grow(opened);
+  opened->state_->latest = opened->state_->grow();
   if (!opened->state_->latest) return fail(error_code::io, "cannot read the file", path);
   return opened;
 }
 
 std::shared_ptr<const snapshot> file::latest() const {
   const std::scoped_lock lock(state_->mutex);
-  return state_->latest;
+  if (auto known = state_->handed_out.lock(); known && known->version_ == state_->latest->version_) return known;
+  auto handed = std::make_shared<snapshot>(*state_->latest);
+  handed->file_ = shared_from_this();
+  state_->handed_out = handed;
+  return handed;
 }
 
 result<bool> file::refresh() {
   const std::scoped_lock lock(state_->mutex);
   if (const auto now = state_->size(); !now) return tl::unexpected<error>(now.error());
-  auto next = state_->grow(shared_from_this());
+  auto next = state_->grow();
   if (!next) return false;
   state_->latest = std::move(next);
   return true;

@@ -114,6 +114,18 @@ TEST_F(trace_file, says_that_it_is_simulated_and_when_it_began) {
   EXPECT_EQ(now->realtime_origin(), options.realtime_origin);
 }
 
+TEST_F(trace_file, is_closed_when_its_last_snapshot_goes) {
+  ASSERT_TRUE(kernels(10, 4).close());
+  auto opened = file::open(path_).value();
+  const std::weak_ptr<file> watched = opened;
+  auto snapshot = opened->latest();
+  EXPECT_EQ(snapshot, opened->latest());
+  opened.reset();
+  EXPECT_EQ(count_kernels(*snapshot), 10U);
+  snapshot.reset();
+  EXPECT_TRUE(watched.expired());
+}
+
 TEST_F(trace_file, grows_under_a_reader) {
   auto writer = kernels(10, 1000);
   ASSERT_TRUE(writer.flush());
