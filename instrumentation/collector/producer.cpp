@@ -406,6 +406,12 @@ bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noex
   return emit_out({record, type, bytes, nullptr, 0});
 }
 
+bool has_room(std::size_t bytes) noexcept {
+  const thread_state& self = this_thread;
+  const std::uint32_t in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
+  return self.epoch != in_force || self.slot->ring.fits(bytes);
+}
+
 std::uint64_t intern(const char* text) noexcept { return text == nullptr ? 0 : intern(text, strlen(text)); }
 
 std::uint64_t intern(const char* text, std::size_t length) noexcept {

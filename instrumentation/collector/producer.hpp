@@ -50,6 +50,10 @@ void stop() noexcept;
 /// Returns false if it was dropped (and counted) or nobody records.
 bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noexcept;
 
+/// An ordinary record of `bytes` would be taken from this thread now. For the recorder's own threads: they can wait where the
+/// program's must not. True as well when nobody records: there is nothing to wait for.
+[[nodiscard]] bool has_room(std::size_t bytes) noexcept;
+
 template <class Record>
 bool emit(Record record) noexcept {
   return emit_bytes(&record.header, type_of<Record>::value, sizeof(Record));

@@ -104,6 +104,12 @@ class ring_producer {
     return false;
   }
 
+  /// An ordinary record of `bytes` would be taken now.
+  [[nodiscard]] bool fits(std::size_t bytes) noexcept {
+    const std::size_t to_end = capacity_ - (head_ & (capacity_ - 1));
+    return has_room(bytes <= to_end ? bytes : to_end + bytes, ordinary_limit());
+  }
+
   /// Counts records that never reached `put` because their thread had no ring.
   void adopt_loss(std::uint64_t events, std::uint64_t memory_events, std::uint64_t time) noexcept {
     if (events == 0) return;

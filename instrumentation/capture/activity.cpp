@@ -1,0 +1,434 @@
+// Activity records: what the device did and when. CUPTI fills our buffers and hands them back, on our flush thread or on
+// its own worker, never inside one of the program's calls.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "instrumentation/capture/activity_layout.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+// trace::memory_kind, trace::direction, trace::migration_cause: numbers of the trace's model, which this library does
+// not include (it would bring the C++ library with it).
+constexpr std::uint8_t unknown = 0, device_memory = 1, pinned = 2, managed = 3, pageable = 4, array = 5;
+constexpr std::uint8_t h2d = 1, d2h = 2, d2d = 3, p2p = 4, h2h = 5;
+constexpr std::uint8_t cause_unknown = 0, cause_fault = 1, cause_prefetch = 2, cause_eviction = 3, cause_counter = 4;
+constexpr unsigned warning = 1;
+
+std::atomic<std::uint64_t> completed{0};
+bool nodes_traced = false;
+
+// --- buffers --------------------------------------------------------------------------------------------------------------
+
+/// Small, so that a long kernel holds back few records: CUPTI delivers a buffer only when all in it are complete.
+constexpr std::size_t buffer_bytes = 64 * 1024;
+constexpr unsigned buffer_count = 512;
+
+struct buffer_slot {
+  std::atomic<bool> busy{false};
+  std::atomic<std::uint8_t*> memory{nullptr};
+};
+buffer_slot slots[buffer_count];
+
+void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* max_records) {
+  *buffer = nullptr;
+  *bytes = 0;
+  *max_records = 0;
+  for (buffer_slot& slot : slots) {
+    if (slot.busy.load(std::memory_order_relaxed) || slot.busy.exchange(true, std::memory_order_acquire)) continue;
+    std::uint8_t* memory = slot.memory.load(std::memory_order_relaxed);
+    if (memory == nullptr) {
+      void* fresh = mmap(nullptr, buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (fresh == MAP_FAILED) {
+        slot.busy.store(false, std::memory_order_release);
+        return;
+      }
+      memory = static_cast<std::uint8_t*>(fresh);
+      slot.memory.store(memory, std::memory_order_relaxed);
+    }
+    *buffer = memory;
+    *bytes = buffer_bytes;
+    return;
+  }
+  // CUPTI drops what it has no buffer for, and counts it.
+}
+
+void return_buffer(const std::uint8_t* buffer) {
+  for (buffer_slot& slot : slots) {
+    if (slot.memory.load(std::memory_order_relaxed) != buffer) continue;
+    slot.busy.store(false, std::memory_order_release);
+    return;
+  }
+}
+
+// --- records --------------------------------------------------------------------------------------------------------------
+
+/// We are on a thread of the recorder's or of CUPTI's: rather than lose a record, give the writer a moment. A writer that
+/// is stuck gets no second one for a while.
+void wait_for_room(std::size_t bytes) {
+  constexpr std::uint64_t patience_ns = 200'000'000;
+  static std::atomic<std::uint64_t> impatient_until{0};
+  if (collector::has_room(bytes)) return;
+  const std::uint64_t begin = collector::monotonic_now();
+  if (begin < impatient_until.load(std::memory_order_relaxed)) return;
+  for (std::uint64_t now = begin; now - begin < patience_ns; now = collector::monotonic_now()) {
+    const timespec moment{0, 200'000};
+    nanosleep(&moment, nullptr);
+    if (collector::has_room(bytes)) return;
+  }
+  impatient_until.store(collector::monotonic_now() + 5 * patience_ns, std::memory_order_relaxed);
+}
+
+template <class Record>
+void deliver(Record record) {
+  record.header.flags |= collector::flag_monotonic;
+  wait_for_room(sizeof record);
+  collector::emit(record);
+}
+
+std::uint8_t kind_of(std::uint8_t cupti_kind) {
+  switch (cupti_kind) {
+    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
+      return pageable;
+    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
+      return pinned;
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE:
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC:
+      return device_memory;
+    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY:
+      return array;
+    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED:
+    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC:
+      return managed;
+    default:
+      return unknown;
+  }
+}
+
+std::uint8_t direction_of(std::uint8_t copy_kind) {
+  switch (copy_kind) {
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
+      return h2d;
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH:
+      return d2h;
+    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA:
+    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD:
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA:
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
+      return d2d;
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
+      return h2h;
+    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+      return p2p;
+    default:
+      return unknown;
+  }
+}
+
+void on_record(const layout::memcpy_prefix& in) {
+  collector::copy_record out{};
+  out.header.time = in.start;
+  out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
+  out.end = in.end;
+  out.bytes = in.bytes;
+  out.stream = collector::stream_key(in.context, in.stream);
+  out.graph_node = in.graph_node;
+  out.device = in.device;
+  out.peer = collector::no_device;
+  out.correlation = in.correlation;
+  out.direction = direction_of(in.copy_kind);
+  out.source_kind = kind_of(in.source_kind);
+  out.destination_kind = kind_of(in.destination_kind);
+  deliver(out);
+  pending.remove(in.correlation);
+}
+
+void on_record(const layout::memcpy_peer_prefix& in) {
+  collector::copy_record out{};
+  out.header.time = in.start;
+  out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
+  out.end = in.end;
+  out.bytes = in.bytes;
+  out.stream = collector::stream_key(in.context, in.stream);
+  out.graph_node = in.graph_node;
+  out.device = in.destination_device;
+  out.peer = in.source_device;
+  out.correlation = in.correlation;
+  out.direction = p2p;
+  out.source_kind = kind_of(in.source_kind);
+  out.destination_kind = kind_of(in.destination_kind);
+  deliver(out);
+  pending.remove(in.correlation);
+}
+
+void on_record(const layout::memset_prefix& in) {
+  collector::memset_record out{};
+  out.header.time = in.start;
+  out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
+  out.end = in.end;
+  out.bytes = in.bytes;
+  out.stream = collector::stream_key(in.context, in.stream);
+  out.graph_node = in.graph_node;
+  out.value = in.value;
+  out.device = in.device;
+  out.correlation = in.correlation;
+  out.kind = kind_of(static_cast<std::uint8_t>(in.memory_kind));
+  deliver(out);
+  pending.remove(in.correlation);
+}
+
+void on_record(const layout::kernel_prefix& in) {
+  collector::kernel_record out{};
+  out.header.time = in.start;
+  out.end = in.end;
+  out.name = collector::intern(in.name);
+  out.stream = collector::stream_key(in.context, in.stream);
+  out.graph_node = in.graph_node;
+  out.device = in.device;
+  out.correlation = in.correlation;
+  for (int i = 0; i < 3; ++i) {
+    out.grid[i] = static_cast<std::uint32_t>(in.grid[i]);
+    out.block[i] = static_cast<std::uint32_t>(in.block[i]);
+  }
+  out.registers = in.registers_per_thread;
+  out.static_shared = static_cast<std::uint32_t>(in.static_shared);
+  out.dynamic_shared = static_cast<std::uint32_t>(in.dynamic_shared);
+  deliver(out);
+  pending.remove(in.correlation);
+}
+
+void on_record(const layout::graph_trace_prefix& in) {
+  collector::graph_launch_record out{};
+  out.header.time = in.start;
+  out.end = in.end;
+  out.graph = in.graph;
+  out.stream = collector::stream_key(in.context, in.stream);
+  out.device = in.device;
+  out.correlation = in.correlation;
+  deliver(out);
+  pending.remove(in.correlation);
+}
+
+void on_record(const layout::migration_prefix& in) {
+  collector::migration_record out{};
+  out.header.time = in.start;
+  out.end = in.end;
+  out.bytes = in.value;
+  out.address = in.address;
+  out.device = in.destination;
+  switch (in.counter_kind) {
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD:
+      out.direction = h2d;
+      break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH:
+      out.direction = d2h;
+      out.device = in.source;
+      break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD:
+      out.direction = d2d;
+      break;
+    default:
+      return;  // Faults: their own rows come with the wider recorder.
+  }
+  switch (in.flags) {
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_COHERENCE:
+      out.cause = cause_fault;
+      break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_USER:
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_PREFETCH:
+      out.cause = cause_prefetch;
+      break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_EVICTION:
+      out.cause = cause_eviction;
+      break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_ACCESS_COUNTERS:
+      out.cause = cause_counter;
+      break;
+    default:
+      out.cause = cause_unknown;
+  }
+  deliver(out);
+}
+
+// --- devices --------------------------------------------------------------------------------------------------------------
+
+/// A device is announced when its DEVICE record comes and again, with its link, when the PCIE record does.
+collector::device_record devices[max_devices];
+std::atomic<bool> devices_busy{false};
+
+std::uint64_t big_endian(const std::uint8_t* bytes) {
+  std::uint64_t value = 0;
+  for (int i = 0; i < 8; ++i) value = (value << 8) | bytes[i];
+  return value;
+}
+
+template <class Change>
+void change_device(std::uint32_t id, Change&& change) {
+  if (id >= max_devices) return;
+  while (devices_busy.exchange(true, std::memory_order_acquire)) {
+  }
+  collector::device_record& device = devices[id];
+  device.device = id;
+  change(device);
+  const collector::device_record copy = device;
+  devices_busy.store(false, std::memory_order_release);
+  if (copy.memory_bytes == 0) return;
+  collector::device_record out = copy;
+  out.header.time = collector::monotonic_now();
+  deliver(out);
+}
+
+void on_record(const layout::device_prefix& in) {
+  if (in.visible == 0) return;
+  change_device(in.id, [&](collector::device_record& device) {
+    device.kind = 1;  // trace::device_kind::cuda
+    device.uuid_high = big_endian(in.uuid);
+    device.uuid_low = big_endian(in.uuid + 8);
+    device.name = collector::intern(in.name);
+    device.memory_bytes = in.memory_bytes;
+    device.compute_major = in.compute_major;
+    device.compute_minor = in.compute_minor;
+  });
+}
+
+/// Bytes/s one way: lanes times rate, less the line code (8b/10b up to generation 2, 128b/130b up to 5, none in 6).
+std::uint64_t link_peak(const layout::pcie_prefix& in) {
+  const std::uint64_t bits = std::uint64_t{in.link_rate} * 1'000'000U * in.link_width;
+  if (in.generation <= 2) return bits / 10;
+  return in.generation <= 5 ? bits / 130 * 128 / 8 : bits / 8;
+}
+
+void on_record(const layout::pcie_prefix& in) {
+  if (in.type != 0 || in.device < 0) return;
+  change_device(static_cast<std::uint32_t>(in.device), [&](collector::device_record& device) {
+    device.link_generation = in.generation;
+    device.link_width = in.link_width;
+    device.link_peak = link_peak(in);
+  });
+}
+
+// --- a buffer comes back ------------------------------------------------------------------------------------------------------
+
+template <class Prefix>
+void decode(const CUpti_Activity* record) {
+  Prefix prefix;
+  memcpy(&prefix, record, sizeof prefix);
+  on_record(prefix);
+}
+
+void dispatch(const CUpti_Activity* record) {
+  switch (static_cast<std::uint32_t>(record->kind)) {
+    case layout::kind_memcpy:
+      return decode<layout::memcpy_prefix>(record);
+    case layout::kind_memcpy_peer:
+      return decode<layout::memcpy_peer_prefix>(record);
+    case layout::kind_memset:
+      return decode<layout::memset_prefix>(record);
+    case layout::kind_concurrent_kernel:
+      return decode<layout::kernel_prefix>(record);
+    case layout::kind_graph_trace:
+      return decode<layout::graph_trace_prefix>(record);
+    case layout::kind_unified_memory_counter:
+      return decode<layout::migration_prefix>(record);
+    case layout::kind_device:
+      return decode<layout::device_prefix>(record);
+    case layout::kind_pcie:
+      return decode<layout::pcie_prefix>(record);
+    default:
+      return;  // Not asked for, or newer than we are.
+  }
+}
+
+void report_dropped() {
+  std::size_t dropped = 0;
+  if (cupti.dropped_records == nullptr || cupti.dropped_records(nullptr, 0, &dropped) != CUPTI_SUCCESS || dropped == 0)
+    return;
+  collector::loss_record out{};
+  out.header.time = collector::monotonic_now();
+  out.end = out.header.time;
+  out.events = dropped;
+  deliver(out);
+}
+
+void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  if (buffer == nullptr) return;
+  CUpti_Activity* record = nullptr;
+  const std::uint8_t* const end = buffer + (valid <= buffer_bytes ? valid : buffer_bytes);
+  while (cupti.next_record(buffer, static_cast<std::size_t>(end - buffer), &record) == CUPTI_SUCCESS &&
+         record != nullptr) {
+    const auto* at = reinterpret_cast<const std::uint8_t*>(record);
+    const bool inside = at >= buffer && at + sizeof(std::uint32_t) <= end &&
+                        at + layout::prefix_bytes(static_cast<std::uint32_t>(record->kind)) <= end;
+    if (!inside) break;
+    dispatch(record);
+  }
+  return_buffer(buffer);
+  completed.fetch_add(1, std::memory_order_release);
+  report_dropped();
+}
+
+std::uint64_t CUPTIAPI timestamp() { return collector::monotonic_now(); }
+
+void enable(CUpti_ActivityKind kind, const char* what) {
+  const CUptiResult result = cupti.activity_enable(kind);
+  if (result == CUPTI_SUCCESS) return;
+  const char* reason = nullptr;
+  if (cupti.result_string != nullptr) cupti.result_string(result, &reason);
+  char text[256];
+  snprintf(text, sizeof text, "CUPTI does not record %s: %s", what, reason == nullptr ? "no reason given" : reason);
+  collector::message(warning, text);
+}
+
+}  // namespace
+
+void start_activity() noexcept {
+  // The clock first: records that were begun before it would be on another one.
+  cupti.register_timestamp(timestamp);
+  if (cupti.register_callbacks(buffer_requested, buffer_completed) != CUPTI_SUCCESS) {
+    collector::message(warning, "CUPTI takes no activity buffers: copies, memsets and kernels have no device times");
+    return;
+  }
+  enable(CUPTI_ACTIVITY_KIND_DEVICE, "devices");
+  enable(CUPTI_ACTIVITY_KIND_PCIE, "links");
+  enable(CUPTI_ACTIVITY_KIND_MEMCPY, "copies");
+  enable(CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices");
+  enable(CUPTI_ACTIVITY_KIND_MEMSET, "memsets");
+  enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels");
+  // A graph launch is one interval unless its nodes are asked for: tracing each node makes replays up to 1.6 times as
+  // long.
+  const char* graphs = getenv("SLUICE_GRAPHS");
+  nodes_traced = graphs != nullptr && strcmp(graphs, "node") == 0;
+  if (!nodes_traced) enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graph launches");
+}
+
+void start_migrations(std::uint32_t device) noexcept {
+  if (cupti.configure_migrations == nullptr) return;
+  CUpti_ActivityUnifiedMemoryCounterConfig config[3] = {};
+  const CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD};
+  for (int i = 0; i < 3; ++i) {
+    config[i].scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE;
+    config[i].kind = kinds[i];
+    config[i].deviceId = device;
+    config[i].enable = 1;
+  }
+  if (cupti.configure_migrations(config, 3) == CUPTI_SUCCESS ||
+      cupti.configure_migrations(config, 2) == CUPTI_SUCCESS) {
+    cupti.activity_enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+  }
+}
+
+std::uint64_t buffers_completed() noexcept { return completed.load(std::memory_order_acquire); }
+
+}  // namespace sluice::capture

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// The part of each CUPTI activity record that we read. CUPTI grows its records at their end, so one layout holds for
+/// every version from `oldest_version` on: these prefixes are the same in CUDA 12.0 (CUpti_ActivityKernel9, Memcpy5,
+/// MemcpyPtoP3, Memset3, UnifiedMemoryCounter2, Device4) and in 13.0 (Kernel10, Memcpy6, MemcpyPtoP4, Memset4,
+/// UnifiedMemoryCounter3, Device5). A test compares them with the installed header.
+namespace sluice::capture::layout {
+
+/// cuptiGetVersion's answer for CUDA 12.0.
+inline constexpr std::uint32_t oldest_version = 18;
+
+/// Numbers of CUpti_ActivityKind.
+enum activity_kind : std::uint32_t {
+  kind_memcpy = 1,
+  kind_memset = 2,
+  kind_device = 8,
+  kind_concurrent_kernel = 10,
+  kind_memcpy_peer = 22,
+  kind_unified_memory_counter = 25,
+  kind_pcie = 46,
+  kind_graph_trace = 51,
+};
+
+#pragma pack(push, 1)
+
+struct memcpy_prefix {
+  std::uint32_t kind;
+  std::uint8_t copy_kind, source_kind, destination_kind, flags;
+  std::uint64_t bytes, start, end;
+  std::uint32_t device, context, stream, correlation, runtime_correlation, pad;
+  void* reserved;
+  std::uint64_t graph_node;
+  std::uint32_t graph;
+};
+
+struct memcpy_peer_prefix {
+  std::uint32_t kind;
+  std::uint8_t copy_kind, source_kind, destination_kind, flags;
+  std::uint64_t bytes, start, end;
+  std::uint32_t device, context, stream, source_device, source_context, destination_device, destination_context,
+      correlation;
+  void* reserved;
+  std::uint64_t graph_node;
+  std::uint32_t graph;
+};
+
+struct memset_prefix {
+  std::uint32_t kind, value;
+  std::uint64_t bytes, start, end;
+  std::uint32_t device, context, stream, correlation;
+  std::uint16_t flags, memory_kind;
+  std::uint32_t pad;
+  void* reserved;
+  std::uint64_t graph_node;
+  std::uint32_t graph;
+};
+
+struct kernel_prefix {
+  std::uint32_t kind;
+  std::uint8_t cache_config, shared_memory_config;
+  std::uint16_t registers_per_thread;
+  std::uint32_t partitioned_requested, partitioned_executed;
+  std::uint64_t start, end, completed;
+  std::uint32_t device, context, stream;
+  std::int32_t grid[3], block[3], static_shared, dynamic_shared;
+  std::uint32_t local_per_thread, local_total, correlation;
+  std::int64_t grid_id;
+  const char* name;
+  void* reserved;
+  std::uint64_t queued, submitted;
+  std::uint8_t launch_type, carveout_requested, carveout, padding;
+  std::uint32_t shared_executed;
+  std::uint64_t graph_node;
+  std::uint32_t shared_limit_config, graph;
+};
+
+struct migration_prefix {
+  std::uint32_t kind, counter_kind;
+  std::uint64_t value, start, end, address;
+  std::uint32_t source, destination, stream, process, flags;
+};
+
+struct device_prefix {
+  std::uint32_t kind, flags;
+  std::uint64_t memory_bandwidth, memory_bytes;
+  std::uint32_t constant_bytes, l2_bytes, warp_threads, clock_khz, copy_engines, multiprocessors, max_ipc, max_warps,
+      max_blocks, max_shared, max_registers, max_registers_block, max_shared_block, max_threads_block, max_block[3],
+      max_grid[3], compute_major, compute_minor, id, ecc;
+  std::uint8_t uuid[16];
+  const char* name;
+  std::uint8_t visible;
+};
+
+struct pcie_prefix {
+  std::uint32_t kind, type;  ///< type 0: a GPU, 1: a bridge
+  std::int32_t device;
+  std::uint32_t domain;
+  std::uint16_t generation, link_rate, link_width, upstream_bus;  ///< rate in MT/s
+};
+
+struct graph_trace_prefix {
+  std::uint32_t kind, correlation;
+  std::uint64_t start, end;
+  std::uint32_t device, graph, context, stream;
+};
+
+#pragma pack(pop)
+
+/// Bytes of the smallest record of a kind that we may read: its prefix.
+[[nodiscard]] constexpr std::size_t prefix_bytes(std::uint32_t kind) {
+  switch (kind) {
+    case kind_memcpy:
+      return sizeof(memcpy_prefix);
+    case kind_memcpy_peer:
+      return sizeof(memcpy_peer_prefix);
+    case kind_memset:
+      return sizeof(memset_prefix);
+    case kind_concurrent_kernel:
+      return sizeof(kernel_prefix);
+    case kind_unified_memory_counter:
+      return sizeof(migration_prefix);
+    case kind_device:
+      return sizeof(device_prefix);
+    case kind_pcie:
+      return sizeof(pcie_prefix);
+    case kind_graph_trace:
+      return sizeof(graph_trace_prefix);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace sluice::capture::layout

@@ -1,0 +1,130 @@
+// CUPTI's callbacks: found in a table by number, stamped, handed to the call's own function. Nothing here waits or
+// allocates.
+
+#include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+/// Past every number that any driver has so far (807 in 13.0).
+constexpr std::uint32_t max_calls = 1024;
+
+struct slot {
+  const call_entry* entry = nullptr;
+  std::atomic<std::uint64_t> name{0};
+};
+slot slots[max_calls];
+
+std::uint64_t name_of(slot& s) {
+  std::uint64_t key = s.name.load(std::memory_order_relaxed);
+  if (key != 0) return key;
+  key = collector::intern(s.entry->name);
+  s.name.store(key, std::memory_order_relaxed);
+  return key;
+}
+
+void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
+  if (id >= max_calls || slots[id].entry == nullptr) return;
+  const call_entry& entry = *slots[id].entry;
+  call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread};
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    c.begin = c.now;
+    if (data.correlationData != nullptr) *data.correlationData = c.begin;
+    if (entry.enter == nullptr) return;
+    entry.enter(c);
+  } else {
+    if (entry.exit == nullptr) return;
+    c.begin = data.correlationData != nullptr && *data.correlationData != 0 ? *data.correlationData : c.now;
+    if (data.functionReturnValue != nullptr) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
+    c.name = name_of(slots[id]);
+    entry.exit(c);
+  }
+}
+
+void announce_stream(CUcontext context, std::uint32_t context_id, CUstream stream) {
+  const std::uint64_t key = stream_key_of(context, context_id, stream, false);
+  if (key == 0) return;
+  collector::stream_record out{};
+  out.header.time = collector::now();
+  out.header.flags = stream == nullptr ? collector::flag_default_stream : 0U;
+  out.stream = key;
+  out.handle = reinterpret_cast<std::uint64_t>(stream);
+  int priority = 0;
+  if (stream != nullptr && driver.stream_priority != nullptr &&
+      driver.stream_priority(stream, &priority) == CUDA_SUCCESS) {
+    out.priority = priority;
+  }
+  collector::emit(out);
+}
+
+void context_created(CUcontext context, std::uint32_t id) {
+  std::uint32_t device = 0;
+  if (cupti.device_id(context, &device) != CUPTI_SUCCESS) device = collector::no_device;
+  add_context(context, id, device);
+  collector::context_record out{};
+  out.header.time = collector::now();
+  out.context = id;
+  out.device = device;
+  out.handle = reinterpret_cast<std::uint64_t>(context);
+  collector::emit(out);
+  announce_stream(context, id, nullptr);
+  start_migrations(device);
+}
+
+void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
+  std::uint32_t context_id = 0;
+  if (cupti.context_id(data.context, &context_id) != CUPTI_SUCCESS) return;
+  switch (id) {
+    case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
+      return context_created(data.context, context_id);
+    case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
+      return remove_context(data.context);
+    case CUPTI_CBID_RESOURCE_STREAM_CREATED:
+      forget_stream(context_id, data.resourceHandle.stream);
+      return announce_stream(data.context, context_id, data.resourceHandle.stream);
+    case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
+      return forget_stream(context_id, data.resourceHandle.stream);
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+std::uint32_t call::device() const { return device_of(data->contextUid); }
+
+std::uint64_t call::stream(CUstream handle) const {
+  return stream_key_of(data->context, data->contextUid, handle, per_thread);
+}
+
+void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  // Some callbacks of the resource domain come without data.
+  if (data == nullptr || !collector::active()) return;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE) on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
+}
+
+unsigned enable_callbacks(CUpti_SubscriberHandle subscriber) noexcept {
+  unsigned refused = 0;
+  for (const call_table table : {memory_calls(), work_calls()}) {
+    for (std::size_t i = 0; i < table.count; ++i) {
+      const call_entry& entry = table.entries[i];
+      slots[entry.id].entry = &entry;
+      // An older driver does not know the newest calls; it cannot make them either.
+      cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);
+    }
+  }
+  for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+                        CUPTI_CBID_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {
+    if (cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id)) !=
+        CUPTI_SUCCESS) {
+      ++refused;
+    }
+  }
+  return refused;
+}
+
+}  // namespace sluice::capture

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "instrumentation/capture/foreign.hpp"
+
+/// Driver calls as CUPTI's callbacks show them, and the table of those we handle.
+namespace sluice::capture {
+
+/// One call at one of its edges.
+struct call {
+  const CUpti_CallbackData* data;
+  std::uint64_t name;   ///< String key.
+  std::uint64_t begin;  ///< Entry edge, in the rings' clock.
+  std::uint64_t now;    ///< This edge; `begin` at the entry.
+  CUresult result;      ///< CUDA_SUCCESS at the entry.
+  bool per_thread;      ///< The call takes 0 for the thread's own default stream.
+
+  template <class Params>
+  [[nodiscard]] const Params& params() const {
+    return *static_cast<const Params*>(data->functionParams);
+  }
+  [[nodiscard]] std::uint32_t context() const { return data->contextUid; }
+  [[nodiscard]] std::uint32_t correlation() const { return data->correlationId; }
+  [[nodiscard]] std::uint32_t device() const;
+  [[nodiscard]] std::uint64_t stream(CUstream handle) const;
+  [[nodiscard]] bool ok() const { return result == CUDA_SUCCESS; }
+};
+
+using edge_function = void (*)(const call&);
+
+struct call_entry {
+  std::uint32_t id;  ///< CUpti_driver_api_trace_cbid
+  const char* name;  ///< As the CUDA documentation has it.
+  edge_function enter;
+  edge_function exit;
+  bool per_thread = false;
+};
+
+/// The calls of each family. The arrays are constant and end with `count`.
+struct call_table {
+  const call_entry* entries;
+  std::size_t count;
+};
+[[nodiscard]] call_table memory_calls() noexcept;
+[[nodiscard]] call_table work_calls() noexcept;
+
+}  // namespace sluice::capture

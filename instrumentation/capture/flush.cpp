@@ -1,0 +1,260 @@
+// The flush thread: every 50 ms it fetches the activity records that are complete, states up to when device times are known,
+// and samples what the driver says of memory. The program's signals never reach it.
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+constexpr int period_ms = 50;
+constexpr unsigned warning = 1;
+
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+pthread_cond_t flushed = PTHREAD_COND_INITIALIZER;
+// Guarded by the mutex.
+bool running = false;
+bool finish = false;
+std::uint64_t asked = 0;
+std::uint64_t answered = 0;
+
+timespec deadline(int milliseconds) {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_nsec += static_cast<long>(milliseconds % 1000) * 1'000'000L;
+  t.tv_sec += milliseconds / 1000 + t.tv_nsec / 1'000'000'000L;
+  t.tv_nsec %= 1'000'000'000L;
+  return t;
+}
+
+// --- samples ------------------------------------------------------------------------------------------------------------------
+
+struct device_sample {
+  std::uint64_t free = 0;
+  std::uint64_t total = 0;
+};
+device_sample last_sample[max_devices];
+
+/// Device memory that CUPTI takes for itself: its buffers, as it states them. Estimated: it may round them up.
+std::uint64_t recorder_bytes() {
+  static std::uint64_t bytes = 0;
+  if (bytes != 0 || cupti.get_attribute == nullptr) return bytes;
+  std::size_t buffer = 0;
+  std::size_t count = 0;
+  std::size_t size = sizeof(std::size_t);
+  if (cupti.get_attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size, &buffer) != CUPTI_SUCCESS) return 0;
+  size = sizeof(std::size_t);
+  if (cupti.get_attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, &size, &count) != CUPTI_SUCCESS)
+    return 0;
+  bytes = buffer * count;
+  return bytes;
+}
+
+void sample_device(const context_entry& context) {
+  const std::uint32_t device = context.device.load();
+  if (device >= max_devices || driver.memory_info == nullptr || driver.push_context == nullptr) return;
+  if (driver.push_context(context.handle.load()) != CUDA_SUCCESS) return;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const CUresult result = driver.memory_info(&free, &total);
+  CUcontext popped = nullptr;
+  driver.pop_context(&popped);
+  device_sample& last = last_sample[device];
+  if (result != CUDA_SUCCESS || (free == last.free && total == last.total)) return;
+  last = {free, total};
+  collector::device_memory_record out{};
+  out.header.time = collector::now();
+  out.header.flags = collector::flag_sampled;
+  out.free_bytes = free;
+  out.total_bytes = total;
+  out.recorder_bytes = recorder_bytes();
+  out.device = device;
+  collector::emit(out);
+}
+
+/// With the gate held.
+void sample_pool_entry(pool_entry& pool, std::uint64_t operation) {
+  const std::uint64_t handle = pool.handle.load(std::memory_order_acquire);
+  if (handle == 0 || driver.pool_attribute == nullptr) return;
+  auto* const driver_handle = reinterpret_cast<CUmemoryPool>(handle);
+  cuuint64_t reserved = 0;
+  cuuint64_t used = 0;
+  if (driver.pool_attribute(driver_handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS ||
+      driver.pool_attribute(driver_handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) != CUDA_SUCCESS) {
+    return;
+  }
+  if (operation == 0 && reserved == pool.reserved && used == pool.used) return;
+  pool.reserved = reserved;
+  pool.used = used;
+  collector::pool_state_record out{};
+  out.header.time = collector::now();
+  out.header.flags = collector::flag_sampled;
+  out.pool = handle;
+  out.reserved_bytes = reserved;
+  out.used_bytes = used;
+  out.operation = operation;
+  collector::emit(out);
+}
+
+void sample() {
+  sampler_gate.lock();
+  bool seen[max_devices] = {};
+  for (const context_entry& context : contexts) {
+    if (context.state.load(std::memory_order_acquire) != context_entry::alive) continue;
+    const std::uint32_t device = context.device.load();
+    if (device >= max_devices || seen[device]) continue;
+    seen[device] = true;
+    sample_device(context);
+  }
+  for (pool_entry& pool : pools) sample_pool_entry(pool, 0 /* trace::pool_operation::sample */);
+  sampler_gate.unlock();
+}
+
+// --- records ----------------------------------------------------------------------------------------------------------------
+
+/// Another user of CUPTI may have taken the records from us: work that is over is never delivered.
+class rival_watch {
+ public:
+  void look(std::uint64_t overdue, std::uint64_t buffers) {
+    lost_ = buffers == buffers_ ? lost_ + overdue : 0;
+    buffers_ = buffers;
+    if (lost_ < 16 || told_) return;
+    told_ = true;
+    collector::message(
+        warning,
+        "another profiler in this process has taken over CUPTI's activity records (torch.profiler does): "
+        "from here on copies and kernels have no device times; allocations and calls are still recorded");
+  }
+
+ private:
+  std::uint64_t buffers_ = 0;
+  std::uint64_t lost_ = 0;
+  bool told_ = false;
+};
+rival_watch rival;
+std::uint64_t stated = 0;
+std::uint64_t synchronised_before = 0;
+std::uint64_t synchronised_last = 0;
+
+void flush(bool last) {
+  if (!any_context.load(std::memory_order_acquire)) return;
+  const std::uint64_t synchronised = synchronised_until.load(std::memory_order_acquire);
+  const std::uint64_t begin = collector::now();
+  if (cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) return;
+  // Work that was over two flushes ago and has not come will not come.
+  const pending_work::summary owed = pending.scan(begin, last ? 0 : synchronised_before);
+  synchronised_before = synchronised_last;
+  synchronised_last = synchronised;
+  rival.look(owed.overdue, buffers_completed());
+  const std::uint64_t until = last ? begin : owed.oldest;
+  if (until <= stated) return;
+  stated = until;
+  collector::watermark_record out{};
+  out.header.time = until;
+  collector::emit(out);
+}
+
+void* loop(void*) {
+  pthread_setname_np(pthread_self(), "sluice-flush");
+  if (driver.exchange_capture_mode != nullptr) {
+    // Our questions must not end a capture that another thread has begun.
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    driver.exchange_capture_mode(&mode);
+  }
+  for (bool last = false; !last;) {
+    pthread_mutex_lock(&mutex);
+    const timespec until = deadline(period_ms);
+    while (!finish && asked == answered) {
+      if (pthread_cond_timedwait(&wake, &mutex, &until) == ETIMEDOUT) break;
+    }
+    last = finish;
+    const std::uint64_t question = asked;
+    pthread_mutex_unlock(&mutex);
+
+    flush(last);
+    // At the end the driver may be going away.
+    if (!last) sample();
+
+    pthread_mutex_lock(&mutex);
+    answered = question;
+    running = !last;
+    pthread_cond_broadcast(&flushed);
+    pthread_mutex_unlock(&mutex);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool start_flushing() noexcept {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_mutex_lock(&mutex);
+  running = true;
+  finish = false;
+  pthread_mutex_unlock(&mutex);
+  // The thread inherits the mask: there is no moment at which it takes a signal.
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const bool started = pthread_create(&thread, &attributes, loop, nullptr) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (!started) forget_flushing();
+  return started;
+}
+
+bool flush_now(int milliseconds) noexcept {
+  pthread_mutex_lock(&mutex);
+  bool done = false;
+  if (running && !finish) {
+    const std::uint64_t question = ++asked;
+    const timespec until = deadline(milliseconds);
+    pthread_cond_signal(&wake);
+    while (running && answered < question && pthread_cond_timedwait(&flushed, &mutex, &until) != ETIMEDOUT) {
+    }
+    done = answered >= question;
+  }
+  pthread_mutex_unlock(&mutex);
+  return done;
+}
+
+bool finish_flushing(int milliseconds) noexcept {
+  pthread_mutex_lock(&mutex);
+  finish = true;
+  const timespec until = deadline(milliseconds);
+  pthread_cond_signal(&wake);
+  while (running && pthread_cond_timedwait(&flushed, &mutex, &until) != ETIMEDOUT) {
+  }
+  const bool done = !running;
+  pthread_mutex_unlock(&mutex);
+  return done;
+}
+
+void forget_flushing() noexcept {
+  pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+  mutex = fresh;
+  running = false;
+  finish = false;
+  asked = answered = 0;
+}
+
+void sample_pool(std::uint64_t handle, std::uint64_t operation) noexcept {
+  sampler_gate.lock();
+  for (pool_entry& pool : pools) {
+    if (pool.handle.load() == handle) sample_pool_entry(pool, operation);
+  }
+  sampler_gate.unlock();
+}
+
+}  // namespace sluice::capture

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cuda.h>
+#include <cupti.h>
+
+#include <cstdint>
+
+/// The two libraries that the capture library calls but does not link: CUPTI, opened by the path `sluice record` chose,
+/// and the driver, which is loaded already, since it loads us.
+namespace sluice::capture {
+
+/// Names the libcupti to open; several, separated by ':', are tried in order.
+inline constexpr const char* cupti_path_variable = "SLUICE_CUPTI_PATH";
+
+/// CUPTI's functions that we call. A null pointer is a function this version lacks.
+struct cupti_functions {
+  decltype(&::cuptiGetVersion) get_version;
+  decltype(&::cuptiGetResultString) result_string;
+  decltype(&::cuptiSubscribe) subscribe;
+  decltype(&::cuptiEnableCallback) enable_callback;
+  decltype(&::cuptiEnableDomain) enable_domain;
+  decltype(&::cuptiActivityEnable) activity_enable;
+  decltype(&::cuptiActivityRegisterCallbacks) register_callbacks;
+  decltype(&::cuptiActivityRegisterTimestampCallback) register_timestamp;
+  decltype(&::cuptiActivityGetNextRecord) next_record;
+  decltype(&::cuptiActivityGetNumDroppedRecords) dropped_records;
+  decltype(&::cuptiActivityFlushAll) flush_all;
+  decltype(&::cuptiActivityGetAttribute) get_attribute;
+  decltype(&::cuptiActivityConfigureUnifiedMemoryCounter) configure_migrations;
+  decltype(&::cuptiGetContextId) context_id;
+  decltype(&::cuptiGetDeviceId) device_id;
+  decltype(&::cuptiGetStreamIdEx) stream_id;
+};
+
+/// The driver's functions that we call. A null pointer is a function this version lacks.
+struct driver_functions {
+  decltype(&::cuCtxPushCurrent) push_context;
+  decltype(&::cuCtxPopCurrent) pop_context;
+  decltype(&::cuMemGetInfo) memory_info;
+  decltype(&::cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
+  decltype(&::cuStreamIsCapturing) is_capturing;
+  decltype(&::cuStreamGetPriority) stream_priority;
+  decltype(&::cuMemPoolGetAttribute) pool_attribute;
+  decltype(&::cuDeviceGet) device_get;
+  decltype(&::cuDeviceGetMemPool) device_pool;
+  decltype(&::cuDeviceGetGraphMemAttribute) graph_memory;
+  decltype(&::cuMemGetAddressRange) address_range;
+};
+
+/// Valid after `open_libraries` returned true; never changed afterwards.
+extern cupti_functions cupti;
+extern driver_functions driver;
+extern std::uint32_t cupti_version;
+
+/// Opens both. Tries the named libcupti files, then one that the program itself has loaded, then the linker's own search. On failure
+/// writes one line of reason to `why`.
+bool open_libraries(char* why, std::size_t why_bytes) noexcept;
+
+/// Where the libcupti in use lies, for messages.
+const char* cupti_location() noexcept;
+
+}  // namespace sluice::capture

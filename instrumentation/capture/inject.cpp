@@ -1,0 +1,97 @@
+// libsluice_capture.so: the CUDA driver loads it into every process of a recorded command (CUDA_INJECTION64_PATH) and calls
+// InitializeInjection. It must be a good guest: whatever goes wrong here, the program runs on as if we were not there.
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+constexpr unsigned info = 0, warning = 1;
+/// How long the end of the program may wait for the last records. CUPTI answers in milliseconds, or hangs with the GPU.
+constexpr int last_flush_ms = 3000;
+
+CUpti_SubscriberHandle subscriber;
+std::atomic<pid_t> owner{0};
+
+/// Another subscriber: its name is not told. We leave CUPTI's activity side alone as well, for registering our buffers
+/// would take the other's records away.
+void report_rival(CUptiResult result) {
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED) {
+    collector::message(
+        warning,
+        "another profiler holds CUPTI in this process (CUPTI serves one): nothing of the GPU is recorded here; "
+        "run the program without it");
+    return;
+  }
+  const char* reason = nullptr;
+  if (cupti.result_string != nullptr) cupti.result_string(result, &reason);
+  char text[256];
+  snprintf(text, sizeof text, "CUPTI refuses to be used: %s; nothing of the GPU is recorded",
+           reason == nullptr ? "no reason given" : reason);
+  collector::message(warning, text);
+}
+
+/// Runs before the driver's own end: it was loaded earlier. The rings stay open, for destructors may free more memory.
+void at_exit() {
+  if (owner.load() != getpid()) return;
+  if (!finish_flushing(last_flush_ms)) {
+    collector::message(warning, "CUPTI did not hand over its last records: device times end early");
+  }
+}
+
+void in_child() {
+  owner.store(0);
+  forget_flushing();
+}
+
+void initialize() {
+  if (!collector::start()) return;
+  char why[256];
+  if (!open_libraries(why, sizeof why)) {
+    collector::message(warning, why);
+    return;
+  }
+  const CUptiResult result = cupti.subscribe(&subscriber, on_callback, nullptr);
+  if (result != CUPTI_SUCCESS) {
+    report_rival(result);
+    return;
+  }
+  owner.store(getpid());
+  pthread_atfork(nullptr, nullptr, in_child);
+  start_activity();
+  if (enable_callbacks(subscriber) != 0) {
+    collector::message(warning,
+                       "CUPTI tells nothing of contexts and streams: managed memory and stream names are missing");
+  }
+  if (!start_flushing()) {
+    collector::message(warning,
+                       "no thread could be started to fetch device times: they come at the end, or not at all");
+  }
+  atexit(at_exit);
+  char text[640];
+  snprintf(text, sizeof text, "recorded with CUPTI version %u, %s", cupti_version, cupti_location());
+  collector::message(info, text);
+}
+
+__attribute__((destructor)) void goodbye() {
+  if (owner.load() == getpid()) collector::stop();
+}
+
+}  // namespace
+
+}  // namespace sluice::capture
+
+/// The driver's entry point. Called once, from the program's first cuInit; a second call (another driver, another cuInit
+/// after a fork) is ignored.
+extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
+  static std::atomic<bool> called{false};
+  if (!called.exchange(true)) sluice::capture::initialize();
+  return 1;
+}

@@ -1,0 +1,268 @@
+// Allocations and frees. An allocation is stamped at its exit edge, a free at its entry edge: in between, another thread
+// may have been given the same address.
+
+#include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+// trace::layer and trace::memory_kind.
+constexpr std::uint8_t driver_layer = 0, pool_layer = 1;
+constexpr std::uint8_t kind_unknown = 0, kind_device = 1, kind_pinned = 2, kind_managed = 3, kind_array = 5,
+                       kind_reservation = 6, kind_physical = 7, kind_mapping = 8;
+
+template <class Handle>
+std::uint64_t number(Handle* handle) {
+  return reinterpret_cast<std::uint64_t>(handle);
+}
+inline std::uint64_t number(CUdeviceptr address) { return address; }
+
+struct allocation {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint8_t kind = kind_device;
+  std::uint8_t level = driver_layer;
+  std::uint64_t stream = 0;
+  std::uint64_t pool = 0;
+  std::uint64_t parent = 0;
+  std::uint32_t flags = 0;
+};
+
+/// What an out-pointer holds after a call that succeeded.
+template <class T>
+std::uint64_t written(const call& c, const T* pointer) {
+  return c.ok() && pointer != nullptr ? number(*pointer) : 0;
+}
+
+void allocated(const call& c, const allocation& a) {
+  if (!c.ok()) {
+    collector::alloc_failed_record out{};
+    out.header.time = c.now;
+    out.header.flags = a.flags;
+    out.bytes = a.bytes;
+    out.pool = a.pool;
+    out.stream = a.stream;
+    out.name = c.name;
+    out.status = c.result;
+    out.device = c.device();
+    out.level = a.level;
+    out.kind = a.kind;
+    collector::emit(out);
+    return;
+  }
+  if (a.address == 0) return;
+  collector::alloc_record out{};
+  out.header.time = c.now;
+  out.header.flags = a.flags;
+  out.address = a.address;
+  out.bytes = a.bytes;
+  out.call_begin = c.begin;
+  out.pool = a.pool;
+  out.stream = a.stream;
+  out.name = c.name;
+  out.parent = a.parent;
+  out.device = c.device();
+  out.context = c.context();
+  out.correlation = c.correlation();
+  out.level = a.level;
+  out.kind = a.kind;
+  collector::emit(out);
+}
+
+void freed(const call& c, std::uint64_t address, std::uint8_t kind, std::uint8_t level = driver_layer,
+           std::uint64_t stream = 0, std::uint32_t flags = 0) {
+  if (address == 0) return;
+  collector::free_record out{};
+  out.header.time = c.begin;
+  out.header.flags = flags;
+  out.address = address;
+  out.stream = stream;
+  out.correlation = c.correlation();
+  out.level = level;
+  out.kind = kind;
+  collector::emit(out);
+}
+
+/// A synchronous free has returned.
+void free_done(const call& c, std::uint64_t address) {
+  if (address == 0 || !c.ok()) return;
+  collector::free_completed_record out{};
+  out.header.time = c.now;
+  out.address = address;
+  out.correlation = c.correlation();
+  out.level = driver_layer;
+  collector::emit(out);
+}
+
+std::uint64_t element_bytes(CUarray_format format) {
+  switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+      return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+      return 2;
+    default:
+      return 4;
+  }
+}
+
+std::uint64_t at_least_one(std::size_t n) { return n == 0 ? 1 : n; }
+
+std::uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR& d, unsigned levels = 1) {
+  std::uint64_t total = 0;
+  for (unsigned level = 0; level < levels && level < 32; ++level) {
+    total += at_least_one(d.Width >> level) * at_least_one(d.Height >> level) * at_least_one(d.Depth >> level);
+  }
+  return total * d.NumChannels * element_bytes(d.Format);
+}
+
+CUDA_ARRAY3D_DESCRIPTOR three_dimensional(const CUDA_ARRAY_DESCRIPTOR& d) {
+  CUDA_ARRAY3D_DESCRIPTOR out{};
+  out.Width = d.Width;
+  out.Height = d.Height;
+  out.Format = d.Format;
+  out.NumChannels = d.NumChannels;
+  return out;
+}
+
+void async_allocated(const call& c, const CUdeviceptr* address, std::size_t bytes, CUstream stream,
+                     std::uint64_t pool) {
+  allocated(c, {.address = written(c, address),
+                .bytes = bytes,
+                .level = pool_layer,
+                .stream = c.stream(stream),
+                .pool = pool,
+                .flags = collector::flag_asynchronous});
+}
+
+void ipc_opened(const call& c, const CUdeviceptr* address) {
+  const std::uint64_t where = written(c, address);
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  if (where != 0 && driver.address_range != nullptr) driver.address_range(&base, &bytes, where);
+  allocated(c, {.address = where, .bytes = bytes, .flags = collector::flag_ipc});
+}
+
+/// Calls that end a context. What its streams did is fetched before it goes.
+void context_ends(const call& c, CUcontext handle, std::uint32_t device) {
+  (void)c;
+  flush_now(200);
+  close_contexts(handle, device);
+}
+void context_ended(const call& c) {
+  (void)c;
+  reopen_contexts();
+}
+
+#define EDGE(...) [](const call& c) { __VA_ARGS__; }
+#define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+
+constexpr call_entry table[] = {
+    // Device memory.
+    {ID(cuMemAlloc_v2), "cuMemAlloc", nullptr,
+     EDGE(P(cuMemAlloc_v2); allocated(c, {.address = written(c, p.dptr), .bytes = p.bytesize}))},
+    {ID(cuMemAllocPitch_v2), "cuMemAllocPitch", nullptr,
+     EDGE(P(cuMemAllocPitch_v2); const std::uint64_t pitch = c.ok() && p.pPitch != nullptr ? *p.pPitch : p.WidthInBytes;
+          allocated(c, {.address = written(c, p.dptr), .bytes = pitch * p.Height}))},
+    {ID(cuMemAllocManaged), "cuMemAllocManaged", nullptr,
+     EDGE(P(cuMemAllocManaged);
+          allocated(c, {.address = written(c, p.dptr), .bytes = p.bytesize, .kind = kind_managed}))},
+    {ID(cuMemFree_v2), "cuMemFree", EDGE(P(cuMemFree_v2); freed(c, p.dptr, kind_unknown)),
+     EDGE(P(cuMemFree_v2); free_done(c, p.dptr))},
+    {ID(cuArrayCreate_v2), "cuArrayCreate", nullptr,
+     EDGE(P(cuArrayCreate_v2);
+          allocated(c, {.address = written(c, p.pHandle),
+                        .bytes = p.pAllocateArray == nullptr ? 0 : array_bytes(three_dimensional(*p.pAllocateArray)),
+                        .kind = kind_array}))},
+    {ID(cuArray3DCreate_v2), "cuArray3DCreate", nullptr,
+     EDGE(P(cuArray3DCreate_v2);
+          allocated(c, {.address = written(c, p.pHandle),
+                        .bytes = p.pAllocateArray == nullptr ? 0 : array_bytes(*p.pAllocateArray),
+                        .kind = kind_array}))},
+    {ID(cuArrayDestroy), "cuArrayDestroy", EDGE(P(cuArrayDestroy); freed(c, number(p.hArray), kind_array)),
+     EDGE(P(cuArrayDestroy); free_done(c, number(p.hArray)))},
+    {ID(cuMipmappedArrayCreate), "cuMipmappedArrayCreate", nullptr,
+     EDGE(
+         P(cuMipmappedArrayCreate); allocated(
+             c, {.address = written(c, p.pHandle),
+                 .bytes = p.pMipmappedArrayDesc == nullptr ? 0 : array_bytes(*p.pMipmappedArrayDesc, p.numMipmapLevels),
+                 .kind = kind_array}))},
+    {ID(cuMipmappedArrayDestroy), "cuMipmappedArrayDestroy",
+     EDGE(P(cuMipmappedArrayDestroy); freed(c, number(p.hMipmappedArray), kind_array)),
+     EDGE(P(cuMipmappedArrayDestroy); free_done(c, number(p.hMipmappedArray)))},
+    {ID(cuIpcOpenMemHandle_v2), "cuIpcOpenMemHandle", nullptr, EDGE(P(cuIpcOpenMemHandle_v2); ipc_opened(c, p.pdptr))},
+    {ID(cuIpcCloseMemHandle), "cuIpcCloseMemHandle",
+     EDGE(P(cuIpcCloseMemHandle); freed(c, p.dptr, kind_device, driver_layer, 0, collector::flag_ipc)), nullptr},
+    // Host memory.
+    {ID(cuMemAllocHost_v2), "cuMemAllocHost", nullptr,
+     EDGE(P(cuMemAllocHost_v2); allocated(c, {.address = written(c, p.pp), .bytes = p.bytesize, .kind = kind_pinned}))},
+    {ID(cuMemHostAlloc), "cuMemHostAlloc", nullptr,
+     EDGE(P(cuMemHostAlloc); allocated(c, {.address = written(c, p.pp), .bytes = p.bytesize, .kind = kind_pinned}))},
+    {ID(cuMemFreeHost), "cuMemFreeHost", EDGE(P(cuMemFreeHost); freed(c, number(p.p), kind_pinned)),
+     EDGE(P(cuMemFreeHost); free_done(c, number(p.p)))},
+    {ID(cuMemHostRegister_v2), "cuMemHostRegister", nullptr,
+     EDGE(
+         P(cuMemHostRegister_v2); allocated(
+             c,
+             {.address = number(p.p), .bytes = p.bytesize, .kind = kind_pinned, .flags = collector::flag_registered}))},
+    {ID(cuMemHostUnregister), "cuMemHostUnregister",
+     EDGE(P(cuMemHostUnregister); freed(c, number(p.p), kind_pinned, driver_layer, 0, collector::flag_registered)),
+     EDGE(P(cuMemHostUnregister); free_done(c, number(p.p)))},
+    // Stream-ordered memory.
+    {ID(cuMemAllocAsync), "cuMemAllocAsync", nullptr,
+     EDGE(P(cuMemAllocAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, current_pool(c.device())))},
+    {ID(cuMemAllocAsync_ptsz), "cuMemAllocAsync", nullptr,
+     EDGE(P(cuMemAllocAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, current_pool(c.device()))), true},
+    {ID(cuMemAllocFromPoolAsync), "cuMemAllocFromPoolAsync", nullptr,
+     EDGE(P(cuMemAllocFromPoolAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool)))},
+    {ID(cuMemAllocFromPoolAsync_ptsz), "cuMemAllocFromPoolAsync", nullptr,
+     EDGE(P(cuMemAllocFromPoolAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool))), true},
+    {ID(cuMemFreeAsync), "cuMemFreeAsync",
+     EDGE(P(cuMemFreeAsync);
+          freed(c, p.dptr, kind_unknown, pool_layer, c.stream(p.hStream), collector::flag_asynchronous)),
+     nullptr},
+    {ID(cuMemFreeAsync_ptsz), "cuMemFreeAsync",
+     EDGE(P(cuMemFreeAsync);
+          freed(c, p.dptr, kind_unknown, pool_layer, c.stream(p.hStream), collector::flag_asynchronous)),
+     nullptr, true},
+    {ID(cuMemPoolCreate), "cuMemPoolCreate", nullptr,
+     EDGE(P(cuMemPoolCreate); if (written(c, p.pool) != 0) add_pool(number(*p.pool), c.device(), "memory pool"))},
+    {ID(cuMemPoolDestroy), "cuMemPoolDestroy", EDGE(P(cuMemPoolDestroy); remove_pool(number(p.pool))), nullptr},
+    {ID(cuMemPoolTrimTo), "cuMemPoolTrimTo", nullptr,
+     EDGE(P(cuMemPoolTrimTo); if (c.ok()) sample_pool(number(p.pool), 3 /* trim */))},
+    {ID(cuDeviceSetMemPool), "cuDeviceSetMemPool", nullptr,
+     EDGE(P(cuDeviceSetMemPool); forget_current_pool(static_cast<std::uint32_t>(p.dev)))},
+    // Virtual memory: addresses, bytes and the mapping between them are three blocks.
+    {ID(cuMemAddressReserve), "cuMemAddressReserve", nullptr,
+     EDGE(P(cuMemAddressReserve);
+          allocated(c, {.address = written(c, p.ptr), .bytes = p.size, .kind = kind_reservation}))},
+    {ID(cuMemAddressFree), "cuMemAddressFree", EDGE(P(cuMemAddressFree); freed(c, p.ptr, kind_reservation)), nullptr},
+    {ID(cuMemCreate), "cuMemCreate", nullptr,
+     EDGE(P(cuMemCreate); allocated(c, {.address = written(c, p.handle), .bytes = p.size, .kind = kind_physical}))},
+    {ID(cuMemRelease), "cuMemRelease", EDGE(P(cuMemRelease); freed(c, p.handle, kind_physical)), nullptr},
+    {ID(cuMemMap), "cuMemMap", nullptr,
+     EDGE(P(cuMemMap); allocated(c, {.address = p.ptr, .bytes = p.size, .kind = kind_mapping, .parent = p.handle}))},
+    {ID(cuMemUnmap), "cuMemUnmap", EDGE(P(cuMemUnmap); freed(c, p.ptr, kind_mapping)), nullptr},
+    // Contexts.
+    {ID(cuCtxDestroy_v2), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)), context_ended},
+    {ID(cuDevicePrimaryCtxReset_v2), "cuDevicePrimaryCtxReset",
+     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
+    {ID(cuDevicePrimaryCtxRelease_v2), "cuDevicePrimaryCtxRelease",
+     EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
+};
+
+#undef ID
+#undef P
+#undef EDGE
+
+}  // namespace
+
+call_table memory_calls() noexcept { return {table, sizeof table / sizeof table[0]}; }
+
+}  // namespace sluice::capture

@@ -1,0 +1,221 @@
+#include "instrumentation/capture/state.hpp"
+
+#include <sched.h>
+
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::capture {
+
+gate sampler_gate;
+context_entry contexts[max_contexts];
+std::atomic<bool> any_context{false};
+pool_entry pools[max_pools];
+pending_work pending;
+std::atomic<std::int32_t> captures{0};
+std::atomic<std::uint64_t> synchronised_until{0};
+
+void gate::lock() noexcept {
+  while (held_.exchange(true, std::memory_order_acquire)) sched_yield();
+}
+
+// --- contexts -----------------------------------------------------------------------------------------------------------
+
+namespace {
+/// device + 1 and id of each context, by id: contexts are few and their numbers count up.
+constexpr unsigned device_slots = 1024;
+std::atomic<std::uint64_t> device_by_context[device_slots];
+}  // namespace
+
+void add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept {
+  device_by_context[id % device_slots].store((std::uint64_t{id} << 32) | (device + 1), std::memory_order_release);
+  for (context_entry& entry : contexts) {
+    std::uint32_t expected = context_entry::unused;
+    if (!entry.state.compare_exchange_strong(expected, context_entry::claimed)) continue;
+    entry.handle.store(handle);
+    entry.id.store(id);
+    entry.device.store(device);
+    entry.state.store(context_entry::alive, std::memory_order_release);
+    break;
+  }
+  any_context.store(true, std::memory_order_release);
+}
+
+void remove_context(CUcontext handle) noexcept {
+  for (context_entry& entry : contexts) {
+    const std::uint32_t state = entry.state.load(std::memory_order_acquire);
+    if (state < context_entry::alive || entry.handle.load() != handle) continue;
+    // The destroying call's entry edge has closed it already, unless the driver destroys it by itself.
+    entry.handle.store(nullptr);
+    entry.state.store(context_entry::unused, std::memory_order_release);
+  }
+}
+
+void close_contexts(CUcontext handle, std::uint32_t device) noexcept {
+  sampler_gate.lock();
+  for (context_entry& entry : contexts) {
+    if (handle != nullptr ? entry.handle.load() != handle : entry.device.load() != device) continue;
+    std::uint32_t expected = context_entry::alive;
+    entry.state.compare_exchange_strong(expected, context_entry::closing);
+  }
+  sampler_gate.unlock();
+}
+
+void reopen_contexts() noexcept {
+  for (context_entry& entry : contexts) {
+    std::uint32_t expected = context_entry::closing;
+    entry.state.compare_exchange_strong(expected, context_entry::alive);
+  }
+}
+
+std::uint32_t device_of(std::uint32_t context_id) noexcept {
+  const std::uint64_t packed = device_by_context[context_id % device_slots].load(std::memory_order_acquire);
+  if (packed == 0 || (packed >> 32) != context_id) return collector::no_device;
+  return static_cast<std::uint32_t>(packed) - 1;
+}
+
+// --- streams ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Open addressing. A slot keeps its handle for ever (the driver reuses them); `packed` is context and number, or 0
+/// while unknown.
+struct stream_slot {
+  std::atomic<std::uint64_t> handle{0};
+  std::atomic<std::uint64_t> packed{0};
+};
+constexpr unsigned stream_slots = 4096;
+constexpr unsigned stream_probes = 16;
+stream_slot streams[stream_slots];
+
+/// The null stream has a handle too, so that no slot's handle is 0.
+std::uint64_t key_of(CUstream stream) { return reinterpret_cast<std::uint64_t>(stream) + 1; }
+unsigned slot_of(std::uint64_t key, std::uint32_t context, unsigned probe) {
+  const std::uint64_t mixed = (key ^ (std::uint64_t{context} << 40)) * 0x9E3779B97F4A7C15U;
+  return static_cast<unsigned>((mixed >> 40) + probe) % stream_slots;
+}
+
+void remember_stream(std::uint64_t key, std::uint32_t context, std::uint64_t packed) {
+  for (unsigned probe = 0; probe < stream_probes; ++probe) {
+    stream_slot& slot = streams[slot_of(key, context, probe)];
+    std::uint64_t expected = 0;
+    const bool ours = slot.handle.compare_exchange_strong(expected, key);
+    if (!ours && expected != key) continue;
+    std::uint64_t unknown = 0;
+    if (slot.packed.compare_exchange_strong(unknown, packed) || (unknown >> 32) == context) return;
+  }
+}
+
+}  // namespace
+
+std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
+                            bool per_thread_default) noexcept {
+  if (stream == CU_STREAM_LEGACY) {
+    stream = nullptr;
+    per_thread_default = false;
+  }
+  if (stream == CU_STREAM_PER_THREAD) stream = nullptr, per_thread_default = true;
+  const bool cached = stream != nullptr || !per_thread_default;
+  const std::uint64_t key = key_of(stream);
+  for (unsigned probe = 0; cached && probe < stream_probes; ++probe) {
+    const stream_slot& slot = streams[slot_of(key, context_id, probe)];
+    const std::uint64_t handle = slot.handle.load(std::memory_order_acquire);
+    if (handle == 0) break;
+    if (handle != key) continue;
+    const std::uint64_t packed = slot.packed.load(std::memory_order_acquire);
+    if (packed != 0 && (packed >> 32) == context_id) return packed;
+  }
+  std::uint32_t number = 0;
+  if (context == nullptr || cupti.stream_id(context, stream, per_thread_default ? 1 : 0, &number) != CUPTI_SUCCESS) {
+    return 0;
+  }
+  const std::uint64_t packed = collector::stream_key(context_id, number);
+  if (cached) remember_stream(key, context_id, packed);
+  return packed;
+}
+
+void forget_stream(std::uint32_t context_id, CUstream stream) noexcept {
+  const std::uint64_t key = key_of(stream);
+  for (unsigned probe = 0; probe < stream_probes; ++probe) {
+    stream_slot& slot = streams[slot_of(key, context_id, probe)];
+    if (slot.handle.load(std::memory_order_acquire) != key) continue;
+    if ((slot.packed.load(std::memory_order_acquire) >> 32) == context_id)
+      slot.packed.store(0, std::memory_order_release);
+  }
+}
+
+// --- pools --------------------------------------------------------------------------------------------------------------
+
+namespace {
+std::atomic<std::uint64_t> current_pools[max_devices];
+}
+
+void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noexcept {
+  for (const pool_entry& entry : pools) {
+    if (entry.handle.load(std::memory_order_acquire) == handle) return;
+  }
+  collector::pool_record record{};
+  record.header.time = collector::now();
+  record.pool = handle;
+  record.device = device;
+  record.level = 1;  // trace::layer::pool
+  record.kind = 1;   // trace::memory_kind::device
+  record.name = collector::intern(name);
+  collector::emit(record);
+  for (pool_entry& entry : pools) {
+    std::uint64_t expected = 0;
+    // A sampler that sees the handle with the last owner's device asks for the right pool all the same.
+    if (!entry.handle.compare_exchange_strong(expected, handle)) continue;
+    entry.device.store(device);
+    return;
+  }
+}
+
+void remove_pool(std::uint64_t handle) noexcept {
+  sampler_gate.lock();
+  for (pool_entry& entry : pools) {
+    if (entry.handle.load() != handle) continue;
+    entry.reserved = entry.used = 0;
+    entry.handle.store(0);
+  }
+  sampler_gate.unlock();
+}
+
+std::uint64_t current_pool(std::uint32_t device) noexcept {
+  if (device >= max_devices || driver.device_get == nullptr || driver.device_pool == nullptr) return 0;
+  std::uint64_t handle = current_pools[device].load(std::memory_order_acquire);
+  if (handle != 0) return handle;
+  CUdevice number = 0;
+  CUmemoryPool pool = nullptr;
+  if (driver.device_get(&number, static_cast<int>(device)) != CUDA_SUCCESS ||
+      driver.device_pool(&pool, number) != CUDA_SUCCESS) {
+    return 0;
+  }
+  handle = reinterpret_cast<std::uint64_t>(pool);
+  add_pool(handle, device, "default pool");
+  current_pools[device].store(handle, std::memory_order_release);
+  return handle;
+}
+
+void forget_current_pool(std::uint32_t device) noexcept {
+  if (device < max_devices) current_pools[device].store(0, std::memory_order_release);
+}
+
+// --- work the device owes us ----------------------------------------------------------------------------------------------
+
+pending_work::summary pending_work::scan(std::uint64_t limit, std::uint64_t synchronised) noexcept {
+  summary result{limit, 0};
+  for (slot& s : slots_) {
+    std::uint32_t correlation = s.correlation.load(std::memory_order_acquire);
+    if (correlation == 0) continue;
+    const std::uint64_t time = s.time.load(std::memory_order_relaxed);
+    if (time < synchronised) {
+      s.correlation.compare_exchange_strong(correlation, 0);
+      ++result.overdue;
+    } else if (time < result.oldest) {
+      result.oldest = time;
+    }
+  }
+  return result;
+}
+
+}  // namespace sluice::capture

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "instrumentation/capture/foreign.hpp"
+
+/// What the capture library remembers of its process: contexts, streams, pools, and which work the device still owes us
+/// a record of. Fixed sizes, atomics, no locks on the callback paths. Nothing here is ever destroyed: callbacks come until
+/// the process ends.
+namespace sluice::capture {
+
+inline constexpr unsigned max_devices = 32;
+inline constexpr unsigned max_contexts = 64;
+inline constexpr unsigned max_pools = 128;
+
+/// The only lock: held by the flush thread while it asks the driver about contexts and pools, and taken by calls that
+/// destroy them, at their entry edge, where they hold nothing.
+class gate {
+ public:
+  void lock() noexcept;
+  void unlock() noexcept { held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> held_{false};
+};
+extern gate sampler_gate;
+
+// --- contexts -----------------------------------------------------------------------------------------------------------
+
+struct context_entry {
+  enum state_value : std::uint32_t { unused, claimed, alive, closing };
+  std::atomic<std::uint32_t> state{unused};
+  std::atomic<CUcontext> handle{nullptr};
+  std::atomic<std::uint32_t> id{0};
+  std::atomic<std::uint32_t> device{0};
+};
+extern context_entry contexts[max_contexts];
+/// Any context has been created: before that there is nothing to flush or to sample.
+extern std::atomic<bool> any_context;
+
+void add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept;
+void remove_context(CUcontext handle) noexcept;
+/// A destroying call begins: nobody samples these until `reopen_contexts`. Null handle: all of `device`.
+void close_contexts(CUcontext handle, std::uint32_t device) noexcept;
+/// It is over: what was not removed lives on (a primary context may have other owners).
+void reopen_contexts() noexcept;
+
+/// The device of CUPTI's context number `id`, `collector::no_device` if unknown. O(1), lock-free.
+[[nodiscard]] std::uint32_t device_of(std::uint32_t context_id) noexcept;
+
+// --- streams ------------------------------------------------------------------------------------------------------------
+
+/// CUPTI's number for a stream handle, as a `collector::stream_key`. Lock-free; asks CUPTI at the first sight of a handle.
+[[nodiscard]] std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
+                                          bool per_thread_default) noexcept;
+void forget_stream(std::uint32_t context_id, CUstream stream) noexcept;
+
+// --- pools --------------------------------------------------------------------------------------------------------------
+
+struct pool_entry {
+  std::atomic<std::uint64_t> handle{0};
+  std::atomic<std::uint32_t> device{0};
+  std::uint64_t reserved = 0;  ///< As last sampled; the flush thread's.
+  std::uint64_t used = 0;
+};
+extern pool_entry pools[max_pools];
+
+/// Announces a pool, once. `name` is shown to people.
+void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noexcept;
+void remove_pool(std::uint64_t handle) noexcept;
+/// The pool that cuMemAllocAsync uses on `device`; 0 if the driver does not say.
+[[nodiscard]] std::uint64_t current_pool(std::uint32_t device) noexcept;
+/// cuDeviceSetMemPool was called.
+void forget_current_pool(std::uint32_t device) noexcept;
+
+// --- work the device owes us ----------------------------------------------------------------------------------------------
+
+/// Calls whose activity record has not come yet, by correlation id: what the watermark waits for. Two threads that
+/// meet in a slot leave one of the two times: the watermark is then late by one call, or early by one that is 32768
+/// calls old.
+class pending_work {
+ public:
+  void add(std::uint32_t correlation, std::uint64_t time) noexcept {
+    slot& s = slots_[correlation % size];
+    s.time.store(time, std::memory_order_relaxed);
+    s.correlation.store(correlation, std::memory_order_release);
+  }
+  void remove(std::uint32_t correlation) noexcept {
+    slot& s = slots_[correlation % size];
+    if (s.correlation.load(std::memory_order_relaxed) == correlation) s.correlation.store(0, std::memory_order_release);
+  }
+  struct summary {
+    std::uint64_t oldest;   ///< `limit` when nothing older is owed.
+    std::uint64_t overdue;  ///< Dropped from the table: begun before `synchronised`, so done, yet never delivered.
+  };
+  /// The oldest time owed before `limit`. O(size), the flush thread's.
+  summary scan(std::uint64_t limit, std::uint64_t synchronised) noexcept;
+
+ private:
+  static constexpr std::uint32_t size = 32768;
+  struct slot {
+    std::atomic<std::uint32_t> correlation{0};
+    std::atomic<std::uint64_t> time{0};
+  };
+  slot slots_[size];
+};
+extern pending_work pending;
+
+/// Streams under capture: a launch into one is a graph node's definition, and the device owes nothing for it.
+extern std::atomic<std::int32_t> captures;
+/// Entry time of the last call that waited for a whole context: what began before it is done.
+extern std::atomic<std::uint64_t> synchronised_until;
+
+// --- activity and the flush thread ------------------------------------------------------------------------------------
+
+/// Registers our buffers and our clock, and enables the kinds of records that need no context.
+void start_activity() noexcept;
+/// What needs a context: managed-memory migrations.
+void start_migrations(std::uint32_t device) noexcept;
+/// Buffers handed back by CUPTI since the start.
+[[nodiscard]] std::uint64_t buffers_completed() noexcept;
+
+/// Starts the flush thread of this process.
+bool start_flushing() noexcept;
+/// Asks the flush thread to flush now and waits until it has, at most `milliseconds`.
+bool flush_now(int milliseconds) noexcept;
+/// The last flush, incomplete records included; the flush thread ends. Waits at most `milliseconds`.
+bool finish_flushing(int milliseconds) noexcept;
+/// In a fork's child: the flush thread is not here.
+void forget_flushing() noexcept;
+/// Reads one pool's sizes now and reports them as `operation` (trace::pool_operation).
+void sample_pool(std::uint64_t handle, std::uint64_t operation) noexcept;
+
+/// CUPTI's callback for the driver API and for resources.
+void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+/// Asks CUPTI for the callbacks we handle. Returns how many it refused.
+unsigned enable_callbacks(CUpti_SubscriberHandle subscriber) noexcept;
+
+}  // namespace sluice::capture

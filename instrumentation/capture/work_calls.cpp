@@ -1,0 +1,246 @@
+// Calls that give the device something to do, or wait for it: copies with their addresses, memsets, launches, waits.
+
+#include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+struct work {
+  std::uint64_t source = 0;
+  std::uint64_t destination = 0;
+  std::uint64_t bytes = 0;
+  CUstream stream = nullptr;
+};
+
+template <class T>
+std::uint64_t number(const T* pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
+
+bool goes_into_a_graph(CUstream stream) {
+  if (captures.load(std::memory_order_relaxed) <= 0 || driver.is_capturing == nullptr) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return driver.is_capturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/// Before the call: from here on the device may owe us a record.
+void starts(const call& c) { pending.add(c.correlation(), c.begin); }
+
+void done(const call& c, const work& w) {
+  if (!c.ok() || goes_into_a_graph(w.stream)) pending.remove(c.correlation());
+  collector::api_call_record out{};
+  out.header.time = c.begin;
+  out.end = c.now;
+  out.name = c.name;
+  out.source = w.source;
+  out.destination = w.destination;
+  out.bytes = w.bytes;
+  out.stream = c.stream(w.stream);
+  out.status = c.result;
+  out.correlation = c.correlation();
+  out.context = c.context();
+  collector::emit(out);
+}
+
+void waited(const call& c, std::uint64_t kind, std::uint64_t stream) {
+  collector::sync_record out{};
+  out.header.time = c.begin;
+  out.end = c.now;
+  out.stream = stream;
+  out.kind = kind;
+  collector::emit(out);
+}
+
+void context_waited(const call& c) {
+  waited(c, 3 /* trace::sync_kind::context */, 0);
+  if (!c.ok()) return;
+  std::uint64_t before = synchronised_until.load(std::memory_order_relaxed);
+  while (before < c.begin && !synchronised_until.compare_exchange_weak(before, c.begin)) {
+  }
+}
+
+void edge(const call& c, bool record, CUevent event, CUstream stream) {
+  if (!c.ok()) return;
+  collector::event_edge_record out{};
+  out.header.time = c.begin;
+  out.event = number(event);
+  out.stream = c.stream(stream);
+  collector::emit_bytes(&out.header, record ? collector::record_type::event_record : collector::record_type::event_wait,
+                        sizeof out);
+}
+
+std::uint64_t rows(std::size_t n) { return n == 0 ? 1 : n; }
+
+// CUDA_MEMCPY2D, CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER name their ends alike.
+template <class Copy>
+std::uint64_t source_of(const Copy& copy) {
+  switch (copy.srcMemoryType) {
+    case CU_MEMORYTYPE_HOST:
+      return number(copy.srcHost);
+    case CU_MEMORYTYPE_ARRAY:
+      return number(copy.srcArray);
+    default:
+      return copy.srcDevice;
+  }
+}
+template <class Copy>
+std::uint64_t destination_of(const Copy& copy) {
+  switch (copy.dstMemoryType) {
+    case CU_MEMORYTYPE_HOST:
+      return number(copy.dstHost);
+    case CU_MEMORYTYPE_ARRAY:
+      return number(copy.dstArray);
+    default:
+      return copy.dstDevice;
+  }
+}
+template <class Copy>
+work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
+  if (copy == nullptr) return {.stream = stream};
+  return {source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
+}
+
+/// cuMemcpyBatchAsync: one call, and as CUPTI 13.0 tells it one record. The first version has an out-pointer more than the
+/// second; older headers know neither.
+struct batch_params {
+  CUdeviceptr* destinations;
+  CUdeviceptr* sources;
+  std::size_t* sizes;
+  std::size_t count;
+  void* attributes;
+  std::size_t* attribute_indices;
+  std::size_t attribute_count;
+};
+struct batch_params_v1 : batch_params {
+  std::size_t* failed;
+  CUstream stream;
+};
+struct batch_params_v2 : batch_params {
+  CUstream stream;
+};
+work batch(const batch_params& p, CUstream stream) {
+  work w{.stream = stream};
+  if (p.count == 0 || p.sizes == nullptr || p.sources == nullptr || p.destinations == nullptr) return w;
+  w.source = p.sources[0];
+  w.destination = p.destinations[0];
+  for (std::size_t i = 0; i < p.count; ++i) w.bytes += p.sizes[i];
+  return w;
+}
+constexpr std::uint32_t id_batch = 776, id_batch_ptsz = 777, id_batch_v2 = 796, id_batch_v2_ptsz = 797;
+constexpr std::uint32_t id_context_synchronize_v2 = 800;
+
+#define EDGE(...) [](const call& c) { __VA_ARGS__; }
+#define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+/// A call and its twin for per-thread default streams, which takes the same parameters.
+#define WORK(name, twin, text, ...)                               \
+  { ID(name), text, starts, EDGE(P(name); done(c, __VA_ARGS__)) } \
+  , { ID(twin), text, starts, EDGE(P(name); done(c, __VA_ARGS__)), true }
+#define BESIDE(name, twin, text, ...)                     \
+  { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__) } \
+  , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true }
+// A braced list in a macro's argument would be split at its commas.
+#define W(...) (work{__VA_ARGS__})
+
+constexpr call_entry table[] = {
+    // Copies.
+    WORK(cuMemcpy, cuMemcpy_ptds, "cuMemcpy", W(p.src, p.dst, p.ByteCount)),
+    WORK(cuMemcpyAsync, cuMemcpyAsync_ptsz, "cuMemcpyAsync", W(p.src, p.dst, p.ByteCount, p.hStream)),
+    WORK(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", W(number(p.srcHost), p.dstDevice, p.ByteCount)),
+    WORK(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", W(p.srcDevice, number(p.dstHost), p.ByteCount)),
+    WORK(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, "cuMemcpyDtoD", W(p.srcDevice, p.dstDevice, p.ByteCount)),
+    WORK(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, "cuMemcpyDtoA", W(p.srcDevice, number(p.dstArray), p.ByteCount)),
+    WORK(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, "cuMemcpyAtoD", W(number(p.srcArray), p.dstDevice, p.ByteCount)),
+    WORK(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, "cuMemcpyHtoA", W(number(p.srcHost), number(p.dstArray), p.ByteCount)),
+    WORK(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds, "cuMemcpyAtoH", W(number(p.srcArray), number(p.dstHost), p.ByteCount)),
+    WORK(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, "cuMemcpyAtoA", W(number(p.srcArray), number(p.dstArray), p.ByteCount)),
+    WORK(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz, "cuMemcpyHtoAAsync",
+         W(number(p.srcHost), number(p.dstArray), p.ByteCount, p.hStream)),
+    WORK(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, "cuMemcpyAtoHAsync",
+         W(number(p.srcArray), number(p.dstHost), p.ByteCount, p.hStream)),
+    WORK(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, "cuMemcpyHtoDAsync",
+         W(number(p.srcHost), p.dstDevice, p.ByteCount, p.hStream)),
+    WORK(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, "cuMemcpyDtoHAsync",
+         W(p.srcDevice, number(p.dstHost), p.ByteCount, p.hStream)),
+    WORK(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, "cuMemcpyDtoDAsync",
+         W(p.srcDevice, p.dstDevice, p.ByteCount, p.hStream)),
+    WORK(cuMemcpyPeer, cuMemcpyPeer_ptds, "cuMemcpyPeer", W(p.srcDevice, p.dstDevice, p.ByteCount)),
+    WORK(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz, "cuMemcpyPeerAsync",
+         W(p.srcDevice, p.dstDevice, p.ByteCount, p.hStream)),
+    WORK(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, "cuMemcpy2D", shaped(p.pCopy, 1, nullptr)),
+    WORK(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, "cuMemcpy2DUnaligned", shaped(p.pCopy, 1, nullptr)),
+    WORK(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, "cuMemcpy2DAsync", shaped(p.pCopy, 1, p.hStream)),
+    WORK(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, "cuMemcpy3D",
+         shaped(p.pCopy, p.pCopy == nullptr ? 1 : rows(p.pCopy->Depth), nullptr)),
+    WORK(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, "cuMemcpy3DAsync",
+         shaped(p.pCopy, p.pCopy == nullptr ? 1 : rows(p.pCopy->Depth), p.hStream)),
+    WORK(cuMemcpy3DPeer, cuMemcpy3DPeer_ptds, "cuMemcpy3DPeer",
+         shaped(p.pCopy, p.pCopy == nullptr ? 1 : rows(p.pCopy->Depth), nullptr)),
+    WORK(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, "cuMemcpy3DPeerAsync",
+         shaped(p.pCopy, p.pCopy == nullptr ? 1 : rows(p.pCopy->Depth), p.hStream)),
+    {id_batch, "cuMemcpyBatchAsync", starts,
+     EDGE(const auto& p = c.params<batch_params_v1>(); done(c, batch(p, p.stream)))},
+    {id_batch_ptsz, "cuMemcpyBatchAsync", starts,
+     EDGE(const auto& p = c.params<batch_params_v1>(); done(c, batch(p, p.stream))), true},
+    {id_batch_v2, "cuMemcpyBatchAsync", starts,
+     EDGE(const auto& p = c.params<batch_params_v2>(); done(c, batch(p, p.stream)))},
+    {id_batch_v2_ptsz, "cuMemcpyBatchAsync", starts,
+     EDGE(const auto& p = c.params<batch_params_v2>(); done(c, batch(p, p.stream))), true},
+    // Memsets.
+    WORK(cuMemsetD8_v2, cuMemsetD8_v2_ptds, "cuMemsetD8", W(0, p.dstDevice, p.N)),
+    WORK(cuMemsetD16_v2, cuMemsetD16_v2_ptds, "cuMemsetD16", W(0, p.dstDevice, p.N * 2)),
+    WORK(cuMemsetD32_v2, cuMemsetD32_v2_ptds, "cuMemsetD32", W(0, p.dstDevice, p.N * 4)),
+    WORK(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds, "cuMemsetD2D8", W(0, p.dstDevice, p.Width* p.Height)),
+    WORK(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds, "cuMemsetD2D16", W(0, p.dstDevice, p.Width* p.Height * 2)),
+    WORK(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds, "cuMemsetD2D32", W(0, p.dstDevice, p.Width* p.Height * 4)),
+    WORK(cuMemsetD8Async, cuMemsetD8Async_ptsz, "cuMemsetD8Async", W(0, p.dstDevice, p.N, p.hStream)),
+    WORK(cuMemsetD16Async, cuMemsetD16Async_ptsz, "cuMemsetD16Async", W(0, p.dstDevice, p.N * 2, p.hStream)),
+    WORK(cuMemsetD32Async, cuMemsetD32Async_ptsz, "cuMemsetD32Async", W(0, p.dstDevice, p.N * 4, p.hStream)),
+    WORK(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz, "cuMemsetD2D8Async",
+         W(0, p.dstDevice, p.Width* p.Height, p.hStream)),
+    WORK(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz, "cuMemsetD2D16Async",
+         W(0, p.dstDevice, p.Width* p.Height * 2, p.hStream)),
+    WORK(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async",
+         W(0, p.dstDevice, p.Width* p.Height * 4, p.hStream)),
+    // Launches.
+    WORK(cuLaunchKernel, cuLaunchKernel_ptsz, "cuLaunchKernel", W(.stream = p.hStream)),
+    WORK(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, "cuLaunchKernelEx",
+         W(.stream = p.config == nullptr ? nullptr : p.config->hStream)),
+    WORK(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel",
+         W(.stream = p.hStream)),
+    WORK(cuGraphLaunch, cuGraphLaunch_ptsz, "cuGraphLaunch", W(.stream = p.hStream)),
+    // Managed memory on request: no record of its own, the migrations come as theirs.
+    BESIDE(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, "cuMemPrefetchAsync",
+           done(c, W(0, p.devPtr, p.count, p.hStream))),
+    // Capture.
+    BESIDE(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture",
+           if (c.ok()) captures.fetch_add(1, std::memory_order_relaxed)),
+    BESIDE(cuStreamEndCapture, cuStreamEndCapture_ptsz, "cuStreamEndCapture",
+           captures.fetch_sub(1, std::memory_order_relaxed)),
+    // Waits.
+    BESIDE(cuStreamSynchronize, cuStreamSynchronize_ptsz, "cuStreamSynchronize",
+           waited(c, 2 /* trace::sync_kind::stream */, c.stream(p.hStream))),
+    {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(waited(c, 1 /* trace::sync_kind::event */, 0))},
+    {ID(cuCtxSynchronize), "cuCtxSynchronize", nullptr, context_waited},
+    {id_context_synchronize_v2, "cuCtxSynchronize", nullptr, context_waited},
+    // Order between streams.
+    BESIDE(cuEventRecord, cuEventRecord_ptsz, "cuEventRecord", edge(c, true, p.hEvent, p.hStream)),
+    BESIDE(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, "cuEventRecord", edge(c, true, p.hEvent, p.hStream)),
+    BESIDE(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", edge(c, false, p.hEvent, p.hStream)),
+};
+
+#undef W
+#undef BESIDE
+#undef WORK
+#undef ID
+#undef P
+#undef EDGE
+
+}  // namespace
+
+call_table work_calls() noexcept { return {table, sizeof table / sizeof table[0]}; }
+
+}  // namespace sluice::capture
