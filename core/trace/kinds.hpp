@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// The closed sets of the data model. Apart from the rows, because the recorded process writes these numbers too, and its
+/// side is built without the C++ library.
+namespace sluice::trace {
+
+/// Where a fact comes from; a view must be able to say so.
+enum class provenance : std::uint8_t { exact, sampled, estimated, inferred };
+
+/// Who manages a block. Totals are per layer and never summed across layers: the layers hold one another.
+enum class layer : std::uint8_t { driver, pool, framework, user };
+inline constexpr std::size_t layer_count = 4;
+
+/// What kind of memory. `reservation` is addresses without bytes.
+enum class memory_kind : std::uint8_t { unknown, device, pinned, managed, host, array, reservation, physical, mapping };
+inline constexpr std::size_t memory_kind_count = 9;
+
+enum class direction : std::uint8_t { unknown, h2d, d2h, d2d, p2p, h2h };
+inline constexpr std::size_t direction_count = 6;
+
+enum class pool_operation : std::uint8_t { sample, grow, shrink, trim };
+enum class sync_kind : std::uint8_t { unknown, event, stream, context, stream_wait };
+enum class file_operation : std::uint8_t { unknown, open, read, write, flush, map };
+enum class migration_cause : std::uint8_t { unknown, page_fault, prefetch, eviction, access_counter };
+enum class severity : std::uint8_t { info, warning, error };
+enum class device_kind : std::uint8_t { unknown, cuda, simulated };
+enum class frame_kind : std::uint8_t { unknown, native, python, kernel };
+enum class counter_unit : std::uint8_t { none, bytes, bytes_per_second, nanoseconds, fraction };
+enum class link_kind : std::uint8_t { call_to_work, record_to_wait, block_to_touch, node_to_definition };
+
+}  // namespace sluice::trace
