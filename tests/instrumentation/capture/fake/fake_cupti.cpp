@@ -1,0 +1,93 @@
+// A libcupti without a GPU: the part of the API that the capture library uses, over the hub of the fake driver.
+
+#include <dlfcn.h>
+
+#include "tests/instrumentation/capture/fake/fake_hub.hpp"
+
+namespace {
+
+sluice::fake::hub& hub() {
+  static sluice::fake::hub* const found = [] {
+    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    using finder = sluice::fake::hub* (*)();
+    auto* const find = driver == nullptr ? nullptr : reinterpret_cast<finder>(dlsym(driver, "sluice_fake_hub"));
+    return find == nullptr ? nullptr : find();
+  }();
+  return *found;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+CUptiResult cuptiGetVersion(uint32_t* version) {
+  *version = hub().cupti_version;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
+  *text = result == CUPTI_SUCCESS ? "CUPTI_SUCCESS" : "CUPTI_ERROR (fake)";
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) {
+  return hub().subscribe(subscriber, callback, user);
+}
+CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
+                                CUpti_CallbackId id) {
+  hub().enable_callback(domain, id, enable != 0);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain) {
+  hub().enable_domain(domain, enable != 0);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) { return hub().enable_activity(kind, true); }
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) { return hub().enable_activity(kind, false); }
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                           CUpti_BuffersCallbackCompleteFunc complete) {
+  hub().register_buffers(request, complete);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc timestamp) {
+  hub().register_timestamp(timestamp);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
+  return hub().next_record(buffer, valid, record);
+}
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropped) {
+  *dropped = hub().take_dropped();
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityFlushAll(uint32_t) {
+  hub().flush();
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, size_t*, void* value) {
+  if (attribute == CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE) {
+    *static_cast<size_t*>(value) = 3'200'000;
+  } else if (attribute == CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE) {
+    *static_cast<size_t*>(value) = 3;
+  } else {
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig*, uint32_t) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetContextId(CUcontext context, uint32_t* number) {
+  *number = hub().context_number(context);
+  return *number == 0 ? CUPTI_ERROR_INVALID_CONTEXT : CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t* device) {
+  *device = hub().device_of(context);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t, uint32_t* number) {
+  *number = hub().stream_number(context, stream);
+  return CUPTI_SUCCESS;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

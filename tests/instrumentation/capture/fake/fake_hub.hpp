@@ -1,0 +1,55 @@
+#pragma once
+// What the fake driver, the fake CUPTI and the replayer share: who is subscribed to what, which records wait for a buffer.
+// It lives in the fake libcuda.so.1; the fake libcupti and the programs find it there by `sluice_fake_hub`.
+
+#include <cuda.h>
+#include <cupti.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::fake {
+
+class hub {
+ public:
+  virtual ~hub() = default;
+
+  // --- CUPTI's side ---------------------------------------------------------------------------------------------------
+  virtual CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) = 0;
+  virtual void enable_callback(CUpti_CallbackDomain domain, std::uint32_t id, bool on) = 0;
+  virtual void enable_domain(CUpti_CallbackDomain domain, bool on) = 0;
+  virtual CUptiResult enable_activity(std::uint32_t kind, bool on) = 0;
+  virtual void register_buffers(CUpti_BuffersCallbackRequestFunc request,
+                                CUpti_BuffersCallbackCompleteFunc complete) = 0;
+  virtual void register_timestamp(CUpti_TimestampCallbackFunc timestamp) = 0;
+  virtual CUptiResult next_record(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) = 0;
+  virtual std::size_t take_dropped() = 0;
+  /// Hands every waiting record over, in buffers that the client is asked for.
+  virtual void flush() = 0;
+  virtual std::uint32_t context_number(CUcontext context) = 0;
+  virtual std::uint32_t device_of(CUcontext context) = 0;
+  virtual std::uint32_t stream_number(CUcontext context, CUstream stream) = 0;
+
+  // --- the driver's side ----------------------------------------------------------------------------------------------
+  /// Calls the subscriber back, if it asked for this.
+  virtual void callback(CUpti_CallbackDomain domain, std::uint32_t id, const void* data) = 0;
+  /// Queues a record, if its kind is enabled. Bytes at `name_offset` become a pointer to `name`, kept for ever.
+  virtual void add_record(std::vector<std::uint8_t> bytes, std::size_t name_offset, const std::string& name) = 0;
+  /// Now, on the clock that the client registered.
+  virtual std::uint64_t timestamp() = 0;
+  virtual void set_context(CUcontext context, std::uint32_t number, std::uint32_t device) = 0;
+  virtual void set_stream(CUcontext context, CUstream stream, std::uint32_t number) = 0;
+  virtual std::uint32_t next_correlation() = 0;
+
+  // --- how the fakes behave, from SLUICE_FAKE_* variables -------------------------------------------------------------
+  std::uint32_t cupti_version = 130001;
+  bool refuse_subscriber = false;      ///< As if another profiler were there.
+  bool steal_records = false;          ///< As if another profiler had registered its own buffers.
+  bool complete_null_buffers = false;  ///< bufferCompleted(nullptr) after every real one.
+  bool overstate_valid_size = false;   ///< A valid size larger than the buffer.
+};
+
+}  // namespace sluice::fake
+
+extern "C" sluice::fake::hub* sluice_fake_hub();
