@@ -1,0 +1,11 @@
+#include "instrumentation/backend/cuda/open.hpp"
+
+// The CUDA backend of a build without CUDA.
+
+namespace sluice::backend {
+
+cuda_devices open_cuda_devices() { return {{}, "this program was built without CUDA", 0}; }
+
+int cuda_built_version() noexcept { return 0; }
+
+}  // namespace sluice::backend

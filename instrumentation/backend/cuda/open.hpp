@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "instrumentation/backend/device.hpp"
+
+namespace sluice::backend {
+
+/// What became of looking for CUDA devices.
+struct cuda_devices {
+  std::vector<std::shared_ptr<device>> devices;
+  std::string why_none;    ///< one line, set when `devices` is empty
+  int driver_version = 0;  ///< 1000 * major + 10 * minor, 0 without a driver
+};
+
+/// Opens the driver (libcuda.so.1) and retains the primary context of each device at its first use. Never fails:
+/// without a driver or a device, `why_none` says why. Works in builds without CUDA, which have none.
+[[nodiscard]] cuda_devices open_cuda_devices();
+
+/// CUDA_VERSION this was built with, 0 if built without CUDA.
+[[nodiscard]] int cuda_built_version() noexcept;
+
+}  // namespace sluice::backend

@@ -1,0 +1,275 @@
+#include "instrumentation/backend/driver_log.hpp"
+
+#include <cstring>
+
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::backend {
+
+namespace {
+
+template <class Record>
+Record at(std::uint64_t time, std::uint32_t flags = 0) {
+  Record r{};
+  r.header.time = time;
+  r.header.flags = flags;
+  return r;
+}
+
+std::uint64_t half_of_uuid(const std::array<std::uint8_t, 16>& uuid, std::size_t from) {
+  std::uint64_t value = 0;
+  for (std::size_t i = from; i < from + 8; ++i) value = (value << 8) | uuid[i];
+  return value;
+}
+
+bool on_host(memory_space space) { return space == memory_space::pageable || space == memory_space::pinned; }
+
+}  // namespace
+
+trace::memory_kind trace_kind(memory_space space) noexcept {
+  switch (space) {
+    case memory_space::pageable:
+      return trace::memory_kind::host;
+    case memory_space::pinned:
+      return trace::memory_kind::pinned;
+    case memory_space::device:
+      return trace::memory_kind::device;
+    case memory_space::managed:
+      return trace::memory_kind::managed;
+  }
+  return trace::memory_kind::unknown;
+}
+
+trace::direction copy_direction(memory_space from, memory_space to) noexcept {
+  if (on_host(from)) return on_host(to) ? trace::direction::h2h : trace::direction::h2d;
+  return on_host(to) ? trace::direction::d2h : trace::direction::d2d;
+}
+
+bool driver_log::on() noexcept { return collector::active(); }
+
+void driver_log::define_device(std::uint64_t now, const device_description& d) const {
+  if (!on()) return;
+  auto r = at<collector::device_record>(now);
+  r.device = device_;
+  r.kind = static_cast<std::uint32_t>(d.kind == backend_kind::cuda ? trace::device_kind::cuda
+                                                                   : trace::device_kind::simulated);
+  r.uuid_high = half_of_uuid(d.uuid, 0);
+  r.uuid_low = half_of_uuid(d.uuid, 8);
+  r.name = collector::intern(d.name.c_str());
+  r.memory_bytes = d.memory_bytes;
+  r.link_peak = static_cast<std::uint64_t>(d.link_peak);
+  r.link_generation = d.link_generation;
+  r.link_width = d.link_width;
+  r.compute_major = d.compute_major;
+  r.compute_minor = d.compute_minor;
+  r.attainable_h2d = static_cast<std::uint64_t>(d.attainable_h2d);
+  r.attainable_d2h = static_cast<std::uint64_t>(d.attainable_d2h);
+  collector::emit(r);
+  auto c = at<collector::context_record>(now);
+  c.context = context_;
+  c.device = device_;
+  collector::emit(c);
+}
+
+void driver_log::define_stream(std::uint64_t now, std::uint32_t stream, std::uint64_t handle, int priority,
+                               bool is_default) const {
+  if (!on()) return;
+  auto r = at<collector::stream_record>(now, is_default ? collector::flag_default_stream : 0u);
+  r.stream = stream_key(stream);
+  r.handle = handle;
+  r.priority = priority;
+  collector::emit(r);
+}
+
+void driver_log::define_pool(std::uint64_t now, std::uint64_t pool, const char* name) const {
+  if (!on()) return;
+  auto r = at<collector::pool_record>(now);
+  r.pool = pool;
+  r.device = device_;
+  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
+  r.name = collector::intern(name);
+  collector::emit(r);
+}
+
+void driver_log::api_call(const call& c, std::uint64_t end, std::uint64_t stream, std::uint64_t bytes,
+                          std::uint64_t source, std::uint64_t destination, std::int64_t status) const {
+  if (!on()) return;
+  auto r = at<collector::api_call_record>(c.begin);
+  r.end = end;
+  r.name = collector::intern(c.name);
+  r.source = source;
+  r.destination = destination;
+  r.bytes = bytes;
+  r.stream = stream;
+  r.status = status;
+  r.correlation = c.correlation;
+  r.context = context_;
+  collector::emit(r);
+}
+
+void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) const {
+  if (!on()) return;
+  auto r = at<collector::alloc_record>(now, what.flags);
+  r.address = what.address;
+  r.bytes = what.bytes;
+  r.reserved_bytes = what.bytes;
+  r.call_begin = c.begin;
+  r.pool = what.pool;
+  r.stream = what.stream;
+  r.name = collector::intern(c.name);
+  r.device = device_;
+  r.context = context_;
+  r.correlation = c.correlation;
+  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.kind = static_cast<std::uint8_t>(what.kind);
+  collector::emit(r);
+}
+
+void driver_log::freed(const call& c, const alloc& what) const {
+  if (!on()) return;
+  auto r = at<collector::free_record>(c.begin, what.flags);
+  r.address = what.address;
+  r.stream = what.stream;
+  r.correlation = c.correlation;
+  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.kind = static_cast<std::uint8_t>(what.kind);
+  collector::emit(r);
+}
+
+void driver_log::free_completed(const call& c, std::uint64_t now, std::uint64_t address) const {
+  if (!on()) return;
+  auto r = at<collector::free_completed_record>(now);
+  r.address = address;
+  r.correlation = c.correlation;
+  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  collector::emit(r);
+}
+
+void driver_log::failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const {
+  if (!on()) return;
+  auto r = at<collector::alloc_failed_record>(now);
+  r.bytes = what.bytes;
+  r.pool = what.pool;
+  r.stream = what.stream;
+  r.name = collector::intern(c.name);
+  r.status = status;
+  r.device = device_;
+  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.kind = static_cast<std::uint8_t>(what.kind);
+  collector::emit(r);
+}
+
+void driver_log::pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
+                            trace::pool_operation operation) const {
+  if (!on()) return;
+  const bool sampled = operation == trace::pool_operation::sample;
+  auto r = at<collector::pool_state_record>(now, sampled ? collector::flag_sampled : 0u);
+  r.pool = pool;
+  r.reserved_bytes = reserved;
+  r.used_bytes = used;
+  r.operation = static_cast<std::uint64_t>(operation);
+  collector::emit(r);
+}
+
+void driver_log::memory(std::uint64_t now, const memory_info& info) const {
+  if (!on()) return;
+  auto r = at<collector::device_memory_record>(now, collector::flag_sampled);
+  r.free_bytes = info.free_bytes;
+  r.total_bytes = info.total_bytes;
+  r.device = device_;
+  collector::emit(r);
+}
+
+void driver_log::copied(const call& c, const copy& what) const {
+  if (!on()) return;
+  auto r = at<collector::copy_record>(what.begin, what.flags);
+  r.end = what.end;
+  r.bytes = what.bytes;
+  r.stream = what.stream;
+  r.source = what.source;
+  r.destination = what.destination;
+  r.device = device_;
+  r.peer = collector::no_device;
+  r.correlation = c.correlation;
+  r.direction = static_cast<std::uint8_t>(copy_direction(what.from, what.to));
+  r.source_kind = static_cast<std::uint8_t>(trace_kind(what.from));
+  r.destination_kind = static_cast<std::uint8_t>(trace_kind(what.to));
+  collector::emit(r);
+}
+
+void driver_log::set(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
+                     std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags) const {
+  if (!on()) return;
+  auto r = at<collector::memset_record>(begin, flags);
+  r.end = end;
+  r.bytes = bytes;
+  r.stream = stream;
+  r.address = address;
+  r.value = value;
+  r.device = device_;
+  r.correlation = c.correlation;
+  r.kind = static_cast<std::uint8_t>(trace_kind(where));
+  collector::emit(r);
+}
+
+void driver_log::ran(const call& c, std::uint64_t begin, std::uint64_t end, const kernel_definition& kernel,
+                     const launch_shape& shape, std::uint64_t stream, std::uint32_t flags) const {
+  if (!on()) return;
+  auto r = at<collector::kernel_record>(begin, flags);
+  r.end = end;
+  r.name = collector::intern(kernel.name.data(), kernel.name.size());
+  r.stream = stream;
+  r.device = device_;
+  r.correlation = c.correlation;
+  for (std::size_t i = 0; i < 3; ++i) {
+    r.grid[i] = shape.grid[i];
+    r.block[i] = shape.block[i];
+  }
+  r.dynamic_shared = shape.shared_bytes;
+  collector::emit(r);
+}
+
+void driver_log::migrated(std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
+                          trace::direction direction, trace::migration_cause cause) const {
+  if (!on()) return;
+  auto r = at<collector::migration_record>(begin);
+  r.end = end;
+  r.bytes = bytes;
+  r.address = address;
+  r.device = device_;
+  r.direction = static_cast<std::uint8_t>(direction);
+  r.cause = static_cast<std::uint8_t>(cause);
+  collector::emit(r);
+}
+
+void driver_log::synced(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::sync_kind kind) const {
+  if (!on()) return;
+  auto r = at<collector::sync_record>(begin);
+  r.end = end;
+  r.stream = stream;
+  r.kind = static_cast<std::uint64_t>(kind);
+  collector::emit(r);
+}
+
+void driver_log::event_recorded(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const {
+  if (!on()) return;
+  auto r = at<collector::event_edge_record>(now);
+  r.event = event;
+  r.stream = stream;
+  collector::emit_bytes(&r.header, collector::record_type::event_record, sizeof(r));
+}
+
+void driver_log::event_waited(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const {
+  if (!on()) return;
+  auto r = at<collector::event_edge_record>(now);
+  r.event = event;
+  r.stream = stream;
+  collector::emit_bytes(&r.header, collector::record_type::event_wait, sizeof(r));
+}
+
+void driver_log::watermark(std::uint64_t now) const {
+  if (on()) collector::emit(at<collector::watermark_record>(now));
+}
+
+}  // namespace sluice::backend

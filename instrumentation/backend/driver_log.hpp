@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/trace/model.hpp"
+#include "instrumentation/backend/device.hpp"
+#include "instrumentation/backend/kernel.hpp"
+#include "instrumentation/collector/records.hpp"
+
+namespace sluice::backend {
+
+/// Writes the driver layer of one device into the collector's rings: what the capture library would write for a real
+/// one. The simulated device uses it always, the CUDA backend where the capture library is not loaded. Every call is
+/// a load and a branch when nobody records. Times are on the ring's clock; streams are `collector::stream_key`s.
+class driver_log {
+ public:
+  /// A call into the driver in progress: its name, entry time and correlation id.
+  struct call {
+    const char* name = "";
+    std::uint64_t begin = 0;
+    std::uint32_t correlation = 0;
+  };
+
+  struct alloc {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t stream = 0;
+    std::uint64_t pool = 0;
+    trace::memory_kind kind = trace::memory_kind::device;
+    std::uint32_t flags = 0;
+  };
+
+  struct copy {
+    std::uint64_t begin = 0, end = 0, bytes = 0, stream = 0, source = 0, destination = 0;
+    memory_space from = memory_space::device, to = memory_space::device;
+    std::uint32_t flags = 0;
+  };
+
+  driver_log(std::uint32_t device_key, std::uint32_t context_key) : device_(device_key), context_(context_key) {}
+
+  [[nodiscard]] static bool on() noexcept;
+  [[nodiscard]] std::uint32_t context_key() const noexcept { return context_; }
+  [[nodiscard]] std::uint64_t stream_key(std::uint32_t stream) const noexcept {
+    return collector::stream_key(context_, stream);
+  }
+
+  void define_device(std::uint64_t now, const device_description& description) const;
+  void define_stream(std::uint64_t now, std::uint32_t stream, std::uint64_t handle, int priority,
+                     bool is_default) const;
+  void define_pool(std::uint64_t now, std::uint64_t pool, const char* name) const;
+
+  void api_call(const call& c, std::uint64_t end, std::uint64_t stream, std::uint64_t bytes = 0,
+                std::uint64_t source = 0, std::uint64_t destination = 0, std::int64_t status = 0) const;
+  void allocated(const call& c, std::uint64_t now, const alloc& what) const;
+  void freed(const call& c, const alloc& what) const;
+  void free_completed(const call& c, std::uint64_t now, std::uint64_t address) const;
+  void failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const;
+  void pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
+                  trace::pool_operation operation) const;
+  void memory(std::uint64_t now, const memory_info& info) const;
+  void copied(const call& c, const copy& what) const;
+  void set(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
+           std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags) const;
+  void ran(const call& c, std::uint64_t begin, std::uint64_t end, const kernel_definition& kernel,
+           const launch_shape& shape, std::uint64_t stream, std::uint32_t flags) const;
+  void migrated(std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
+                trace::direction direction, trace::migration_cause cause) const;
+  void synced(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::sync_kind kind) const;
+  void event_recorded(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const;
+  void event_waited(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const;
+  void watermark(std::uint64_t now) const;
+
+ private:
+  std::uint32_t device_;
+  std::uint32_t context_;
+};
+
+/// The trace's name for where an address lives.
+[[nodiscard]] trace::memory_kind trace_kind(memory_space space) noexcept;
+/// The direction of a copy between two spaces.
+[[nodiscard]] trace::direction copy_direction(memory_space from, memory_space to) noexcept;
+
+}  // namespace sluice::backend

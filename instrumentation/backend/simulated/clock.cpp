@@ -1,0 +1,65 @@
+#include "instrumentation/backend/simulated/clock.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+namespace sluice::backend {
+
+namespace {
+
+struct thread_time {
+  std::uint64_t clock = 0;
+  std::int64_t now = 0;
+};
+
+// The clocks this thread has been on, latest used first. Programs have one; tests make many, so old ones fall off the
+// end.
+constexpr std::size_t most_clocks = 16;
+thread_local std::vector<thread_time> times;
+
+// This thread's time on a clock; a thread new to it begins at `first`.
+thread_time& time_on(std::uint64_t clock, std::int64_t first) {
+  if (!times.empty() && times.front().clock == clock) return times.front();
+  auto it = std::find_if(times.begin(), times.end(), [&](const thread_time& t) { return t.clock == clock; });
+  if (it == times.end()) {
+    if (times.size() >= most_clocks) times.pop_back();
+    it = times.insert(times.end(), thread_time{clock, first});
+  }
+  std::rotate(times.begin(), it, it + 1);
+  return times.front();
+}
+
+}  // namespace
+
+simulated_clock::simulated_clock() {
+  static std::atomic<std::uint64_t> next{1};
+  id_ = next.fetch_add(1);
+}
+
+std::int64_t simulated_clock::now() const noexcept { return time_on(id_, latest()).now; }
+
+void simulated_clock::set(std::int64_t time) noexcept {
+  time_on(id_, time).now = time;
+  std::int64_t seen = latest_.load(std::memory_order_relaxed);
+  while (seen < time && !latest_.compare_exchange_weak(seen, time, std::memory_order_relaxed)) {
+  }
+  const double ratio = pace_.load(std::memory_order_acquire);
+  if (ratio <= 0) return;
+  const auto simulated = static_cast<double>(time - pace_from_.load(std::memory_order_relaxed));
+  std::this_thread::sleep_until(pace_start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(simulated * ratio)));
+}
+
+void simulated_clock::spend(std::int64_t ns) noexcept { set(now() + std::max<std::int64_t>(ns, 0)); }
+
+void simulated_clock::advance_to(std::int64_t time) noexcept { set(std::max(now(), time)); }
+
+void simulated_clock::adopt(std::int64_t time) noexcept { set(time); }
+
+void simulated_clock::pace(double wall_seconds) noexcept {
+  pace_start_ = std::chrono::steady_clock::now();
+  pace_from_.store(now(), std::memory_order_relaxed);
+  pace_.store(wall_seconds, std::memory_order_release);
+}
+
+}  // namespace sluice::backend

@@ -1,0 +1,277 @@
+#include "instrumentation/backend/simulated/device.hpp"
+
+#include <algorithm>
+
+// Streams, events and the booking of work; memory.cpp and work.cpp hold the rest.
+
+namespace sluice::backend {
+
+namespace {
+
+constexpr std::uint32_t context_key_base = 1;
+// The address range holds the device's memory and as much again for pinned, managed and freed-but-fragmented space.
+constexpr std::uint64_t address_bytes(std::uint64_t memory) {
+  return std::max<std::uint64_t>(memory * 4, std::uint64_t{1} << 40);
+}
+
+device_description describe_device(const simulated_config& config) {
+  device_description d;
+  d.kind = backend_kind::simulated;
+  d.ordinal = config.ordinal;
+  d.name = config.name;
+  d.memory_bytes = config.memory_bytes;
+  // PCIe Gen5 x16: 32 GT/s a lane, 128b/130b coding.
+  d.link_generation = 5;
+  d.link_width = 16;
+  d.link_peak = 32e9 * 16 / 8 * 128 / 130;
+  d.attainable_h2d = config.costs.pinned_h2d;
+  d.attainable_d2h = config.costs.pinned_d2h;
+  d.multiprocessors = 132;
+  d.uuid = {'s', 'l', 'u', 'i', 'c', 'e', '-', 's',
+            'i', 'm', 'u', 'l', 'a', 't', 'e', static_cast<std::uint8_t>(config.ordinal)};
+  return d;
+}
+
+}  // namespace
+
+simulated_device::simulated_device(simulated_config config)
+    : config_(std::move(config)),
+      description_(describe_device(config_)),
+      log_(config_.ordinal, context_key_base + config_.ordinal),
+      memory_(address_bytes(config_.memory_bytes)) {
+  streams_[0] = stream_state{};
+}
+
+simulated_device::~simulated_device() = default;
+
+std::shared_ptr<simulated_device> make_simulated_device(simulated_config config) {
+  return std::make_shared<simulated_device>(std::move(config));
+}
+
+// --- calls -------------------------------------------------------------------------------------------------
+
+simulated_device::entry simulated_device::enter(const char* name, std::int64_t cost) {
+  entry e = wait(name, cost);
+  e.call.correlation = next_correlation_++;
+  return e;
+}
+
+simulated_device::entry simulated_device::wait(const char* name, std::int64_t cost) {
+  entry e;
+  e.lock = std::unique_lock(mutex_);
+  const std::int64_t now = clock_.now();
+  e.call = {name, static_cast<std::uint64_t>(now), 0};
+  e.end = now + cost;
+  return e;
+}
+
+void simulated_device::leave(entry& e) {
+  run_until(e.end);
+  e.lock.unlock();
+  clock_.advance_to(e.end);
+}
+
+void simulated_device::run_until(std::int64_t time) {
+  while (!pending_.empty() && pending_.begin()->first.first <= time) {
+    const std::function<void()> work = std::move(pending_.begin()->second);
+    pending_.erase(pending_.begin());
+    if (work) work();
+  }
+}
+
+bool simulated_device::alive(const void* address, std::uint64_t bytes) {
+  if (!memory_.contains(address) || whole(address, bytes)) return true;
+  sticky_ =
+      fail(status::failed, "device work", "illegal address: memory was freed while work on it was under way", 700);
+  return false;
+}
+
+std::int64_t simulated_device::idle_at() const {
+  std::int64_t last = 0;
+  for (const auto& [id, s] : streams_) last = std::max(last, s.tail);
+  return last;
+}
+
+// --- streams -----------------------------------------------------------------------------------------------
+
+simulated_device::stream_state* simulated_device::find(stream_handle stream) {
+  const auto it = streams_.find(static_cast<std::uint32_t>(stream));
+  return it == streams_.end() ? nullptr : &it->second;
+}
+
+std::uint64_t simulated_device::key(stream_handle stream) const noexcept {
+  return log_.stream_key(stream == stream_handle::null ? 1 : static_cast<std::uint32_t>(stream));
+}
+
+std::uint64_t simulated_device::trace_stream(stream_handle stream) noexcept { return key(stream); }
+
+std::int64_t simulated_device::tail_of(stream_handle stream, const stream_state& state) const {
+  if (stream != stream_handle::null) {
+    return state.blocking ? std::max(state.tail, streams_.find(0)->second.tail) : state.tail;
+  }
+  std::int64_t last = state.tail;
+  for (const auto& [id, s] : streams_) {
+    if (s.blocking) last = std::max(last, s.tail);
+  }
+  return last;
+}
+
+simulated_device::span simulated_device::enqueue(const entry& e, stream_handle stream, stream_state& state,
+                                                 simulated::timeline* engine, std::int64_t duration,
+                                                 std::function<void()> work) {
+  // Only threads that enqueue decide what is past, so that one that merely waits ahead of them changes nothing.
+  if (engine) engine->forget_before(static_cast<std::int64_t>(e.call.begin));
+  const std::int64_t ready = std::max(e.end + config_.costs.enqueue_latency, tail_of(stream, state));
+  const std::int64_t begin = engine ? engine->book(ready, duration) : ready;
+  state.tail = begin + duration;
+  pending_.emplace(std::pair{state.tail, next_sequence_++}, std::move(work));
+  return {begin, state.tail};
+}
+
+outcome<stream_handle> simulated_device::create_stream(stream_flags flags) {
+  entry e = wait("cuStreamCreateWithPriority", config_.costs.create_call);
+  const std::uint32_t id = next_stream_++;
+  stream_state s;
+  s.blocking = !flags.non_blocking;
+  s.priority = std::clamp(flags.priority, -5, 0);  // the range an H200 reports
+  streams_[id] = s;
+  log_.define_stream(e.call.begin, id, id, s.priority, false);
+  leave(e);
+  return stream_handle{id};
+}
+
+void simulated_device::destroy_stream(stream_handle stream) noexcept {
+  if (stream == stream_handle::null) return;
+  entry e = wait("cuStreamDestroy_v2", config_.costs.create_call);
+  if (const stream_state* s = find(stream)) {
+    // Its work goes on; what the driver's pool holds for it becomes anybody's once that is done.
+    e.end = std::max(e.end, s->tail);
+    driver_pool_.retag(static_cast<std::uint64_t>(stream), suballocator::clean);
+    streams_.erase(static_cast<std::uint32_t>(stream));
+  }
+  leave(e);
+}
+
+outcome<void> simulated_device::sync_stream(stream_handle stream) {
+  entry e = wait("cuStreamSynchronize", config_.costs.sync_call);
+  const stream_state* s = find(stream);
+  if (!s) return fail(status::invalid_value, "cuStreamSynchronize", "no such stream");
+  e.end = std::max(e.end, tail_of(stream, *s));
+  run_until(e.end);
+  trim_driver_pool(e.end);
+  log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), key(stream), trace::sync_kind::stream);
+  log_.watermark(static_cast<std::uint64_t>(e.end));
+  leave(e);
+  return sticky_;
+}
+
+outcome<bool> simulated_device::stream_idle(stream_handle stream) {
+  entry e = wait("cuStreamQuery", config_.costs.event_call);
+  const stream_state* s = find(stream);
+  if (!s) return fail(status::invalid_value, "cuStreamQuery", "no such stream");
+  const bool idle = tail_of(stream, *s) <= e.end;
+  leave(e);
+  return idle;
+}
+
+outcome<void> simulated_device::synchronize() {
+  entry e = wait("cuCtxSynchronize", config_.costs.sync_call);
+  e.end = std::max(e.end, idle_at());
+  run_until(e.end);
+  trim_driver_pool(e.end);
+  log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), 0, trace::sync_kind::context);
+  log_.watermark(static_cast<std::uint64_t>(e.end));
+  leave(e);
+  return sticky_;
+}
+
+// --- events ------------------------------------------------------------------------------------------------
+
+outcome<event_handle> simulated_device::create_event(bool timed) {
+  entry e = wait("cuEventCreate", config_.costs.event_call);
+  const std::uint64_t id = next_event_++;
+  events_[id].timed = timed;
+  leave(e);
+  return event_handle{id};
+}
+
+void simulated_device::destroy_event(event_handle event) noexcept {
+  entry e = wait("cuEventDestroy_v2", config_.costs.event_call);
+  events_.erase(static_cast<std::uint64_t>(event));
+  leave(e);
+}
+
+outcome<void> simulated_device::record_event(event_handle event, stream_handle stream) {
+  entry e = wait("cuEventRecord", config_.costs.event_call);
+  const auto it = events_.find(static_cast<std::uint64_t>(event));
+  const stream_state* s = find(stream);
+  if (it == events_.end() || !s) return fail(status::invalid_value, "cuEventRecord", "no such event or stream");
+  it->second.recorded = true;
+  it->second.time = std::max(e.end, tail_of(stream, *s));
+  log_.event_recorded(e.call.begin, it->first, key(stream));
+  leave(e);
+  return {};
+}
+
+outcome<void> simulated_device::wait_event(stream_handle stream, event_handle event) {
+  entry e = wait("cuStreamWaitEvent", config_.costs.event_call);
+  const auto it = events_.find(static_cast<std::uint64_t>(event));
+  stream_state* s = find(stream);
+  if (it == events_.end() || !s) return fail(status::invalid_value, "cuStreamWaitEvent", "no such event or stream");
+  s->tail = std::max(s->tail, it->second.time);  // an event never recorded holds nobody up
+  log_.event_waited(e.call.begin, it->first, key(stream));
+  leave(e);
+  return {};
+}
+
+outcome<void> simulated_device::sync_event(event_handle event) {
+  entry e = wait("cuEventSynchronize", config_.costs.sync_call);
+  const auto it = events_.find(static_cast<std::uint64_t>(event));
+  if (it == events_.end()) return fail(status::invalid_value, "cuEventSynchronize", "no such event");
+  e.end = std::max(e.end, it->second.time);
+  log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), 0, trace::sync_kind::event);
+  leave(e);
+  return {};
+}
+
+outcome<bool> simulated_device::event_done(event_handle event) {
+  entry e = wait("cuEventQuery", config_.costs.event_call);
+  const auto it = events_.find(static_cast<std::uint64_t>(event));
+  if (it == events_.end()) return fail(status::invalid_value, "cuEventQuery", "no such event");
+  const bool done = it->second.time <= e.end;
+  leave(e);
+  return done;
+}
+
+outcome<float> simulated_device::elapsed_ms(event_handle from, event_handle to) {
+  const std::lock_guard lock(mutex_);
+  const auto a = events_.find(static_cast<std::uint64_t>(from));
+  const auto b = events_.find(static_cast<std::uint64_t>(to));
+  if (a == events_.end() || b == events_.end() || !a->second.timed || !b->second.timed) {
+    return fail(status::invalid_value, "cuEventElapsedTime", "both must be timed events of this device");
+  }
+  const std::int64_t now = clock_.now();
+  if (!a->second.recorded || !b->second.recorded || a->second.time > now || b->second.time > now) {
+    return fail(status::invalid_value, "cuEventElapsedTime", "both events must have been recorded and be done");
+  }
+  return static_cast<float>(static_cast<double>(b->second.time - a->second.time) / 1e6);
+}
+
+// --- the recording -----------------------------------------------------------------------------------------
+
+void simulated_device::announce() {
+  const std::lock_guard lock(mutex_);
+  const auto now = static_cast<std::uint64_t>(clock_.now());
+  log_.define_device(now, description_);
+  for (const auto& [id, s] : streams_) log_.define_stream(now, id == 0 ? 1 : id, id, s.priority, id == 0);
+  log_.define_pool(now, 1, "driver pool");
+  const driver_log::call none;
+  for (const auto& [address, block] : memory_.blocks()) {
+    log_.allocated(none, now,
+                   {memory_.name_of(reinterpret_cast<const void*>(address)), block.bytes, 0, 0, trace_kind(block.space),
+                    collector::flag_born_before});
+  }
+  log_.memory(now, memory_now());
+}
+
+}  // namespace sluice::backend

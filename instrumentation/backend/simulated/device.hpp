@@ -1,0 +1,190 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "instrumentation/backend/device.hpp"
+#include "instrumentation/backend/driver_log.hpp"
+#include "instrumentation/backend/simulated/address_space.hpp"
+#include "instrumentation/backend/simulated/clock.hpp"
+#include "instrumentation/backend/simulated/cost_model.hpp"
+#include "instrumentation/backend/simulated/timeline.hpp"
+
+namespace sluice::backend {
+
+struct simulated_config {
+  std::string name = "Simulated device (H200 figures)";
+  std::uint64_t memory_bytes = 141'000'000'000;  ///< nominal; only touched pages cost RAM
+  std::uint32_t ordinal = 0;
+  simulated::cost_model costs;
+};
+
+/// A GPU in host memory. It moves the bytes it is asked to move and runs the host body of kernels, and plays the
+/// driver: it writes the records that the capture library writes for a real one.
+///
+/// Time: each call costs its thread what the cost model says; work is booked on two copy engines, one for copies
+/// within the device, and a compute queue, each of which does one thing at a time; streams are ordered, events carry
+/// times across. Bytes move when simulated time passes the end of the work, so a program that forgets to synchronise
+/// reads old bytes here too. Determinism: one host thread doing the same calls gets the same times, ids and
+/// addresses.
+///
+/// Thread-safe: one mutex. Kernel bodies run under it and must not call the device.
+class simulated_device final : public device {
+ public:
+  explicit simulated_device(simulated_config config);
+  ~simulated_device() override;
+
+  [[nodiscard]] const device_description& description() const noexcept override { return description_; }
+  [[nodiscard]] simulated_clock* clock() noexcept override { return &clock_; }
+  [[nodiscard]] bool driver_layer_recorded() const noexcept override { return true; }
+  [[nodiscard]] std::string driver_version() const override { return "simulated"; }
+  void announce() override;
+  [[nodiscard]] std::uint64_t trace_stream(stream_handle stream) noexcept override;
+  [[nodiscard]] std::uint64_t trace_address(const void* address) noexcept override;
+
+  [[nodiscard]] outcome<void*> allocate(std::uint64_t bytes) override;
+  [[nodiscard]] outcome<void> free(void* address) override;
+  [[nodiscard]] outcome<void*> allocate_async(std::uint64_t bytes, stream_handle stream) override;
+  [[nodiscard]] outcome<void> free_async(void* address, stream_handle stream) override;
+  [[nodiscard]] outcome<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) override;
+  [[nodiscard]] outcome<void> free_pinned(void* address) override;
+  [[nodiscard]] outcome<void> register_host(void* address, std::uint64_t bytes, bool read_only) override;
+  [[nodiscard]] outcome<void> unregister_host(void* address) override;
+  [[nodiscard]] outcome<void*> allocate_managed(std::uint64_t bytes) override;
+  [[nodiscard]] outcome<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
+                                       stream_handle stream) override;
+  [[nodiscard]] outcome<void> advise(void* address, std::uint64_t bytes, memory_advice advice,
+                                     memory_location where) override;
+  void touch_on_host(void* address, std::uint64_t bytes) override;
+  [[nodiscard]] outcome<memory_info> memory() override;
+  [[nodiscard]] outcome<driver_pool_info> driver_pool() override;
+  [[nodiscard]] memory_space space_of(const void* address) noexcept override;
+
+  [[nodiscard]] outcome<stream_handle> create_stream(stream_flags flags) override;
+  void destroy_stream(stream_handle stream) noexcept override;
+  [[nodiscard]] outcome<void> sync_stream(stream_handle stream) override;
+  [[nodiscard]] outcome<bool> stream_idle(stream_handle stream) override;
+  [[nodiscard]] outcome<event_handle> create_event(bool timed) override;
+  void destroy_event(event_handle event) noexcept override;
+  [[nodiscard]] outcome<void> record_event(event_handle event, stream_handle stream) override;
+  [[nodiscard]] outcome<void> wait_event(stream_handle stream, event_handle event) override;
+  [[nodiscard]] outcome<void> sync_event(event_handle event) override;
+  [[nodiscard]] outcome<bool> event_done(event_handle event) override;
+  [[nodiscard]] outcome<float> elapsed_ms(event_handle from, event_handle to) override;
+  [[nodiscard]] outcome<void> synchronize() override;
+
+  [[nodiscard]] outcome<void> copy_async(void* to, const void* from, std::uint64_t bytes,
+                                         stream_handle stream) override;
+  [[nodiscard]] outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
+                                        stream_handle stream) override;
+  [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_shape& shape,
+                                     kernel_arguments arguments, stream_handle stream) override;
+
+  void host_spends(host_work work, std::uint64_t bytes) override;
+  void note_file_mapping(const void* address, std::uint64_t bytes) override;
+  void forget_file_mapping(const void* address) override;
+
+  [[nodiscard]] const simulated::cost_model& costs() const noexcept { return config_.costs; }
+
+ private:
+  struct stream_state {
+    std::int64_t tail = 0;  // when everything enqueued has finished
+    bool blocking = true;
+    int priority = 0;
+  };
+  struct event_state {
+    std::int64_t time = 0;
+    bool recorded = false;
+    bool timed = false;
+  };
+  // Host memory of the program that the driver knows of: registered ranges and file mappings.
+  struct host_range {
+    std::uint64_t bytes = 0;
+    std::uint64_t name = 0;  // what traces call its address
+  };
+  struct managed_block {
+    std::uint64_t bytes = 0;
+    std::vector<std::uint8_t> where;  // a migration piece each: bits `at_host`, `at_device`
+    bool read_mostly = false;
+  };
+  static constexpr std::uint8_t at_host = 1, at_device = 2;
+
+  // One call of the API: the lock, its times and its identity in the trace.
+  struct entry {
+    std::unique_lock<std::mutex> lock;
+    driver_log::call call;
+    std::int64_t end = 0;
+  };
+  struct span {
+    std::int64_t begin = 0, end = 0;
+  };
+
+  // Begins a call; `enter` one that traces show, with a correlation id, `wait` one that they do not, such as a query.
+  [[nodiscard]] entry enter(const char* name, std::int64_t cost);
+  [[nodiscard]] entry wait(const char* name, std::int64_t cost);
+  // Runs what has finished by the call's end, releases the lock and moves the thread's clock.
+  void leave(entry& e);
+  void run_until(std::int64_t time);
+  // False, and an error that every later synchronisation reports, if memory has been freed under the work that needs
+  // it.
+  [[nodiscard]] bool alive(const void* address, std::uint64_t bytes);
+  [[nodiscard]] std::int64_t idle_at() const;  // when everything enqueued anywhere has finished
+
+  [[nodiscard]] stream_state* find(stream_handle stream);
+  [[nodiscard]] std::int64_t tail_of(stream_handle stream, const stream_state& state) const;
+  [[nodiscard]] std::uint64_t key(stream_handle stream) const noexcept;
+  span enqueue(const entry& e, stream_handle stream, stream_state& state, simulated::timeline* engine,
+               std::int64_t duration, std::function<void()> work);
+
+  [[nodiscard]] std::uint64_t device_bytes_used() const noexcept;
+  [[nodiscard]] memory_info memory_now() const noexcept;
+  [[nodiscard]] outcome<void*> allocate_block(entry& e, std::uint64_t bytes, memory_space space, std::uint32_t flags);
+  [[nodiscard]] outcome<void> free_block(entry& e, void* address, memory_space space);
+  void trim_driver_pool(std::int64_t now);
+  [[nodiscard]] bool grow_driver_pool(entry& e, std::uint64_t bytes);
+
+  [[nodiscard]] const host_range* range_of(const std::map<std::uint64_t, host_range>& ranges,
+                                           const void* address) const noexcept;
+  [[nodiscard]] memory_space space_locked(const void* address) const noexcept;
+  [[nodiscard]] std::uint64_t name_locked(const void* address) const noexcept;
+  [[nodiscard]] bool whole(const void* address, std::uint64_t bytes) const noexcept;
+  [[nodiscard]] double copy_rate(const void* to, const void* from, memory_space to_space,
+                                 memory_space from_space) const;
+
+  // Brings the pieces of [address, address + bytes) to one side, from `ready` on; returns when the last arrives.
+  std::int64_t migrate(const void* address, std::uint64_t bytes, bool to_device, bool written, std::int64_t ready,
+                       double rate, std::int64_t latency, trace::migration_cause cause);
+  void evict_for(std::uint64_t bytes, std::uint64_t keep_block, std::int64_t ready);
+
+  simulated_config config_;
+  device_description description_;
+  simulated_clock clock_;
+  driver_log log_;
+  mutable std::mutex mutex_;
+  simulated::address_space memory_;
+  suballocator driver_pool_{512};
+  std::map<std::uint64_t, host_range> registered_;
+  std::map<std::uint64_t, host_range> file_mappings_;
+  std::map<std::uint64_t, managed_block> managed_;
+  std::uint64_t next_host_name_ = 0x5000'0000'0000;
+  std::uint64_t device_bytes_ = 0;   // by allocate(), rounded as the driver rounds
+  std::uint64_t managed_bytes_ = 0;  // resident pieces of managed blocks
+  std::map<std::uint32_t, stream_state> streams_;
+  std::map<std::uint64_t, event_state> events_;
+  std::uint32_t next_stream_ = 2;  // 1 is the default stream in traces
+  std::uint64_t next_event_ = 1;
+  std::uint32_t next_correlation_ = 1;
+  simulated::timeline to_device_, to_host_, within_, compute_;
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> pending_;  // by (end, sequence)
+  std::uint64_t next_sequence_ = 0;
+  outcome<void> sticky_;  // set once work has failed, as in CUDA
+};
+
+[[nodiscard]] std::shared_ptr<simulated_device> make_simulated_device(simulated_config config = {});
+
+}  // namespace sluice::backend
