@@ -1,0 +1,18 @@
+#include "instrumentation/runtime/copy.hpp"
+
+namespace sluice::runtime {
+
+void copy_async(void* to, const void* from, std::size_t bytes, const stream_ref& stream) {
+  value_or_throw(stream.device().backend().copy_async(to, from, bytes, stream.handle()));
+}
+
+void copy(void* to, const void* from, std::size_t bytes, const stream_ref& stream) {
+  copy_async(to, from, bytes, stream);
+  stream.sync();
+}
+
+void set_async(void* address, std::uint8_t value, std::size_t bytes, const stream_ref& stream) {
+  value_or_throw(stream.device().backend().set_async(address, value, bytes, stream.handle()));
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,81 @@
+#include "instrumentation/runtime/device.hpp"
+
+#include "instrumentation/backend/cuda/open.hpp"
+#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/runtime/device_state.hpp"
+
+namespace sluice::runtime {
+
+/// The devices of the process, found once.
+class device_registry {
+ public:
+  static const device_registry& get() {
+    // Never destroyed: streams and buffers in static storage may outlive any order of destruction.
+    static const device_registry* const registry = new device_registry;
+    return *registry;
+  }
+
+  [[nodiscard]] static device_ref make(std::shared_ptr<backend::device> device, int id) {
+    return device_ref(std::make_shared<device_state>(std::move(device), id));
+  }
+  [[nodiscard]] static device_ref wrap(std::shared_ptr<device_state> state) { return device_ref(std::move(state)); }
+
+  std::vector<device_ref> devices;
+  std::string why_no_cuda;
+  int driver = 0;
+
+ private:
+  device_registry() {
+    backend::cuda_devices found = backend::open_cuda_devices();
+    why_no_cuda = std::move(found.why_none);
+    driver = found.driver_version;
+    for (auto& device : found.devices) devices.push_back(make(std::move(device), static_cast<int>(devices.size())));
+    if (devices.empty()) devices.push_back(simulated_device());
+  }
+};
+
+namespace {
+
+thread_local std::shared_ptr<device_state> chosen;
+
+}  // namespace
+
+device_ref::device_ref(std::shared_ptr<backend::device> device)
+    : state_(std::make_shared<device_state>(std::move(device), -1)) {}
+
+int device_ref::id() const noexcept { return state_->id(); }
+
+bool device_ref::simulated() const noexcept { return description().kind == backend::backend_kind::simulated; }
+
+memory_info device_ref::memory() const { return value_or_throw(backend().memory()); }
+
+void device_ref::sync() const { value_or_throw(backend().synchronize()); }
+
+memory_space device_ref::memory_space_of(const void* address) const noexcept { return backend().space_of(address); }
+
+backend::device& device_ref::backend() const noexcept { return state_->device(); }
+
+bool is_available() noexcept { return device_registry::get().why_no_cuda.empty(); }
+
+const std::string& why_unavailable() { return device_registry::get().why_no_cuda; }
+
+const std::vector<device_ref>& devices() { return device_registry::get().devices; }
+
+device_ref simulated_device() {
+  static const device_ref* const device = new device_ref(device_registry::make(backend::make_simulated_device(), 0));
+  return *device;
+}
+
+device_ref current_device() { return chosen ? device_registry::wrap(chosen) : devices().front(); }
+
+void set_device(const device_ref& device) { chosen = device.state(); }
+
+device_guard::device_guard(const device_ref& device) : before_(chosen) { chosen = device.state(); }
+
+device_guard::~device_guard() { chosen = std::static_pointer_cast<device_state>(before_); }
+
+int built_version() noexcept { return backend::cuda_built_version(); }
+
+int driver_version() noexcept { return device_registry::get().driver; }
+
+}  // namespace sluice::runtime

@@ -1,0 +1,151 @@
+#include "instrumentation/runtime/layer_log.hpp"
+
+#include <atomic>
+
+#include "instrumentation/backend/driver_log.hpp"
+#include "instrumentation/backend/simulated/clock.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::runtime::layer_log {
+
+namespace {
+
+std::atomic<backend::simulated_clock*> recording_clock{nullptr};
+
+template <class Record>
+Record at(std::uint64_t time) noexcept {
+  Record r{};
+  r.header.time = time;
+  return r;
+}
+
+std::uint64_t intern(std::string_view text) noexcept { return collector::intern(text.data(), text.size()); }
+
+std::uint8_t byte(trace::layer level) noexcept { return static_cast<std::uint8_t>(level); }
+std::uint8_t byte(memory_space space) noexcept { return static_cast<std::uint8_t>(backend::trace_kind(space)); }
+
+}  // namespace
+
+bool on() noexcept { return collector::active(); }
+
+std::uint64_t now() noexcept {
+  if (const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire)) {
+    return static_cast<std::uint64_t>(clock->now());
+  }
+  return collector::now();
+}
+
+void use_clock(backend::simulated_clock* clock) noexcept { recording_clock.store(clock, std::memory_order_release); }
+
+void allocated(const stream_ref& stream, const block& b) noexcept {
+  if (!on()) return;
+  auto r = at<collector::alloc_record>(now());
+  r.address = b.address;
+  r.bytes = b.bytes;
+  r.reserved_bytes = b.reserved;
+  r.call_begin = b.begin;
+  r.pool = b.pool;
+  r.stream = stream.device().backend().trace_stream(stream.handle());
+  r.name = intern(b.name);
+  r.parent = b.parent;
+  r.device = stream.device().description().ordinal;
+  r.context = static_cast<std::uint32_t>(r.stream >> 32);
+  r.level = byte(b.level);
+  r.kind = byte(b.space);
+  if (b.born_before) r.header.flags |= collector::flag_born_before;
+  collector::emit(r);
+}
+
+void freed(const stream_ref& stream, const block& b) noexcept {
+  if (!on()) return;
+  auto r = at<collector::free_record>(b.begin);
+  r.address = b.address;
+  r.stream = stream.device().backend().trace_stream(stream.handle());
+  r.level = byte(b.level);
+  r.kind = byte(b.space);
+  collector::emit(r);
+}
+
+void failed(const stream_ref& stream, const block& b, int status) noexcept {
+  if (!on()) return;
+  auto r = at<collector::alloc_failed_record>(now());
+  r.bytes = b.bytes;
+  r.pool = b.pool;
+  r.stream = stream.device().backend().trace_stream(stream.handle());
+  r.name = intern(b.name);
+  r.status = status;
+  r.device = stream.device().description().ordinal;
+  r.level = byte(b.level);
+  r.kind = byte(b.space);
+  collector::emit(r);
+}
+
+void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept {
+  if (!on()) return;
+  auto r = at<collector::pool_record>(now());
+  r.pool = pool;
+  r.device = device.description().ordinal;
+  r.level = byte(trace::layer::pool);
+  r.kind = byte(space);
+  r.name = intern(name);
+  collector::emit(r);
+}
+
+void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
+                trace::pool_operation operation) noexcept {
+  if (!on()) return;
+  auto r = at<collector::pool_state_record>(now());
+  r.pool = pool;
+  r.reserved_bytes = reserved;
+  r.used_bytes = used;
+  r.operation = static_cast<std::uint64_t>(operation);
+  collector::emit(r);
+}
+
+void file_io(trace::file_operation operation, std::string_view file, std::uint64_t offset, std::uint64_t bytes,
+             std::uint64_t begin) noexcept {
+  if (!on()) return;
+  auto r = at<collector::file_io_record>(begin);
+  r.end = now();
+  r.file = intern(file);
+  r.offset = offset;
+  r.bytes = bytes;
+  r.operation = static_cast<std::uint64_t>(operation);
+  collector::emit(r);
+}
+
+void range(std::string_view name, std::uint64_t begin) noexcept {
+  if (!on()) return;
+  auto r = at<collector::range_record>(begin);
+  r.end = now();
+  r.name = intern(name);
+  collector::emit(r);
+}
+
+void marker(std::string_view name, std::int64_t step) noexcept {
+  if (!on()) return;
+  auto r = at<collector::marker_record>(now());
+  r.name = intern(name);
+  r.step = step;
+  collector::emit(r);
+}
+
+void define_counter(std::uint64_t counter, std::string_view name, trace::counter_unit unit) noexcept {
+  if (!on()) return;
+  auto r = at<collector::counter_record>(now());
+  r.counter = counter;
+  r.name = intern(name);
+  r.unit = static_cast<std::uint32_t>(unit);
+  r.device = collector::no_device;
+  collector::emit(r);
+}
+
+void counter(std::uint64_t counter, double value) noexcept {
+  if (!on()) return;
+  auto r = at<collector::counter_value_record>(now());
+  r.counter = counter;
+  r.value = value;
+  collector::emit(r);
+}
+
+}  // namespace sluice::runtime::layer_log

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/trace/model.hpp"
+#include "instrumentation/runtime/stream.hpp"
+
+// The runtime's own records: blocks of pools and users, file I/O, host ranges. The driver's layer below is written by
+// the capture library, or by the backend. Internal. Every function is a load and a branch when nobody records, and
+// may be called from any thread.
+
+namespace sluice::backend {
+class simulated_clock;
+}
+
+namespace sluice::runtime::layer_log {
+
+[[nodiscard]] bool on() noexcept;
+
+/// Now, on the clock of the recording: simulated if the recording is, else the collector's.
+[[nodiscard]] std::uint64_t now() noexcept;
+
+/// The clock of a simulated recording; null goes back to real time. It must outlive the recording.
+void use_clock(backend::simulated_clock* clock) noexcept;
+
+/// A block of the pool layer or of the user's. `address` is as traces name it.
+struct block {
+  trace::layer level = trace::layer::user;
+  memory_space space = memory_space::device;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t reserved = 0;  ///< with rounding; 0: `bytes`
+  std::uint64_t parent = 0;    ///< address of the block of the layer below that holds it; 0: found by address
+  std::uint64_t pool = 0;
+  std::uint64_t begin = 0;   ///< entry of the call
+  bool born_before = false;  ///< existed when the recording began
+  std::string_view name{};   ///< tag, or the type that made it
+};
+
+void allocated(const stream_ref& stream, const block& b) noexcept;
+void freed(const stream_ref& stream, const block& b) noexcept;
+void failed(const stream_ref& stream, const block& b, int status) noexcept;
+
+void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept;
+void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
+                trace::pool_operation operation) noexcept;
+
+void file_io(trace::file_operation operation, std::string_view file, std::uint64_t offset, std::uint64_t bytes,
+             std::uint64_t begin) noexcept;
+void range(std::string_view name, std::uint64_t begin) noexcept;
+void marker(std::string_view name, std::int64_t step) noexcept;
+void define_counter(std::uint64_t counter, std::string_view name, trace::counter_unit unit) noexcept;
+void counter(std::uint64_t counter, double value) noexcept;
+
+}  // namespace sluice::runtime::layer_log

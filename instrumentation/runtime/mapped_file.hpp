@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "instrumentation/runtime/device.hpp"
+
+namespace sluice::runtime {
+
+enum class file_access : std::uint8_t { read_only, read_write };
+
+/// A file mapped into memory. Move-only.
+///
+/// The mapping is as long as the file was when opened. If another program cuts the file short afterwards, touching
+/// the mapping past the new end is a SIGBUS, which no check can exclude; `read_at` and `write_at` do not use the
+/// mapping, and report it as an error. `chunk_pipeline` reads that way.
+class mapped_file {
+ public:
+  /// Throws error: missing, not a file, empty (nothing can be mapped), no permission.
+  explicit mapped_file(const std::filesystem::path& path, file_access access = file_access::read_only,
+                       const device_ref& device = current_device());
+  ~mapped_file();
+  mapped_file(mapped_file&& other) noexcept;
+  mapped_file& operator=(mapped_file&&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, bytes_}; }
+  /// Throws error on a read-only file.
+  [[nodiscard]] std::span<std::byte> writable_bytes();
+  /// The file as whole values of T. Throws error if its size is no multiple of sizeof(T).
+  template <class T>
+  [[nodiscard]] std::span<const T> as() const {
+    require_multiple_of(sizeof(T));
+    return {reinterpret_cast<const T*>(data_), bytes_ / sizeof(T)};
+  }
+  void require_multiple_of(std::size_t unit) const;
+
+  /// Reads exactly `to.size()` bytes at `offset`, with pread. Throws error if the file ends before, or the read
+  /// fails.
+  void read_at(std::uint64_t offset, std::span<std::byte> to) const;
+  /// Writes all of `from` at `offset`, within the file's size, with pwrite. Throws error: read-only, past the end,
+  /// no space.
+  void write_at(std::uint64_t offset, std::span<const std::byte> from);
+  /// Waits until [offset, offset + bytes) of the mapping, and everything written, is on disk. Throws error.
+  void flush(std::uint64_t offset, std::size_t bytes);
+  void flush() { flush(0, bytes_); }
+  /// Throws error if the file has become shorter than it was when opened.
+  void require_whole() const;
+
+ private:
+  [[noreturn]] void fail(const char* call, const std::string& what) const;
+
+  std::string path_;
+  file_access access_;
+  device_ref device_;
+  int descriptor_ = -1;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "instrumentation/runtime/stream.hpp"
+
+namespace sluice::runtime {
+
+/// The alignment every resource gives without being asked, in bytes.
+inline constexpr std::size_t default_alignment = 256;
+
+/// What every memory resource can do. Allocation and deallocation are ordered on a stream: the memory may be used by
+/// work enqueued on that stream after `allocate` returns, and is given up once the work enqueued before `deallocate`
+/// is done. The synchronous form is usable on every stream at once. `bytes` 0 gives a null pointer, which may be
+/// deallocated.
+template <class R>
+concept stream_ordered_resource = requires(R& r, const stream_ref& s, void* p, std::size_t n) {
+  { r.allocate(s, n, n) } -> std::same_as<void*>;
+  { r.deallocate(s, p, n, n) }
+  noexcept->std::same_as<void>;
+  { r.allocate_sync(n, n) } -> std::same_as<void*>;
+  { r.deallocate_sync(p, n, n) }
+  noexcept->std::same_as<void>;
+  { r.space() }
+  noexcept->std::same_as<memory_space>;
+  { r.device() }
+  noexcept->std::same_as<const device_ref&>;
+};
+
+/// A resource behind one type, so that buffers need not be templates. Thread-safe, as all resources here are.
+class memory_resource {
+ public:
+  explicit memory_resource(const device_ref& device, memory_space space) : device_(device), space_(space) {}
+  virtual ~memory_resource() = default;
+  memory_resource(const memory_resource&) = delete;
+  memory_resource& operator=(const memory_resource&) = delete;
+
+  /// `bytes` of memory, aligned to `alignment` bytes (a power of two, at most 512). Throws out_of_memory, error.
+  [[nodiscard]] void* allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment = default_alignment);
+  /// `bytes` and `alignment` as in `allocate`; the stream may be another, if the caller has ordered the two.
+  void deallocate(const stream_ref& stream, void* address, std::size_t bytes,
+                  std::size_t alignment = default_alignment) noexcept;
+
+  [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
+  /// Waits for nothing: the caller has made sure that no work uses the memory.
+  void deallocate_sync(void* address, std::size_t bytes, std::size_t alignment = default_alignment) noexcept;
+
+  [[nodiscard]] memory_space space() const noexcept { return space_; }
+  [[nodiscard]] const device_ref& device() const noexcept { return device_; }
+
+ protected:
+  /// `bytes` > 0.
+  [[nodiscard]] virtual void* do_allocate(const stream_ref& stream, std::size_t bytes) = 0;
+  virtual void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept = 0;
+  /// False if fresh memory may be used on every stream at once.
+  [[nodiscard]] virtual bool ordered() const noexcept { return true; }
+
+ private:
+  device_ref device_;
+  memory_space space_;
+};
+static_assert(stream_ordered_resource<memory_resource>);
+
+/// A shared handle to a resource; buffers hold one, so a resource lives as long as its memory.
+using resource_ptr = std::shared_ptr<memory_resource>;
+
+/// Device memory straight from the driver (cuMemAlloc); frees wait for the device.
+class device_memory_resource final : public memory_resource {
+ public:
+  explicit device_memory_resource(const device_ref& device = current_device())
+      : memory_resource(device, memory_space::device) {}
+
+ protected:
+  [[nodiscard]] bool ordered() const noexcept override { return false; }
+  void* do_allocate(const stream_ref& stream, std::size_t bytes) override;
+  void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
+};
+
+/// Device memory from the driver's stream-ordered pool (cuMemAllocAsync).
+class async_memory_resource final : public memory_resource {
+ public:
+  explicit async_memory_resource(const device_ref& device = current_device())
+      : memory_resource(device, memory_space::device) {}
+
+ protected:
+  void* do_allocate(const stream_ref& stream, std::size_t bytes) override;
+  void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
+};
+
+/// Page-locked host memory (cuMemHostAlloc), reachable from every device.
+class pinned_memory_resource final : public memory_resource {
+ public:
+  explicit pinned_memory_resource(const device_ref& device = current_device())
+      : memory_resource(device, memory_space::pinned) {}
+
+ protected:
+  [[nodiscard]] bool ordered() const noexcept override { return false; }
+  void* do_allocate(const stream_ref& stream, std::size_t bytes) override;
+  void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
+};
+
+/// Managed memory (cuMemAllocManaged).
+class managed_memory_resource final : public memory_resource {
+ public:
+  explicit managed_memory_resource(const device_ref& device = current_device())
+      : memory_resource(device, memory_space::managed) {}
+
+ protected:
+  [[nodiscard]] bool ordered() const noexcept override { return false; }
+  void* do_allocate(const stream_ref& stream, std::size_t bytes) override;
+  void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
+};
+
+static_assert(stream_ordered_resource<device_memory_resource>);
+static_assert(stream_ordered_resource<async_memory_resource>);
+static_assert(stream_ordered_resource<pinned_memory_resource>);
+static_assert(stream_ordered_resource<managed_memory_resource>);
+
+/// The resource that device buffers use unless told otherwise, per device; a device_memory_resource at first.
+[[nodiscard]] resource_ptr current_resource(const device_ref& device = current_device());
+/// Replaces it, for all threads; returns the one before. Null goes back to the first.
+resource_ptr set_current_resource(const device_ref& device, resource_ptr resource);
+
+}  // namespace sluice::runtime

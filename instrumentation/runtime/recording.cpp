@@ -1,0 +1,67 @@
+#include "instrumentation/runtime/recording.hpp"
+
+#include <optional>
+
+#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/session.hpp"
+#include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/layer_log.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw error({status::failed, 0, "recording", why}); }
+
+}  // namespace
+
+struct recording::state {
+  explicit state(device_ref d) : device(std::move(d)) {}
+
+  device_ref device;
+  std::optional<collector::session> session;
+};
+
+recording::recording(const std::string& path, const device_ref& device) : state_(std::make_unique<state>(device)) {
+  if (collector::active()) refuse("this process is being recorded already");
+  backend::simulated_clock* clock = device.backend().clock();
+  auto session = collector::session::start(path, {.simulated = clock != nullptr});
+  if (!session) refuse(session.error().to_string());
+  collector::producer_options options;
+  options.clock = clock ? collector::clock_kind::simulated_ns : collector::clock_kind::tsc;
+  if (!collector::start(session->socket_name().c_str(), options)) {
+    (void)session->stop();
+    refuse("the recorder's socket did not answer");
+  }
+  state_->session = std::move(*session);
+  layer_log::use_clock(clock);
+  device.state()->announce();
+}
+
+recording::~recording() {
+  try {
+    finish();
+  } catch (const error&) {
+    // A destructor has nobody to tell; whoever wants to know calls finish().
+  }
+}
+
+recording_summary recording::finish() {
+  if (!state_->session) return {};
+  // A device in error has nothing more to say, which must not keep the file from being closed.
+  (void)state_->device.backend().synchronize();
+  collector::stop();
+  layer_log::use_clock(nullptr);
+  auto done = state_->session->stop();
+  state_->session.reset();
+  if (!done) refuse(done.error().to_string());
+  return {done->path, done->bytes, done->events, done->lost_events, done->warnings};
+}
+
+bool join_recording(const device_ref& device) {
+  if (device.simulated() || collector::active() || !collector::start(collector::producer_options{})) return false;
+  device.state()->announce();
+  return true;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "instrumentation/runtime/device.hpp"
+
+namespace sluice::runtime {
+
+/// What a finished recording came to.
+struct recording_summary {
+  std::string path;
+  std::uint64_t bytes = 0;   ///< size of the file
+  std::uint64_t events = 0;  ///< written
+  std::uint64_t lost = 0;    ///< dropped because a ring was full
+  std::vector<std::string> warnings;
+};
+
+/// Records this process into a file for as long as the object lives, without `sluice record`. One at a time in a
+/// process.
+///
+/// On the simulated device every clock of the file is the device's; the caller's own device must be the one given. On
+/// a CUDA device the times of copies and kernels come from events around them and are marked estimated, unless the
+/// capture library was loaded (run the program under `sluice record` for that). While recording, the file can be
+/// read.
+class recording {
+ public:
+  /// Begins. Throws error: the file cannot be made, or something records already.
+  explicit recording(const std::string& path, const device_ref& device = current_device());
+  /// Finishes; what goes wrong then is lost with it.
+  ~recording();
+  recording(const recording&) = delete;
+  recording& operator=(const recording&) = delete;
+
+  /// Waits for the device, writes what is left and closes the file. Throws error, such as for a full disk: the file
+  /// then holds what came before. Later calls do nothing.
+  recording_summary finish();
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+/// Connects this process to the `sluice record` that started it, if one did and the device is a real one. Called by
+/// the runtime when it first looks for devices. True if somebody records.
+bool join_recording(const device_ref& device);
+
+}  // namespace sluice::runtime

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "instrumentation/runtime/device.hpp"
+
+namespace sluice::runtime {
+
+class event;
+class stream;
+
+/// Hears what happens to a device: pools, which remember streams by handle.
+class device_observer {
+ public:
+  virtual ~device_observer() = default;
+  /// The stream is about to go.
+  virtual void retire(backend::stream_handle stream) noexcept = 0;
+  /// A recording has begun: say what there is.
+  virtual void announce() noexcept = 0;
+};
+
+/// A stream, named: cheap to copy. It shares ownership, so memory that must be freed on a stream can hold on to it
+/// after the `stream` object is gone; streams wrapped by `from_native` stay their owner's.
+class stream_ref {
+ public:
+  /// The default stream of a device.
+  explicit stream_ref(const device_ref& device);
+  // NOLINTNEXTLINE(google-explicit-constructor): a stream is a stream_ref wherever one is asked for
+  stream_ref(const stream& owner) noexcept;
+
+  /// Wraps a native handle (a CUstream); the caller keeps it alive.
+  [[nodiscard]] static stream_ref from_native(const device_ref& device, std::uintptr_t handle);
+
+  [[nodiscard]] const device_ref& device() const noexcept;
+  /// The native handle; 0 for the default stream.
+  [[nodiscard]] std::uintptr_t get() const noexcept;
+  [[nodiscard]] backend::stream_handle handle() const noexcept;
+
+  /// Waits for everything enqueued so far. Throws error.
+  void sync() const;
+  /// True if nothing is left to do. Throws error.
+  [[nodiscard]] bool is_idle() const;
+  /// Marks this point of the stream in `e`.
+  void record(event& e) const;
+  /// Work enqueued from now on waits for `e`, on the device; the host does not wait.
+  void wait(const event& e) const;
+
+  friend bool operator==(const stream_ref& a, const stream_ref& b) noexcept {
+    return a.get() == b.get() && a.device() == b.device();
+  }
+
+ private:
+  friend class stream;
+  struct state;
+  explicit stream_ref(std::shared_ptr<state> s) noexcept : state_(std::move(s)) {}
+  std::shared_ptr<state> state_;
+};
+
+/// Whether a stream keeps order with the default stream.
+enum class stream_mode : std::uint8_t { blocking, non_blocking };
+
+/// Owns a stream; move-only. Its handle is destroyed when the last stream_ref goes, after its work where a pool still
+/// waits for it.
+class stream {
+ public:
+  /// Creates one on the current device, or the one given. `priority`: lower is more urgent, clamped to the device's
+  /// range. Throws error.
+  explicit stream(stream_mode mode = stream_mode::non_blocking, int priority = 0);
+  explicit stream(const device_ref& device, stream_mode mode = stream_mode::non_blocking, int priority = 0);
+  stream(stream&&) noexcept = default;
+  stream& operator=(stream&&) noexcept = default;
+
+  [[nodiscard]] const device_ref& device() const noexcept { return ref_.device(); }
+  [[nodiscard]] std::uintptr_t get() const noexcept { return ref_.get(); }
+  void sync() const { ref_.sync(); }
+  [[nodiscard]] bool is_idle() const { return ref_.is_idle(); }
+  void record(event& e) const { ref_.record(e); }
+  void wait(const event& e) const { ref_.wait(e); }
+
+ private:
+  friend class stream_ref;
+  stream_ref ref_;
+};
+
+/// The default stream of the current device.
+[[nodiscard]] stream_ref default_stream();
+/// The calling thread's stream on the current device: the innermost stream_guard's, else the default stream.
+[[nodiscard]] stream_ref current_stream();
+
+/// Makes a stream the calling thread's own for a scope, and its device with it.
+class stream_guard {
+ public:
+  explicit stream_guard(const stream_ref& s);
+  ~stream_guard();
+  stream_guard(const stream_guard&) = delete;
+  stream_guard& operator=(const stream_guard&) = delete;
+
+ private:
+  device_guard device_;
+};
+
+/// A point in a stream, without a time. Move-only.
+class event {
+ public:
+  explicit event(const device_ref& device = current_device()) : event(device, false) {}
+  ~event();
+  event(event&& other) noexcept;
+  event& operator=(event&& other) noexcept;
+
+  void record(const stream_ref& s) { s.record(*this); }
+  /// The host waits for it. Throws error.
+  void sync() const;
+  /// True once the stream has passed it, and before it was ever recorded.
+  [[nodiscard]] bool is_done() const;
+  [[nodiscard]] std::uintptr_t get() const noexcept { return static_cast<std::uintptr_t>(handle_); }
+  [[nodiscard]] backend::event_handle handle() const noexcept { return handle_; }
+
+ protected:
+  event(const device_ref& device, bool timed);
+  [[nodiscard]] const device_ref& device() const noexcept { return device_; }
+
+ private:
+  device_ref device_;
+  backend::event_handle handle_{};
+};
+
+/// An event that knows its time.
+class timed_event : public event {
+ public:
+  explicit timed_event(const device_ref& device = current_device()) : event(device, true) {}
+
+  /// Device time from one to the other; both must be done. Throws error.
+  friend std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const timed_event& to);
+};
+
+[[nodiscard]] std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const timed_event& to);
+
+}  // namespace sluice::runtime
