@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+
+/// What `sluice record` must put into the environment of the command it starts, so that each of its processes loads the
+/// capture library. Part of the program, not of the capture library.
+namespace sluice::capture {
+
+/// Looks an environment variable up, as getenv does.
+using variable_lookup = std::function<std::optional<std::string>(const std::string&)>;
+
+/// The variables of this process.
+[[nodiscard]] variable_lookup own_environment();
+
+/// Files that may be the libcupti for `command`, best first: what SLUICE_CUPTI_PATH names; for a Python command the one that its
+/// PyTorch brings along, which its process will load anyway; the toolkit's. May be empty: then the capture library tries the
+/// loader's own search. Starts the command's Python once (about 20 ms; given up after 5 s), without importing packages.
+[[nodiscard]] std::vector<std::string> find_cupti(std::span<const std::string> command,
+                                                  const variable_lookup& variables);
+
+/// libsluice_capture.so beside `program` (the running executable). Error: unavailable, if it is not there.
+[[nodiscard]] result<std::string> capture_library_of(const std::string& program);
+
+/// Names and values to set: CUDA_INJECTION64_PATH, SLUICE_SOCKET and SLUICE_CUPTI_PATH.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& capture_library,
+                                                                                  const std::string& socket_name,
+                                                                                  std::span<const std::string> cupti);
+
+}  // namespace sluice::capture
