@@ -6,6 +6,7 @@
 
 #include "core/analysis/time_range.hpp"
 #include "core/trace/model.hpp"
+#include "core/trace/tables.hpp"
 
 /// The numbers of a time range. Each figure has one definition, stated here, and one function; the window, the report
 /// and the whole-trace summary all use it. Bytes are bytes, times ns, bandwidths bytes per second.
@@ -140,5 +141,10 @@ struct range_statistics {
 
   static constexpr std::size_t named_limit = 20;
 };
+
+class index;
+
+/// The figures of `range`, from what `from` has taken in so far. O(events in the range + blocks).
+[[nodiscard]] range_statistics measure(const index& from, const trace::tables& tables, time_range range);
 
 }  // namespace sluice::analysis

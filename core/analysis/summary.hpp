@@ -7,6 +7,7 @@
 
 #include "core/analysis/range_statistics.hpp"
 #include "core/trace/model.hpp"
+#include "core/trace/reader.hpp"
 
 /// What a whole recording says: the figures of its full range, and those that only the whole can have (peaks and their
 /// holders, blocks never freed, findings). The report prints it, the window shows it.
@@ -138,5 +139,13 @@ struct summary {
   static constexpr std::size_t unfreed_limit = 16;
   static constexpr std::size_t failure_limit = 64;
 };
+
+class index;
+
+/// The whole recording's figures. `from` must have taken in all of `trace`. O(events).
+[[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace);
+
+/// Hints for `of`, most important first; `summarise` calls it.
+[[nodiscard]] std::vector<finding> findings_of(const summary& of, const trace::tables& tables);
 
 }  // namespace sluice::analysis

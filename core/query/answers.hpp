@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "core/analysis/slice_kind.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/trace/model.hpp"
 
 /// What views are told. Plain values: a view draws them and owns nothing else.
 namespace sluice::query {
 
+using analysis::slice_kind;
 using analysis::time_range;
 using trace::time_ns;
 
@@ -39,24 +41,6 @@ struct track_list {
 };
 
 // --- slices ---------------------------------------------------------------------------------------------------------
-
-/// What a slice is, which is what colours it.
-enum class slice_kind : std::uint8_t {
-  kernel,
-  h2d,
-  d2h,
-  d2d,
-  p2p,
-  h2h,
-  memset,
-  migration,
-  api_call,
-  sync,
-  range,
-  file_io,
-  marker,
-  graph
-};
 
 struct slice {
   time_ns begin = 0;
@@ -93,6 +77,7 @@ struct band {
   trace::layer level = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::direction direction = trace::direction::unknown;
+  bool stacked = false;   ///< Stands on the stacked bands before it; the others are lines of their own.
   std::vector<bin> bins;  ///< As many as the question's width; bytes, bytes/s or the counter's unit.
 };
 
@@ -129,8 +114,11 @@ struct block_row {
 enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died, lifetime, name };
 
 struct block_table {
-  std::vector<block_row> rows;
-  std::uint64_t total_bytes = 0;
+  std::vector<block_row> rows;    ///< At most `row_limit`, the first ones in the order asked for.
+  std::uint64_t count = 0;        ///< Of all that match.
+  std::uint64_t total_bytes = 0;  ///< Likewise; it may add up several layers.
+
+  static constexpr std::size_t row_limit = 200'000;
 };
 
 /// Label and value, as text ready to be shown, in order.

@@ -1,0 +1,158 @@
+#include "core/analysis/device_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::analysis {
+
+using summaries::slice_item;
+using trace::direction;
+using trace::memory_kind;
+
+double bandwidth_of(const slice_item& transfer) {
+  const auto ns = static_cast<double>(std::max<time_ns>(transfer.end - transfer.begin, 1));
+  return static_cast<double>(transfer.bytes) * 1e9 / ns;
+}
+
+memory_kind host_side_of(const trace::transfer_event& row) {
+  if (row.direction == direction::h2d) return row.source_kind;
+  if (row.direction == direction::d2h) return row.destination_kind;
+  return memory_kind::unknown;
+}
+
+slice_kind slice_kind_of(direction way) {
+  switch (way) {
+    case direction::h2d:
+      return slice_kind::h2d;
+    case direction::d2h:
+      return slice_kind::d2h;
+    case direction::p2p:
+      return slice_kind::p2p;
+    case direction::h2h:
+      return slice_kind::h2h;
+    case direction::d2d:
+    case direction::unknown:
+      break;
+  }
+  return slice_kind::d2d;
+}
+
+slice_item device_activity_index::item(const trace::event_base& row, time_ns end, slice_kind kind) {
+  slice_item made;
+  made.begin = bounded(row.time);
+  made.end = end == trace::unknown_time ? latest_time : bounded(end);
+  if (made.end < made.begin) {
+    made.end = made.begin;
+    ++malformed_;
+  }
+  made.event = row.id;
+  made.kind = static_cast<std::uint8_t>(kind);
+  return made;
+}
+
+void device_activity_index::add(stream_batch& batch) {
+  for (auto& [key, items] : batch) streams_[key].add(items);
+}
+
+void device_activity_index::add(direction_batch& batch) {
+  for (auto& [key, items] : batch) directions_[key].slices.add(items);
+}
+
+void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
+  stream_batch batch;
+  for (const trace::kernel_event& row : rows) {
+    slice_item made = item(row, row.end, slice_kind::kernel);
+    made.name = row.name;
+    device_work& device = devices_[row.device];
+    device.kernels.add(made.begin, made.end);
+    device.either.add(made.begin, made.end);
+    device.anything.add(made.begin, made.end);
+    batch[{row.process, row.device, row.stream}].push_back(made);
+  }
+  add(batch);
+}
+
+void device_activity_index::add_copy(const direction_key& key, const slice_item& made) {
+  direction_work& work = directions_[key];
+  work.busy.add(made.begin, made.end);
+  work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
+  if (made.end != latest_time) {
+    // On a grid of 1/256 byte per second sums of rates stay exact, and fall back to exactly 0.
+    const double rate = std::round(bandwidth_of(made) * 256) / 256;
+    work.rate.add({made.begin, rate});
+    work.rate.add({std::max(made.end, made.begin + 1), -rate});
+  }
+  if (key.direction == direction::h2h) return;
+  device_work& device = devices_[key.device];
+  device.copies.add(made.begin, made.end);
+  device.either.add(made.begin, made.end);
+  device.anything.add(made.begin, made.end);
+}
+
+void device_activity_index::add(const std::vector<trace::transfer_event>& rows) {
+  stream_batch on_streams;
+  direction_batch by_direction;
+  for (const trace::transfer_event& row : rows) {
+    slice_item made = item(row, row.end, slice_kind_of(row.direction));
+    made.bytes = row.bytes;
+    made.tag = static_cast<std::uint8_t>(host_side_of(row));
+    const direction_key key{row.device, row.direction};
+    add_copy(key, made);
+    on_streams[{row.process, row.device, row.stream}].push_back(made);
+    by_direction[key].push_back(made);
+  }
+  add(on_streams);
+  add(by_direction);
+}
+
+void device_activity_index::add(const std::vector<trace::migration_event>& rows) {
+  direction_batch by_direction;
+  for (const trace::migration_event& row : rows) {
+    slice_item made = item(row, row.end, slice_kind::migration);
+    made.bytes = row.bytes;
+    made.tag = static_cast<std::uint8_t>(memory_kind::managed);
+    const direction_key key{row.device, row.direction};
+    add_copy(key, made);
+    by_direction[key].push_back(made);
+  }
+  add(by_direction);
+}
+
+void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
+  stream_batch batch;
+  for (const trace::memset_event& row : rows) {
+    slice_item made = item(row, row.end, slice_kind::memset);
+    made.bytes = row.bytes;
+    device_work& device = devices_[row.device];
+    device.memsets.add(made.begin, made.end);
+    device.anything.add(made.begin, made.end);
+    batch[{row.process, row.device, row.stream}].push_back(made);
+  }
+  add(batch);
+}
+
+void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
+  stream_batch batch;
+  for (const trace::graph_launch_event& row : rows) {
+    const slice_item made = item(row, row.end, slice_kind::graph);
+    devices_[row.device].anything.add(made.begin, made.end);
+    batch[{row.process, row.device, row.stream}].push_back(made);
+  }
+  add(batch);
+}
+
+void device_activity_index::settle() {
+  for (auto& [key, work] : directions_) {
+    work.rate.settle();
+    work.busy.settle();
+    for (auto& [kind, part] : work.parts) part.settle();
+  }
+  for (auto& [id, device] : devices_) {
+    for (summaries::coverage* each :
+         {&device.kernels, &device.copies, &device.either, &device.memsets, &device.anything}) {
+      each->settle();
+    }
+  }
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/analysis/slice_kind.hpp"
+#include "core/analysis/time_range.hpp"
+#include "core/summary/slice_set.hpp"
+#include "core/summary/time_tree.hpp"
+#include "core/trace/model.hpp"
+
+/// What devices did: kernels, copies, migrations, memsets.
+namespace sluice::analysis {
+
+struct stream_key {
+  trace::process_id process{};
+  trace::device_id device{};
+  trace::stream_id stream{};
+  friend auto operator<=>(const stream_key&, const stream_key&) = default;
+};
+
+struct direction_key {
+  trace::device_id device{};
+  trace::direction direction = trace::direction::unknown;
+  friend auto operator<=>(const direction_key&, const direction_key&) = default;
+};
+
+/// Transfers of one direction. A slice's `tag` is the memory_kind of its host side (unknown where it has none).
+struct direction_work {
+  summaries::slice_set slices;
+  summaries::level_tree rate;  ///< Bytes per second: a transfer's bytes spread evenly over its interval, summed.
+  summaries::coverage busy;
+  std::map<trace::memory_kind, summaries::coverage> parts;  ///< By the host side.
+};
+
+/// When a device was busy, and with what.
+struct device_work {
+  summaries::coverage kernels;
+  summaries::coverage copies;  ///< Copies and migrations that a device takes part in.
+  summaries::coverage either;  ///< Kernels or copies: overlap is kernels + copies - either.
+  summaries::coverage memsets;
+  summaries::coverage anything;
+};
+
+/// Takes device events in any order. An event that has not ended (its end is not known) lasts for ever: whoever asks cuts
+/// it at the end of the range. Not thread-safe. Ends before begins count in `malformed` and make slices without length.
+class device_activity_index {
+ public:
+  void add(const std::vector<trace::kernel_event>& rows);
+  void add(const std::vector<trace::transfer_event>& rows);
+  void add(const std::vector<trace::migration_event>& rows);
+  void add(const std::vector<trace::memset_event>& rows);
+  void add(const std::vector<trace::graph_launch_event>& rows);
+  void settle();
+
+  [[nodiscard]] const std::map<stream_key, summaries::slice_set>& streams() const { return streams_; }
+  [[nodiscard]] const std::map<direction_key, direction_work>& directions() const { return directions_; }
+  [[nodiscard]] const std::map<trace::device_id, device_work>& devices() const { return devices_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+ private:
+  using stream_batch = std::map<stream_key, std::vector<summaries::slice_item>>;
+  using direction_batch = std::map<direction_key, std::vector<summaries::slice_item>>;
+
+  summaries::slice_item item(const trace::event_base& row, time_ns end, slice_kind kind);
+  void add_copy(const direction_key& key, const summaries::slice_item& item);
+  void add(stream_batch& batch);
+  void add(direction_batch& batch);
+
+  std::map<stream_key, summaries::slice_set> streams_;
+  std::map<direction_key, direction_work> directions_;
+  std::map<trace::device_id, device_work> devices_;
+  std::uint64_t malformed_ = 0;
+};
+
+/// Bytes per second of one transfer: bytes / (end - begin); one shorter than 1 ns counts as that long.
+[[nodiscard]] double bandwidth_of(const summaries::slice_item& transfer);
+
+/// The kind of memory on the host side of a copy; unknown if neither side is the host's.
+[[nodiscard]] trace::memory_kind host_side_of(const trace::transfer_event& row);
+
+[[nodiscard]] slice_kind slice_kind_of(trace::direction direction);
+
+}  // namespace sluice::analysis

@@ -1,0 +1,253 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/analysis/summary.hpp"
+#include "core/format.hpp"
+
+/// Rules of thumb over a summary. The thresholds only decide what is worth a line: below them a thing is too small to
+/// matter, or too common to be news.
+namespace sluice::analysis {
+namespace {
+
+using trace::direction;
+using trace::memory_kind;
+using trace::severity;
+
+constexpr double mebi = 1024.0 * 1024.0;
+
+class finder {
+ public:
+  finder(const summary& of, const trace::tables& tables) : of_(of), tables_(tables) {}
+
+  std::vector<finding> all() {
+    failures();
+    losses();
+    unfreed();
+    for (const transfer_statistics& way : of_.whole.transfers) transfers(way);
+    for (const device_activity& device : of_.whole.devices) activity(device);
+    pools();
+    fragmentation();
+    untracked();
+    host_waits();
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const finding& a, const finding& b) { return a.severity > b.severity; });
+    return std::move(found_);
+  }
+
+ private:
+  finding& add(finding_kind kind, severity how_bad, std::string text, std::string advice) {
+    found_.push_back({kind, how_bad, std::move(text), std::move(advice), of_.span, {}, {}});
+    return found_.back();
+  }
+
+  void failures() {
+    if (of_.whole.failed_allocations == 0) return;
+    const failed_allocation& first = of_.failures.front();
+    const std::string_view call = tables_.text(first.call);
+    finding& f = add(finding_kind::failed_allocations, severity::error,
+                     fmt::format("{} failed; the first asked for {} at {}{}{}.",
+                                 format_some(of_.whole.failed_allocations, "allocation"), format_bytes(first.bytes),
+                                 format_moment(first.time), call.empty() ? "" : " with ", call),
+                     "Look at what held the memory at that moment.");
+    f.event = first.event;
+    f.range = {first.time - 1, first.time + 1};
+  }
+
+  void losses() {
+    if (of_.whole.lost_events == 0) return;
+    add(finding_kind::lost_events, severity::warning,
+        fmt::format("The recorder lost {}{}.", format_some(of_.whole.lost_events, "event"),
+                    of_.whole.lost_memory_events > 0
+                        ? fmt::format(", {} of them allocations and frees: memory figures are not exact",
+                                      format_count(of_.whole.lost_memory_events))
+                        : std::string()),
+        "Record less at once, or give the recorder larger rings.");
+  }
+
+  void unfreed() {
+    for (const unfreed_group& group : of_.unfreed) {
+      if (group.level != trace::layer::driver && group.level != trace::layer::user) continue;
+      const unfreed_block& largest = group.largest.front();
+      const std::string_view name = tables_.text(largest.name);
+      const std::string what = fmt::format(
+          "{}, {}, of {} memory ({} layer) {}: the largest, {}, {}{} at {}.", format_some(group.count, "block"),
+          format_bytes(group.bytes), name_of(group.kind), name_of(group.level),
+          group.count == 1 ? "was never freed" : "were never freed", format_bytes(largest.bytes),
+          name.empty() ? std::string("was born") : fmt::format("comes from {}", name), "", format_moment(largest.born));
+      finding& f = add(finding_kind::unfreed_blocks, group.process_ended ? severity::warning : severity::info,
+                       group.process_ended ? what : what + " The process still ran when the recording ended.",
+                       "Sort the table of blocks by its end and look at those that have none.");
+      f.block = largest.block;
+      f.event = largest.alloc;
+    }
+  }
+
+  // --- transfers ----------------------------------------------------------------------------------------------------
+
+  static std::string limit_of(const transfer_statistics& way) {
+    if (way.attainable > 0) return fmt::format(" of {} attainable", format_rate(way.attainable));
+    if (way.link_peak > 0) return fmt::format(" of the link's {}", format_rate(way.link_peak));
+    return "";
+  }
+  static double best_possible(const transfer_statistics& way) {
+    return way.attainable > 0 ? way.attainable : way.link_peak;
+  }
+
+  void transfers(const transfer_statistics& way) {
+    if (way.direction != direction::h2d && way.direction != direction::d2h) return;
+    const transfer_part* pageable = part_of(way, memory_kind::host);
+    const transfer_part* pinned = part_of(way, memory_kind::pinned);
+    const transfer_part* managed = part_of(way, memory_kind::managed);
+    if (pageable != nullptr) pageable_copies(way, *pageable, pinned);
+    if (pinned != nullptr) slow_copies(way, *pinned);
+    small_copies(way);
+    if (managed != nullptr && way.migrations > 0) migrations(way, *managed);
+  }
+
+  static const transfer_part* part_of(const transfer_statistics& way, memory_kind side) {
+    const auto part =
+        std::find_if(way.parts.begin(), way.parts.end(), [&](const auto& p) { return p.host_side == side; });
+    return part == way.parts.end() ? nullptr : &*part;
+  }
+
+  void pageable_copies(const transfer_statistics& way, const transfer_part& pageable, const transfer_part* pinned) {
+    if (pageable.bytes < 16 * mebi || pageable.bytes < 0.1 * way.bytes) return;
+    std::string text =
+        fmt::format("{} of {} bytes ({}) {} pageable memory at {}", format_share(pageable.bytes / way.bytes),
+                    name_of(way.direction), format_bytes(pageable.bytes),
+                    way.direction == direction::h2d ? "come from" : "go to", format_rate(pageable.mean_bandwidth));
+    if (pinned != nullptr && pinned->fastest_bandwidth > 0) {
+      text += fmt::format("; pinned reached {}{}.", format_rate(pinned->fastest_bandwidth), limit_of(way));
+    } else {
+      text += way.link_peak > 0 ? fmt::format("; the link's peak is {}.", format_rate(way.link_peak)) : ".";
+    }
+    add(finding_kind::pageable_copies, severity::warning, std::move(text),
+        "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy through pinned "
+        "slots.");
+  }
+
+  void slow_copies(const transfer_statistics& way, const transfer_part& pinned) {
+    const double best = best_possible(way);
+    const bool large = pinned.bytes / static_cast<double>(pinned.count) >= mebi;
+    if (!large || pinned.bytes < 64 * mebi || best <= 0 || pinned.mean_bandwidth > 0.6 * best) return;
+    finding& f =
+        add(finding_kind::slow_copies, severity::info,
+            fmt::format("Pinned {} copies average {}{}; the fastest reached {}.", name_of(way.direction),
+                        format_rate(pinned.mean_bandwidth), limit_of(way), format_rate(pinned.fastest_bandwidth)),
+            "Check the link's width, which processor the memory is near, and what else uses the link.");
+    f.event = way.fastest;
+  }
+
+  void small_copies(const transfer_statistics& way) {
+    const double mean = way.bytes / static_cast<double>(way.count);
+    const double best = best_possible(way);
+    if (way.count < 256 || mean > 64 * 1024 || (best > 0 && way.mean_bandwidth > 0.5 * best)) return;
+    add(finding_kind::small_copies, severity::info,
+        fmt::format("{} {} average {} and reach {}: starting each costs more than moving it.", format_count(way.count),
+                    fmt::format("{} copies", name_of(way.direction)), format_bytes(mean),
+                    format_rate(way.mean_bandwidth)),
+        "Gather them into fewer, larger copies.");
+  }
+
+  void migrations(const transfer_statistics& way, const transfer_part& managed) {
+    if (managed.bytes < 16 * mebi) return;
+    add(finding_kind::migrations, severity::info,
+        fmt::format("Managed memory moved {} {} in {} at {}.", format_bytes(managed.bytes), name_of(way.direction),
+                    format_some(way.migrations, "migration"), format_rate(managed.mean_bandwidth)),
+        "Prefetch it (cudaMemPrefetchAsync) before it is needed, or copy it explicitly.");
+  }
+
+  // --- devices ------------------------------------------------------------------------------------------------------
+
+  void activity(const device_activity& device) {
+    const double span = static_cast<double>(of_.span.length());
+    const double copies = static_cast<double>(device.copy_busy);
+    if (device.kernels > 0 && copies > 0.05 * span && static_cast<double>(device.overlap) < 0.25 * copies) {
+      add(finding_kind::copies_not_overlapped, severity::warning,
+          fmt::format(
+              "Copies ran for {} and {} of that beside kernels: the GPU waited {} for data, {} of the recording.",
+              format_time(device.copy_busy), format_share(static_cast<double>(device.overlap) / copies),
+              format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / span)),
+          "Copy the next piece on a stream of its own while a kernel works on this one.");
+    }
+    if (device.kernels > 0 && static_cast<double>(device.busy) < 0.5 * span) {
+      add(finding_kind::device_idle, severity::info,
+          fmt::format("The GPU was idle for {} of the recording ({} of {}).",
+                      format_share(1 - static_cast<double>(device.busy) / span),
+                      format_time(of_.span.length() - device.busy), format_time(of_.span.length())),
+          "Look at what the host threads do in the gaps.");
+    }
+  }
+
+  // --- memory -------------------------------------------------------------------------------------------------------
+
+  std::string pool_name(trace::pool_id id) const {
+    const trace::pool_row* row = tables_.pools.find(id);
+    const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
+    return name.empty() ? fmt::format("Pool {}", raw(id)) : fmt::format("Pool {}", name);
+  }
+
+  void pools() {
+    for (const pool_statistics& pool : of_.whole.pools) {
+      if (static_cast<double>(pool.reserved_maximum) < 64 * mebi || pool.used_share >= 0.5) continue;
+      finding& f = add(finding_kind::pool_slack, severity::info,
+                       fmt::format("{} reserved up to {} and used {} of what it held on average (at most {}).",
+                                   pool_name(pool.pool), format_bytes(pool.reserved_maximum),
+                                   format_share(pool.used_share), format_bytes(pool.used_maximum)),
+                       "Trim it, or lower its release threshold, if others need the memory.");
+      f.range = {pool.reserved_maximum_time, pool.reserved_maximum_time + 1};
+    }
+  }
+
+  void fragmentation() {
+    for (const fragmentation_figure& figure : of_.fragmentation) {
+      if (figure.fragmentation < 0.3 || static_cast<double>(figure.free_bytes) < 64 * mebi) continue;
+      finding& f = add(
+          finding_kind::fragmentation, severity::warning,
+          fmt::format("At its peak the {} layer had {} free in {}, the largest hole {}: fragmentation {}.",
+                      name_of(figure.level), format_bytes(figure.free_bytes), format_some(figure.segments, "segment"),
+                      format_bytes(figure.largest_free), format_share(figure.fragmentation)),
+          "Allocate long-lived blocks first, or use expandable segments.");
+      f.range = {figure.time, figure.time + 1};
+    }
+  }
+
+  void untracked() {
+    for (const untracked_statistics& device : of_.whole.untracked) {
+      if (static_cast<double>(device.maximum) < 1024 * mebi) continue;
+      add(finding_kind::untracked_memory, severity::info,
+          fmt::format(
+              "Up to {} of device memory ({} of the device) is not tracked: contexts, modules, libraries, other "
+              "processes.",
+              format_bytes(device.maximum),
+              format_share(static_cast<double>(device.maximum) /
+                           static_cast<double>(std::max<std::uint64_t>(device.device_bytes, 1)))),
+          "See whether another process uses the device.");
+    }
+  }
+
+  void host_waits() {
+    const double span = static_cast<double>(of_.span.length());
+    for (const thread_statistics& thread : of_.whole.threads) {
+      if (static_cast<double>(thread.wait_busy) < 0.5 * span) continue;
+      const trace::thread_row* row = tables_.threads.find(thread.thread);
+      const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
+      add(finding_kind::waiting_host, severity::info,
+          fmt::format("Thread {} waited for the device for {}, {} of the recording.",
+                      name.empty() ? std::to_string(row == nullptr ? raw(thread.thread) : row->tid) : std::string(name),
+                      format_time(thread.wait_busy), format_share(static_cast<double>(thread.wait_busy) / span)),
+          "Give it other work, or let the device's work depend on events instead.");
+    }
+  }
+
+  const summary& of_;
+  const trace::tables& tables_;
+  std::vector<finding> found_;
+};
+
+}  // namespace
+
+std::vector<finding> findings_of(const summary& of, const trace::tables& tables) { return finder(of, tables).all(); }
+
+}  // namespace sluice::analysis

@@ -1,0 +1,97 @@
+#include "core/analysis/host_activity.hpp"
+
+namespace sluice::analysis {
+
+using summaries::slice_item;
+
+bool is_waiting_call(std::string_view name) {
+  return name.find("Synchronize") != std::string_view::npos || name.find("synchronize") != std::string_view::npos;
+}
+
+bool host_activity::only_waits(trace::string_id name, const trace::tables& tables) {
+  const auto [place, fresh] = waits_.try_emplace(raw(name), false);
+  if (fresh) place->second = is_waiting_call(tables.text(name));
+  return place->second;
+}
+
+slice_item host_activity::item(const trace::event_base& row, time_ns end, slice_kind kind) {
+  slice_item made;
+  made.begin = bounded(row.time);
+  made.end = end == trace::unknown_time ? latest_time : bounded(end);
+  if (made.end < made.begin) {
+    made.end = made.begin;
+    ++malformed_;
+  }
+  made.event = row.id;
+  made.kind = static_cast<std::uint8_t>(kind);
+  return made;
+}
+
+void host_activity::add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables) {
+  batch items;
+  for (const trace::api_call_event& row : rows) {
+    slice_item made = item(row, row.end, slice_kind::api_call);
+    made.name = row.name;
+    made.bytes = row.bytes;
+    const thread_key key{row.process, row.thread};
+    thread_work& work = threads_[key];
+    work.call_busy.add(made.begin, made.end);
+    if (only_waits(row.name, tables)) work.wait_busy.add(made.begin, made.end);
+    items[key].push_back(made);
+  }
+  for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
+}
+
+void host_activity::add(const std::vector<trace::sync_event>& rows) {
+  batch items;
+  for (const trace::sync_event& row : rows) {
+    const slice_item made = item(row, row.end, slice_kind::sync);
+    const thread_key key{row.process, row.thread};
+    threads_[key].wait_busy.add(made.begin, made.end);
+    items[key].push_back(made);
+  }
+  for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
+}
+
+void host_activity::add(const std::vector<trace::host_range_event>& rows) {
+  batch items;
+  for (const trace::host_range_event& row : rows) {
+    slice_item made = item(row, row.end, slice_kind::range);
+    made.name = row.name;
+    items[{row.process, row.thread}].push_back(made);
+  }
+  for (auto& [key, fresh] : items) threads_[key].ranges.add(fresh);
+}
+
+void host_activity::add(const std::vector<trace::marker_event>& rows) {
+  batch items;
+  for (const trace::marker_event& row : rows) {
+    slice_item made = item(row, row.time, slice_kind::marker);
+    made.name = row.name;
+    items[{row.process, row.thread}].push_back(made);
+  }
+  for (auto& [key, fresh] : items) threads_[key].ranges.add(fresh);
+}
+
+void host_activity::add(const std::vector<trace::file_io_event>& rows) {
+  batch items;
+  for (const trace::file_io_event& row : rows) {
+    slice_item made = item(row, row.end, slice_kind::file_io);
+    made.name = row.file;
+    made.bytes = row.bytes;
+    const thread_key key{row.process, row.thread};
+    threads_[key].file_busy.add(made.begin, made.end);
+    items[key].push_back(made);
+  }
+  for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
+}
+
+void host_activity::settle() {
+  for (auto& [key, work] : threads_) {
+    work.call_busy.settle();
+    work.wait_busy.settle();
+    work.file_busy.settle();
+  }
+}
+
+}  // namespace sluice::analysis

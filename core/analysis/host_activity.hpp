@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "core/analysis/slice_kind.hpp"
+#include "core/analysis/time_range.hpp"
+#include "core/summary/slice_set.hpp"
+#include "core/summary/time_tree.hpp"
+#include "core/trace/model.hpp"
+#include "core/trace/tables.hpp"
+
+/// What host threads did: API calls, waits, named ranges, files.
+namespace sluice::analysis {
+
+struct thread_key {
+  trace::process_id process{};
+  trace::thread_id thread{};
+  friend auto operator<=>(const thread_key&, const thread_key&) = default;
+};
+
+struct thread_work {
+  summaries::slice_set ranges;  ///< The program's own scopes and markers: the upper rows of the track.
+  summaries::slice_set calls;   ///< API calls, waits, file operations: the rows below.
+  summaries::coverage call_busy;
+  summaries::coverage wait_busy;
+  summaries::coverage file_busy;
+};
+
+/// Takes host events in any order; as device_activity_index.
+class host_activity {
+ public:
+  void add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables);
+  void add(const std::vector<trace::sync_event>& rows);
+  void add(const std::vector<trace::host_range_event>& rows);
+  void add(const std::vector<trace::marker_event>& rows);
+  void add(const std::vector<trace::file_io_event>& rows);
+  void settle();
+
+  [[nodiscard]] const std::map<thread_key, thread_work>& threads() const { return threads_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+ private:
+  using batch = std::map<thread_key, std::vector<summaries::slice_item>>;
+  summaries::slice_item item(const trace::event_base& row, time_ns end, slice_kind kind);
+  bool only_waits(trace::string_id name, const trace::tables& tables);
+
+  std::map<thread_key, thread_work> threads_;
+  std::unordered_map<std::uint64_t, bool> waits_;  ///< By the name's id.
+  std::uint64_t malformed_ = 0;
+};
+
+/// Whether an API call of this name does nothing but wait for a device ("cuStreamSynchronize").
+[[nodiscard]] bool is_waiting_call(std::string_view name);
+
+}  // namespace sluice::analysis

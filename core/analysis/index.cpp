@@ -1,0 +1,157 @@
+#include "core/analysis/index.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::analysis {
+
+using trace::row_type;
+
+time_range whole_of(const trace::snapshot& from) {
+  if (from.begin() > from.end()) return {};
+  return {bounded(from.begin()), bounded(bounded(from.end()) + 1)};
+}
+
+template <class Row, class Use>
+void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use) {
+  const auto rows = from.read<Row>(chunk);
+  if (!rows) {
+    unreadable_.push_back(rows.error().to_string());
+    return;
+  }
+  if ((*rows)->empty()) return;
+  const auto subject = [](const Row& row) {
+    if constexpr (std::is_same_v<Row, trace::attribute_event>) {
+      return raw(row.target);
+    } else if constexpr (std::is_same_v<Row, trace::link_event>) {
+      return raw(row.from);
+    } else {
+      return raw(row.id);
+    }
+  };
+  chunk_events about{chunk, subject((*rows)->front()), subject((*rows)->front())};
+  for (const Row& row : **rows) {
+    about.lowest = std::min(about.lowest, subject(row));
+    about.highest = std::max(about.highest, subject(row));
+  }
+  chunks_.push_back(about);
+  events_ += (*rows)->size();
+  use(**rows);
+}
+
+template <class Row, class Use>
+void index::with_each(const trace::snapshot& from, std::size_t chunk, Use&& use) {
+  with_rows<Row>(from, chunk, [&](const std::vector<Row>& rows) {
+    for (const Row& row : rows) use(row);
+  });
+}
+
+void index::take(const trace::snapshot& from, std::size_t chunk) {
+  using namespace trace;
+  const auto to_memory = [&](const auto& row) { memory_.add(row); };
+  const auto to_devices = [&](const auto& rows) { devices_.add(rows); };
+  const auto to_host = [&](const auto& rows) { host_.add(rows); };
+  const auto to_nothing = [](const auto&) {};
+  switch (from.chunks()[chunk].type) {
+    case row_type::alloc:
+      return with_each<alloc_event>(from, chunk, to_memory);
+    case row_type::free:
+      return with_each<free_event>(from, chunk, to_memory);
+    case row_type::alloc_failed:
+      return with_each<alloc_failed_event>(from, chunk, to_memory);
+    case row_type::pool_state:
+      return with_each<pool_event>(from, chunk, to_memory);
+    case row_type::device_memory:
+      return with_each<device_memory_event>(from, chunk, to_memory);
+    case row_type::checkpoint:
+      return with_each<checkpoint_event>(from, chunk, to_memory);
+    case row_type::live_block:
+      return with_each<live_block_event>(from, chunk, to_memory);
+    case row_type::loss:
+      return with_each<loss_event>(from, chunk, to_memory);
+    case row_type::transfer:
+      return with_rows<transfer_event>(from, chunk, to_devices);
+    case row_type::migration:
+      return with_rows<migration_event>(from, chunk, to_devices);
+    case row_type::memset:
+      return with_rows<memset_event>(from, chunk, to_devices);
+    case row_type::kernel:
+      return with_rows<kernel_event>(from, chunk, to_devices);
+    case row_type::graph_launch:
+      return with_rows<graph_launch_event>(from, chunk, to_devices);
+    case row_type::api_call:
+      return with_rows<api_call_event>(from, chunk, [&](const auto& rows) { host_.add(rows, from.tables()); });
+    case row_type::sync:
+      return with_rows<sync_event>(from, chunk, to_host);
+    case row_type::host_range:
+      return with_rows<host_range_event>(from, chunk, to_host);
+    case row_type::marker:
+      return with_rows<marker_event>(from, chunk, to_host);
+    case row_type::file_io:
+      return with_rows<file_io_event>(from, chunk, to_host);
+    case row_type::counter:
+      return with_each<counter_event>(from, chunk, [&](const counter_event& row) {
+        if (std::isfinite(row.value)) counters_[row.counter].add({bounded(row.time), row.value, raw(row.id)});
+      });
+    case row_type::watermark:
+      return with_each<watermark_event>(from, chunk, [&](const watermark_event& row) {
+        const auto [place, fresh] = watermarks_.try_emplace(row.process, bounded(row.complete_until));
+        if (!fresh) place->second = std::max(place->second, bounded(row.complete_until));
+      });
+    case row_type::message:
+      return with_each<message_event>(from, chunk, [&](const message_event& row) {
+        messages_.push_back({row.severity, bounded(row.time), row.text, row.id});
+      });
+    case row_type::graph_definition:
+      return with_each<graph_definition_event>(from, chunk, to_nothing);
+    case row_type::event_record:
+      return with_each<event_record_event>(from, chunk, to_nothing);
+    case row_type::event_wait:
+      return with_each<event_wait_event>(from, chunk, to_nothing);
+    case row_type::touch:
+      return with_each<touch_event>(from, chunk, to_nothing);
+    case row_type::clock_anchor:
+      return with_each<clock_anchor_event>(from, chunk, to_nothing);
+    case row_type::attribute:
+      return with_each<attribute_event>(from, chunk, to_nothing);
+    case row_type::link:
+      return with_each<link_event>(from, chunk, to_nothing);
+    default:
+      return;  // Tables: the snapshot has them. Kinds of a newer version: the reader says so.
+  }
+}
+
+bool index::absorb(const trace::snapshot& from, std::size_t limit) {
+  const auto chunks = from.chunks();
+  for (; limit > 0 && next_ < chunks.size(); --limit, ++next_) {
+    take(from, next_);
+    taken_bytes_ += chunks[next_].stored_bytes;
+  }
+  const bool all = next_ >= chunks.size();
+  if (all) memory_.reconcile();
+  memory_.settle(from.tables());
+  devices_.settle();
+  host_.settle();
+  for (auto& [id, counter] : counters_) counter.settle();
+  return all;
+}
+
+float index::progress(const trace::snapshot& from) const {
+  if (next_ >= from.chunks().size()) return 1;
+  std::uint64_t total = taken_bytes_;
+  for (const trace::chunk_info& chunk : from.chunks().subspan(next_)) total += chunk.stored_bytes;
+  return total == 0 ? 1 : static_cast<float>(static_cast<double>(taken_bytes_) / static_cast<double>(total));
+}
+
+std::vector<std::string> index::warnings() const {
+  std::vector<std::string> all = unreadable_;
+  const std::uint64_t malformed = memory_.malformed() + devices_.malformed() + host_.malformed();
+  if (malformed > 0) {
+    all.push_back(
+        std::to_string(malformed) +
+        " events make no sense (unknown blocks, ends before begins, impossible sizes); they were left out or cut");
+  }
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/analysis/device_work.hpp"
+#include "core/analysis/host_activity.hpp"
+#include "core/analysis/memory_use.hpp"
+#include "core/summary/time_tree.hpp"
+#include "core/trace/reader.hpp"
+
+/// What all figures of a trace are read from. It grows with the trace, chunk by chunk, in any order of time.
+namespace sluice::analysis {
+
+class index {
+ public:
+  struct message {
+    trace::severity level = trace::severity::info;
+    time_ns time = 0;
+    trace::string_id text{};
+    trace::event_id event{};
+  };
+  /// Which events a chunk holds, so that one can be found by its id.
+  struct chunk_events {
+    std::size_t chunk = 0;
+    std::uint64_t lowest = 0;  ///< Event id; for attributes and links, of what they are about.
+    std::uint64_t highest = 0;
+  };
+
+  /// Takes in at most `limit` more chunks of `from`, the oldest first. True once there are no more. Questions may be asked
+  /// after any call. A chunk that cannot be read leaves a warning and is left out. `from` must be the snapshot of the
+  /// calls before, or a later one of the same file.
+  bool absorb(const trace::snapshot& from, std::size_t limit);
+
+  /// Share of `from` that has been taken in, 0..1.
+  [[nodiscard]] float progress(const trace::snapshot& from) const;
+
+  [[nodiscard]] const memory_use& memory() const { return memory_; }
+  [[nodiscard]] const device_activity_index& devices() const { return devices_; }
+  [[nodiscard]] const host_activity& host() const { return host_; }
+  [[nodiscard]] const std::map<trace::counter_id, summaries::sample_tree>& counters() const { return counters_; }
+  [[nodiscard]] const std::vector<message>& messages() const { return messages_; }
+  /// Per process, up to when device times are complete.
+  [[nodiscard]] const std::map<trace::process_id, time_ns>& watermarks() const { return watermarks_; }
+  [[nodiscard]] const std::vector<chunk_events>& chunks() const { return chunks_; }
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+  /// Chunks that could not be read, and rows that made no sense, in words.
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
+ private:
+  void take(const trace::snapshot& from, std::size_t chunk);
+  template <class Row, class Use>
+  void with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use);
+  template <class Row, class Use>
+  void with_each(const trace::snapshot& from, std::size_t chunk, Use&& use);
+
+  memory_use memory_;
+  device_activity_index devices_;
+  host_activity host_;
+  std::map<trace::counter_id, summaries::sample_tree> counters_;
+  std::vector<message> messages_;
+  std::map<trace::process_id, time_ns> watermarks_;
+  std::vector<chunk_events> chunks_;
+  std::vector<std::string> unreadable_;
+  std::size_t next_ = 0;
+  std::uint64_t taken_bytes_ = 0;
+  std::uint64_t events_ = 0;
+};
+
+/// The range of the whole recording: [first time, last time], the last instant included; empty when nothing happened.
+[[nodiscard]] time_range whole_of(const trace::snapshot& from);
+
+}  // namespace sluice::analysis

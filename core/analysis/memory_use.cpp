@@ -1,0 +1,214 @@
+#include "core/analysis/memory_use.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sluice::analysis {
+namespace {
+
+/// More than any machine has; keeps sums exact in a double.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
+
+double counted(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, most_bytes)); }
+
+}  // namespace
+
+block_record& memory_use::at(trace::block_id id) {
+  const auto [place, fresh] = by_id_.try_emplace(raw(id), blocks_.size());
+  if (fresh) blocks_.emplace_back().id = id;
+  return blocks_[place->second];
+}
+
+const block_record* memory_use::find(trace::block_id id) const {
+  const auto place = by_id_.find(raw(id));
+  return place == by_id_.end() || !blocks_[place->second].allocated ? nullptr : &blocks_[place->second];
+}
+
+void memory_use::count(const block_record& block, time_ns time, double sign) {
+  if (block.imported()) return;
+  const summaries::delta_step step{time, sign * counted(block.bytes)};
+  use_[{block.device, block.level, block.kind}].add(step);
+  changed_from_ = std::min(changed_from_, time);
+  if (block.pool == trace::pool_id::none) return;
+  pool_use& pool = pools_[block.pool];
+  if (block.level == trace::layer::driver) {
+    pool.has_segments = true;
+  } else {
+    pool.blocks.add(step);
+  }
+}
+
+void memory_use::birth(const trace::alloc_event& row, time_ns born) {
+  if (row.block == trace::block_id::none) {
+    ++malformed_;
+    return;
+  }
+  block_record& block = at(row.block);
+  block.alloc = row.id;
+  block.parent = row.parent;
+  block.process = row.process;
+  block.thread = row.thread;
+  block.device = is_host_resident(row.kind) ? trace::device_id::none : row.device;
+  block.stream = row.stream;
+  block.pool = row.pool;
+  block.stack = row.stack;
+  block.name = row.name;
+  block.born = bounded(born);
+  block.address = row.address;
+  if (row.bytes > most_bytes || row.reserved_bytes > most_bytes) ++malformed_;
+  block.bytes = std::min(row.bytes, most_bytes);
+  block.reserved_bytes = std::min(std::max(row.reserved_bytes, row.bytes), most_bytes);
+  block.flags = row.flags;
+  block.level = row.level;
+  block.kind = row.kind;
+  block.allocated = true;
+  if (block.freed() && block.died < block.born) {
+    ++malformed_;
+    block.died = block.born;
+  }
+  count(block, block.born, 1);
+  if (block.freed()) count(block, block.died, -1);
+}
+
+void memory_use::add(const trace::alloc_event& row) {
+  const auto known = by_id_.find(raw(row.block));
+  if (known != by_id_.end() && blocks_[known->second].allocated) {
+    block_record& block = blocks_[known->second];
+    // A checkpoint may tell of a block before the chunk with its allocation comes.
+    if (block.alloc == trace::event_id::none) {
+      block.alloc = row.id;
+    } else if (block.alloc != row.id) {
+      ++malformed_;
+    }
+    return;
+  }
+  birth(row, row.time);
+}
+
+void memory_use::add(const trace::live_block_event& row) {
+  checkpoints_[row.checkpoint].blocks.push_back(row.block);
+  const auto known = by_id_.find(raw(row.block));
+  if (known != by_id_.end() && blocks_[known->second].allocated) return;
+  birth(row, row.born);
+  if (row.block != trace::block_id::none) at(row.block).alloc = trace::event_id::none;  // Its own row may follow.
+}
+
+void memory_use::add(const trace::free_event& row) {
+  if (row.block == trace::block_id::none) {
+    ++malformed_;
+    return;
+  }
+  block_record& block = at(row.block);
+  if (block.freed() && !block.death_inferred) {
+    if (block.free != row.id) ++malformed_;
+    return;
+  }
+  if (block.death_inferred) {
+    block.death_inferred = false;
+    count(block, block.died, 1);
+  }
+  block.free = row.id;
+  block.died = bounded(row.time);
+  if (!block.allocated) return;
+  if (block.died < block.born) {
+    ++malformed_;
+    block.died = block.born;
+  }
+  count(block, block.died, -1);
+}
+
+void memory_use::add(const trace::pool_event& row) {
+  pool_use& pool = pools_[row.pool];
+  const time_ns time = bounded(row.time);
+  pool.times.push_back(time);
+  changed_from_ = std::min(changed_from_, time);
+  pool.reserved.add({time, counted(row.reserved), raw(row.id)});
+  pool.used.add({time, counted(row.used), raw(row.id)});
+}
+
+void memory_use::add(const trace::device_memory_event& row) {
+  const time_ns time = bounded(row.time);
+  devices_[row.device].samples.push_back({time, raw(row.id), std::min(row.free, row.total), row.total, row.recorder});
+  changed_from_ = std::min(changed_from_, time);
+}
+
+void memory_use::add(const trace::checkpoint_event& row) {
+  checkpoint& known = checkpoints_[row.id];
+  known.about = row;
+  known.seen = true;
+}
+
+void memory_use::reconcile() {
+  for (auto& [id, known] : checkpoints_) {
+    if (!known.seen || !known.about.exact || known.blocks.size() != known.about.blocks) continue;
+    const time_ns time = bounded(known.about.time);
+    const bool lost = std::any_of(losses_.begin(), losses_.end(), [&](const trace::loss_event& loss) {
+      return loss.memory_events > 0 && loss.process == known.about.process && loss.time <= time;
+    });
+    if (!lost) continue;
+    std::sort(known.blocks.begin(), known.blocks.end());
+    for (block_record& block : blocks_) {
+      const bool gone = block.allocated && !block.freed() && block.process == known.about.process &&
+                        block.born < time && !std::binary_search(known.blocks.begin(), known.blocks.end(), block.id);
+      if (!gone) continue;
+      block.died = time;
+      block.death_inferred = true;
+      count(block, time, -1);
+    }
+  }
+  std::erase_if(checkpoints_, [](const auto& entry) {
+    return entry.second.seen && entry.second.blocks.size() >= entry.second.about.blocks;
+  });
+}
+
+void memory_use::settle(const trace::tables& tables) {
+  for (auto& [key, tree] : use_) tree.settle();
+  for (auto& [id, pool] : pools_) {
+    pool.reserved.settle();
+    pool.used.settle();
+    pool.blocks.settle();
+  }
+  if (changed_from_ == latest_time + 1) return;
+  for (auto& [device, samples] : devices_) settle_untracked(device, samples, tables);
+  changed_from_ = latest_time + 1;
+}
+
+void memory_use::settle_untracked(trace::device_id device, device_samples& of, const trace::tables& tables) {
+  const auto earlier = [](const auto& a, const auto& b) {
+    return std::tuple(a.time, a.order) < std::tuple(b.time, b.order);
+  };
+  if (!std::is_sorted(of.samples.begin(), of.samples.end(), earlier)) {
+    std::sort(of.samples.begin(), of.samples.end(), earlier);
+  }
+  std::vector<const summaries::level_tree*> blocks;
+  for (const auto& [key, tree] : use_) {
+    if (key.device == device && key.level == trace::layer::driver && is_device_resident(key.kind))
+      blocks.push_back(&tree);
+  }
+  std::vector<const summaries::sample_tree*> pools;
+  for (const auto& [id, pool] : pools_) {
+    const trace::pool_row* row = tables.pools.find(id);
+    const bool of_driver = row != nullptr && row->device == device && row->level == trace::layer::driver &&
+                           is_device_resident(row->kind) && !pool.has_segments;
+    if (of_driver) pools.push_back(&pool.reserved);
+  }
+  // Events come late: what was tracked at a sample may have changed since it was taken in.
+  const auto first =
+      std::partition_point(of.samples.begin(), of.samples.end(), [&](const auto& s) { return s.time < changed_from_; });
+  for (auto at = first; at != of.samples.end(); ++at) {
+    const device_samples::sample& s = *at;
+    double tracked = 0;
+    for (const auto* tree : blocks) tracked += tree->at(s.time);
+    for (const auto* tree : pools) tracked += tree->at(s.time);
+    const double used = counted(s.total - s.free);
+    const double recorder = std::min(counted(s.recorder), used);
+    of.used.add({s.time, used, s.order});
+    of.recorder.add({s.time, recorder, s.order});
+    of.untracked.add({s.time, std::max(0.0, used - tracked - recorder), s.order});
+  }
+  of.used.settle();
+  of.recorder.settle();
+  of.untracked.settle();
+}
+
+}  // namespace sluice::analysis

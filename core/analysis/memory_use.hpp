@@ -1,0 +1,149 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/analysis/time_range.hpp"
+#include "core/summary/time_tree.hpp"
+#include "core/trace/model.hpp"
+#include "core/trace/tables.hpp"
+
+/// Blocks and what they add up to over time.
+namespace sluice::analysis {
+
+/// A block's whole life, as far as the recording tells it.
+struct block_record {
+  trace::block_id id{};
+  trace::block_id parent{};
+  trace::event_id alloc{};
+  trace::event_id free{};
+  trace::process_id process{};
+  trace::thread_id thread{};
+  trace::device_id device{};  ///< None for host memory: no device owns it.
+  trace::stream_id stream{};
+  trace::pool_id pool{};
+  trace::stack_id stack{};
+  trace::string_id name{};
+  time_ns born = trace::unknown_time;
+  time_ns died = trace::unknown_time;  ///< Unknown: never freed.
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t reserved_bytes = 0;
+  std::uint64_t flags = 0;
+  trace::layer level = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  bool allocated = false;       ///< False while only its free has been seen.
+  bool death_inferred = false;  ///< Not freed in any event, but gone from an exact checkpoint after a loss.
+
+  [[nodiscard]] bool born_before() const { return (flags & trace::born_before) != 0; }
+  [[nodiscard]] bool freed() const { return died != trace::unknown_time; }
+  /// Its bytes belong to another process and are counted there.
+  [[nodiscard]] bool imported() const { return (flags & trace::ipc_import) != 0; }
+  [[nodiscard]] bool live_at(time_ns time) const { return born <= time && (!freed() || died > time); }
+  /// Live at some time in the range.
+  [[nodiscard]] bool live_in(time_range range) const { return born < range.end && (!freed() || died > range.begin); }
+};
+
+/// What totals are kept by. Host kinds have no device.
+struct memory_key {
+  trace::device_id device{};
+  trace::layer level = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  friend auto operator<=>(const memory_key&, const memory_key&) = default;
+};
+
+/// A pool's reserved and used bytes. `used` is what events say; `blocks` what its recorded blocks add up to.
+struct pool_use {
+  summaries::sample_tree reserved;
+  summaries::sample_tree used;
+  summaries::level_tree blocks;
+  std::vector<time_ns> times;  ///< Of its events, in no order.
+  bool has_segments = false;   ///< Driver-layer blocks name it: its reserved bytes are among the driver's blocks.
+};
+
+/// What was sampled of a device, and what follows from it.
+struct device_samples {
+  struct sample {
+    time_ns time = 0;
+    std::uint64_t order = 0;
+    std::uint64_t free = 0;
+    std::uint64_t total = 0;
+    std::uint64_t recorder = 0;
+  };
+  std::vector<sample> samples;  ///< By (time, order) once settled.
+  summaries::sample_tree used;  ///< total - free.
+  summaries::sample_tree recorder;
+  summaries::sample_tree untracked;  ///< See untracked_statistics.
+};
+
+/// Takes memory events in any order and keeps totals that can be asked at any zoom. Not thread-safe.
+///
+/// A block counts from the time the host had it to the time its free was asked for. Nothing that a file says is
+/// trusted: unknown blocks, second births and ends before begins are counted in `malformed` and left out.
+class memory_use {
+ public:
+  void add(const trace::alloc_event& row);
+  void add(const trace::live_block_event& row);
+  void add(const trace::free_event& row);
+  void add(const trace::alloc_failed_event& row) { failed_.push_back(row); }
+  void add(const trace::pool_event& row);
+  void add(const trace::device_memory_event& row);
+  void add(const trace::checkpoint_event& row);
+  void add(const trace::loss_event& row) { losses_.push_back(row); }
+
+  /// Brings totals up to date; before any question. O(what changed), and the samples of devices.
+  void settle(const trace::tables& tables);
+  /// All of a snapshot has been added: blocks that a checkpoint after a loss does not know are taken to be gone.
+  void reconcile();
+
+  /// In order of first appearance. Only those with `allocated` mean anything.
+  [[nodiscard]] std::span<const block_record> blocks() const { return blocks_; }
+  [[nodiscard]] const block_record* find(trace::block_id id) const;
+  [[nodiscard]] const std::map<memory_key, summaries::level_tree>& use() const { return use_; }
+  [[nodiscard]] const std::map<trace::pool_id, pool_use>& pools() const { return pools_; }
+  [[nodiscard]] const std::map<trace::device_id, device_samples>& devices() const { return devices_; }
+  [[nodiscard]] std::span<const trace::alloc_failed_event> failed() const { return failed_; }
+  [[nodiscard]] std::span<const trace::loss_event> losses() const { return losses_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+ private:
+  struct checkpoint {
+    trace::checkpoint_event about;
+    bool seen = false;
+    std::vector<trace::block_id> blocks;
+  };
+
+  block_record& at(trace::block_id id);
+  void birth(const trace::alloc_event& row, time_ns born);
+  void count(const block_record& block, time_ns time, double sign);
+  void settle_untracked(trace::device_id device, device_samples& of, const trace::tables& tables);
+
+  std::vector<block_record> blocks_;
+  std::unordered_map<std::uint64_t, std::size_t> by_id_;
+  std::map<memory_key, summaries::level_tree> use_;
+  std::map<trace::pool_id, pool_use> pools_;
+  std::map<trace::device_id, device_samples> devices_;
+  std::vector<trace::alloc_failed_event> failed_;
+  std::vector<trace::loss_event> losses_;
+  std::map<trace::event_id, checkpoint> checkpoints_;
+  time_ns changed_from_ = latest_time + 1;  ///< Of what was added since `settle`.
+  std::uint64_t malformed_ = 0;
+};
+
+/// Whether bytes of this kind lie in a device's memory for certain (managed memory moves).
+[[nodiscard]] constexpr bool is_device_resident(trace::memory_kind kind) {
+  return kind == trace::memory_kind::device || kind == trace::memory_kind::array ||
+         kind == trace::memory_kind::physical;
+}
+
+/// Whether bytes of this kind lie in host memory, whatever device the call was made for.
+[[nodiscard]] constexpr bool is_host_resident(trace::memory_kind kind) {
+  return kind == trace::memory_kind::pinned || kind == trace::memory_kind::host;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,204 @@
+#include "core/analysis/summary.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_set>
+
+#include "core/analysis/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+// --- peaks ----------------------------------------------------------------------------------------------------------
+
+void find_holders(const memory_use& memory, const memory_key& key, memory_peak& peak) {
+  std::map<std::tuple<trace::string_id, trace::pool_id>, holder> groups;
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated || block.imported() || block.device != key.device || block.level != key.level ||
+        block.kind != key.kind || !block.live_at(peak.time)) {
+      continue;
+    }
+    holder& group = groups[{block.name, block.pool}];
+    group.name = block.name;
+    group.pool = block.pool;
+    ++group.blocks;
+    group.bytes += block.bytes;
+    if (block.bytes > group.largest_bytes || group.largest == trace::block_id::none) {
+      group.largest = block.id;
+      group.largest_bytes = block.bytes;
+    }
+    ++peak.blocks;
+  }
+  for (const auto& [name, group] : groups) peak.holders.push_back(group);
+  std::stable_sort(peak.holders.begin(), peak.holders.end(),
+                   [](const holder& a, const holder& b) { return a.bytes > b.bytes; });
+  for (std::size_t i = summary::holder_limit; i < peak.holders.size(); ++i) peak.other_bytes += peak.holders[i].bytes;
+  if (peak.holders.size() > summary::holder_limit) peak.holders.resize(summary::holder_limit);
+}
+
+std::vector<memory_peak> find_peaks(const memory_use& memory, const range_statistics& whole) {
+  std::vector<memory_peak> peaks;
+  for (const memory_statistics& of : whole.memory) {
+    if (of.maximum == 0) continue;
+    memory_peak peak{of.device, of.level, of.kind, of.maximum, of.maximum_time, 0, {}, 0};
+    find_holders(memory, {of.device, of.level, of.kind}, peak);
+    peaks.push_back(std::move(peak));
+  }
+  return peaks;
+}
+
+// --- blocks never freed ---------------------------------------------------------------------------------------------
+
+bool has_ended(const trace::process_row* process) {
+  return process != nullptr && (process->end != trace::unknown_time || process->exit_status >= 0);
+}
+
+std::vector<unfreed_group> find_unfreed(const memory_use& memory, const trace::tables& tables) {
+  std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind>, unfreed_group> groups;
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated || block.freed() || block.born_before() || block.imported()) continue;
+    unfreed_group& group = groups[{block.process, block.level, block.kind}];
+    group.process = block.process;
+    group.level = block.level;
+    group.kind = block.kind;
+    ++group.count;
+    group.bytes += block.bytes;
+    group.largest.push_back({block.id, block.alloc, block.name, block.device, block.address, block.bytes, block.born});
+    // Keep no more than a few times what is shown.
+    const auto bigger = [](const unfreed_block& a, const unfreed_block& b) {
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.block < b.block;
+    };
+    if (group.largest.size() >= 8 * summary::unfreed_limit) {
+      std::nth_element(group.largest.begin(), group.largest.begin() + summary::unfreed_limit, group.largest.end(),
+                       bigger);
+      group.largest.resize(summary::unfreed_limit);
+    }
+  }
+  std::vector<unfreed_group> all;
+  for (auto& [key, group] : groups) {
+    std::sort(group.largest.begin(), group.largest.end(), [](const unfreed_block& a, const unfreed_block& b) {
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.block < b.block;
+    });
+    if (group.largest.size() > summary::unfreed_limit) group.largest.resize(summary::unfreed_limit);
+    group.process_ended = has_ended(tables.processes.find(group.process));
+    all.push_back(std::move(group));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return all;
+}
+
+std::vector<failed_allocation> find_failures(const memory_use& memory) {
+  std::vector<failed_allocation> all;
+  for (const trace::alloc_failed_event& row : memory.failed()) {
+    all.push_back(
+        {row.id, bounded(row.time), row.process, row.device, row.level, row.kind, row.name, row.bytes, row.error});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); });
+  if (all.size() > summary::failure_limit) all.resize(summary::failure_limit);
+  return all;
+}
+
+// --- fragmentation --------------------------------------------------------------------------------------------------
+
+/// Adds the holes that `children` (as offset and length) leave in a segment of `bytes`.
+void add_holes(std::vector<std::pair<std::uint64_t, std::uint64_t>>& children, std::uint64_t bytes,
+               fragmentation_figure& into) {
+  std::sort(children.begin(), children.end());
+  std::uint64_t end_of_used = 0;
+  const auto hole = [&](std::uint64_t from, std::uint64_t to) {
+    if (to <= from) return;
+    into.free_bytes += to - from;
+    into.largest_free = std::max(into.largest_free, to - from);
+  };
+  for (const auto& [offset, length] : children) {
+    if (offset >= bytes) break;
+    hole(end_of_used, offset);
+    end_of_used = std::max(end_of_used, offset + std::min(length, bytes - offset));
+  }
+  hole(end_of_used, bytes);
+}
+
+std::vector<fragmentation_figure> find_fragmentation(const memory_use& memory, const std::vector<memory_peak>& peaks) {
+  std::vector<fragmentation_figure> all;
+  for (const memory_peak& peak : peaks) {
+    if (peak.level == trace::layer::driver) continue;
+    std::map<trace::block_id, std::vector<std::pair<std::uint64_t, std::uint64_t>>> segments;
+    for (const block_record& block : memory.blocks()) {
+      if (!block.allocated || block.level != peak.level || block.kind != peak.kind || block.device != peak.device)
+        continue;
+      const block_record* segment = memory.find(block.parent);
+      if (segment == nullptr || !segment->live_at(peak.time)) continue;
+      auto& children = segments[block.parent];
+      if (!block.live_at(peak.time) || block.address < segment->address) continue;
+      children.emplace_back(block.address - segment->address, block.reserved_bytes);
+    }
+    if (segments.empty()) continue;
+    fragmentation_figure figure;
+    figure.device = peak.device;
+    figure.level = peak.level;
+    figure.time = peak.time;
+    for (auto& [id, children] : segments) {
+      const std::uint64_t bytes = memory.find(id)->bytes;
+      ++figure.segments;
+      figure.segment_bytes += bytes;
+      add_holes(children, bytes, figure);
+    }
+    if (figure.free_bytes > 0) {
+      figure.fragmentation = 1 - static_cast<double>(figure.largest_free) / static_cast<double>(figure.free_bytes);
+    }
+    all.push_back(figure);
+  }
+  return all;
+}
+
+// --- the rest -------------------------------------------------------------------------------------------------------
+
+std::vector<process_figure> list_processes(const index& from, const trace::tables& tables) {
+  std::vector<process_figure> all;
+  for (const trace::process_row& row : tables.processes.rows()) {
+    process_figure of;
+    of.process = row.id;
+    of.pid = row.pid;
+    of.command = std::string(tables.text(row.command));
+    of.exit_status = row.exit_status;
+    of.begin = row.begin;
+    of.end = row.end;
+    const auto mark = from.watermarks().find(row.id);
+    if (mark != from.watermarks().end()) of.complete_until = mark->second;
+    all.push_back(std::move(of));
+  }
+  return all;
+}
+
+}  // namespace
+
+summary summarise(const index& from, const trace::snapshot& trace) {
+  const trace::tables& tables = trace.tables();
+  summary all;
+  all.span = whole_of(trace);
+  all.complete = trace.complete();
+  all.simulated = trace.simulated();
+  all.file_bytes = trace.file_bytes();
+  all.events = from.events();
+  all.blocks = static_cast<std::uint64_t>(std::count_if(from.memory().blocks().begin(), from.memory().blocks().end(),
+                                                        [](const block_record& b) { return b.allocated; }));
+  all.processes = list_processes(from, tables);
+  all.whole = measure(from, tables, all.span);
+  all.peaks = find_peaks(from.memory(), all.whole);
+  all.unfreed = find_unfreed(from.memory(), tables);
+  all.failures = find_failures(from.memory());
+  all.fragmentation = find_fragmentation(from.memory(), all.peaks);
+  all.warnings.assign(trace.warnings().begin(), trace.warnings().end());
+  const std::vector<std::string> own = from.warnings();
+  all.warnings.insert(all.warnings.end(), own.begin(), own.end());
+  if (all.whole.lost_memory_events > 0) {
+    all.warnings.push_back("the recorder lost " + std::to_string(all.whole.lost_memory_events) +
+                           " allocations and frees: memory figures are not exact");
+  }
+  all.findings = findings_of(all, tables);
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,101 @@
+#include "core/format.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <span>
+
+namespace sluice {
+namespace {
+
+/// `value` with about three digits: 1.23, 12.3, 123, 1234.
+std::string three_digits(double value) {
+  const double size = std::abs(value);
+  if (size >= 99.95) return fmt::format("{:.0f}", value);
+  if (size >= 9.995) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.2f}", value);
+}
+
+/// `value` in the largest unit of which it is at least one, as it would be printed.
+std::string scaled(double value, double step, std::span<const char* const> units) {
+  std::size_t unit = 0;
+  while (unit + 1 < units.size() && std::abs(value) >= step - 0.5) {
+    value /= step;
+    ++unit;
+  }
+  return (unit == 0 ? fmt::format("{:.0f}", value) : three_digits(value)) + " " + units[unit];
+}
+
+}  // namespace
+
+std::string format_bytes(double bytes) {
+  static constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  return scaled(bytes, 1024, units);
+}
+
+std::string format_rate(double bytes_per_second) {
+  static constexpr std::array units = {"B/s", "kB/s", "MB/s", "GB/s"};
+  return scaled(bytes_per_second, 1000, units);
+}
+
+std::string format_time(trace::time_ns ns) {
+  static constexpr std::array units = {"ns", "us", "ms", "s"};
+  return scaled(static_cast<double>(ns), 1000, units);
+}
+
+std::string format_moment(trace::time_ns time) {
+  const double seconds = static_cast<double>(time) * 1e-9;
+  if (time == 0) return "0 s";
+  return std::abs(seconds) < 1e-3 ? fmt::format("{:.9f} s", seconds) : fmt::format("{:.6f} s", seconds);
+}
+
+std::string format_share(double share) {
+  const double percent = share * 100;
+  if (percent > 0 && percent < 0.95) return fmt::format("{:.1f} %", std::max(percent, 0.1));
+  if (percent > 99.05 && percent < 100) return fmt::format("{:.1f} %", std::min(percent, 99.9));
+  return fmt::format("{:.0f} %", percent);
+}
+
+std::string format_count(std::uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+std::string format_address(std::uint64_t address) { return fmt::format("{:#x}", address); }
+
+std::string format_some(std::uint64_t count, std::string_view noun) {
+  std::string plural(noun);
+  if (count != 1) {
+    if (plural.ends_with("y")) {
+      plural.replace(plural.size() - 1, 1, "ies");
+    } else {
+      plural += plural.ends_with("s") ? "es" : "s";
+    }
+  }
+  return format_count(count) + " " + plural;
+}
+
+std::string_view name_of(trace::layer level) {
+  static constexpr std::array<std::string_view, trace::layer_count> names = {"driver", "pool", "framework", "user"};
+  return names[static_cast<std::size_t>(level) % names.size()];
+}
+
+std::string_view name_of(trace::memory_kind kind) {
+  static constexpr std::array<std::string_view, trace::memory_kind_count> names = {
+      "unknown", "device", "pinned", "managed", "host", "array", "reservation", "physical", "mapping"};
+  return names[static_cast<std::size_t>(kind) % names.size()];
+}
+
+std::string_view name_of(trace::direction way) {
+  static constexpr std::array<std::string_view, trace::direction_count> names = {
+      "unknown direction", "host to device", "device to host", "device to device", "device to peer", "host to host"};
+  return names[static_cast<std::size_t>(way) % names.size()];
+}
+
+std::string_view name_of_side(trace::memory_kind kind) {
+  return kind == trace::memory_kind::host ? std::string_view("pageable") : name_of(kind);
+}
+
+}  // namespace sluice

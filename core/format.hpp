@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/trace/ids.hpp"
+#include "core/trace/model.hpp"
+
+/// Numbers and words for people; the report and the window use the same ones.
+namespace sluice {
+
+/// "0 B", "1.50 KiB", "121 GiB": binary units, three digits.
+[[nodiscard]] std::string format_bytes(double bytes);
+[[nodiscard]] inline std::string format_bytes(std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+
+/// "52.1 GB/s", "830 MB/s", "12.0 kB/s": decimal units, three digits.
+[[nodiscard]] std::string format_rate(double bytes_per_second);
+
+/// A length of time: "450 ns", "12.3 us", "1.50 ms", "2.00 s"; three digits, whole seconds kept beyond 1000 s.
+[[nodiscard]] std::string format_time(trace::time_ns ns);
+
+/// A point in time: "2.314159 s", to the microsecond; to the nanosecond under 1 ms.
+[[nodiscard]] std::string format_moment(trace::time_ns time);
+
+/// "12 %", "0.3 %" of a share in 0..1.
+[[nodiscard]] std::string format_share(double share);
+
+/// "1,234,567".
+[[nodiscard]] std::string format_count(std::uint64_t count);
+
+/// "0x7f3a00000000".
+[[nodiscard]] std::string format_address(std::uint64_t address);
+
+/// "3 blocks", "1 block".
+[[nodiscard]] std::string format_some(std::uint64_t count, std::string_view noun);
+
+/// "driver", "pool", "framework", "user".
+[[nodiscard]] std::string_view name_of(trace::layer level);
+/// "device", "pinned", ...
+[[nodiscard]] std::string_view name_of(trace::memory_kind kind);
+/// "host to device", ...
+[[nodiscard]] std::string_view name_of(trace::direction way);
+/// "pageable", "pinned", ...: memory as a side of a copy.
+[[nodiscard]] std::string_view name_of_side(trace::memory_kind kind);
+
+}  // namespace sluice

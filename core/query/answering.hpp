@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/analysis/index.hpp"
+#include "core/query/engine.hpp"
+
+/// How each question is answered: plain functions of an index and a snapshot. Private to core/query.
+namespace sluice::query {
+
+struct sources {
+  const analysis::index& index;
+  const trace::snapshot& trace;
+  const std::atomic<bool>& cancelled;  ///< Set when nobody wants the answer any more.
+};
+
+[[nodiscard]] result<track_list> answer_to(const tracks_question& question, const sources& from);
+[[nodiscard]] result<slice_list> answer_to(const slices_question& question, const sources& from);
+[[nodiscard]] result<series> answer_to(const series_question& question, const sources& from);
+[[nodiscard]] result<block_table> answer_to(const blocks_question& question, const sources& from);
+[[nodiscard]] result<analysis::range_statistics> answer_to(const statistics_question& question, const sources& from);
+[[nodiscard]] result<analysis::summary> answer_to(const summary_question& question, const sources& from);
+[[nodiscard]] result<event_details> answer_to(const details_question& question, const sources& from);
+[[nodiscard]] result<std::vector<message>> answer_to(const messages_question& question, const sources& from);
+
+/// No view is wider; bounds what a question can cost.
+inline constexpr std::uint32_t widest_view = 16384;
+
+// --- tracks ---------------------------------------------------------------------------------------------------------
+
+/// The id of the track that has these properties: a hash of them, so that it does not change while a trace grows.
+[[nodiscard]] std::uint64_t track_id(const track& of);
+
+/// Every track without its words, in the order to be shown.
+void for_each_track(const sources& from, const std::function<void(track&&)>& visit);
+
+/// The track of that id, without its words; not_found if there is none.
+[[nodiscard]] result<track> find_track(std::uint64_t id, const sources& from);
+
+// --- words ----------------------------------------------------------------------------------------------------------
+
+[[nodiscard]] std::string device_label(trace::device_id id, const trace::tables& tables);
+[[nodiscard]] std::string stream_label(trace::stream_id id, const trace::tables& tables);
+[[nodiscard]] std::string thread_label(trace::thread_id id, const trace::tables& tables);
+[[nodiscard]] std::string process_label(trace::process_id id, const trace::tables& tables);
+[[nodiscard]] std::string pool_label(trace::pool_id id, const trace::tables& tables);
+
+}  // namespace sluice::query

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/format.hpp"
+#include "core/query/answering.hpp"
+#include "core/query/describe.hpp"
+
+namespace sluice::query {
+namespace {
+
+using trace::event_id;
+
+/// Calls `use(row)` for each row of the chunks that may hold something about `id`.
+template <class Row, class Use>
+void rows_about(event_id id, const sources& from, Use&& use) {
+  for (const analysis::index::chunk_events& about : from.index.chunks()) {
+    if (raw(id) < about.lowest || raw(id) > about.highest) continue;
+    if (from.trace.chunks()[about.chunk].type != trace::type_of_row<Row>) continue;
+    const auto rows = from.trace.read<Row>(about.chunk);
+    if (!rows) continue;  // The messages say so.
+    for (const Row& row : **rows) use(row);
+  }
+}
+
+template <class Row>
+std::optional<event_details> try_kind(event_id id, const sources& from) {
+  std::optional<event_details> found;
+  rows_about<Row>(id, from, [&](const Row& row) {
+    if (row.id == id && !found) found = describe(row, from);
+  });
+  return found;
+}
+
+std::optional<event_details> find_event(event_id id, const sources& from) {
+  using namespace trace;
+  std::optional<event_details> found;
+  const auto try_each = [&]<class... Rows>() {
+    static_cast<void>(((found = try_kind<Rows>(id, from)).has_value() || ...));
+  };
+  try_each.
+  operator()<kernel_event, transfer_event, api_call_event, alloc_event, free_event, memset_event, migration_event,
+             host_range_event, file_io_event, sync_event, marker_event, pool_event, device_memory_event,
+             alloc_failed_event, graph_launch_event, graph_definition_event, event_record_event, event_wait_event,
+             counter_event, touch_event, loss_event, checkpoint_event, live_block_event, message_event>();
+  return found;
+}
+
+void put_attributes(event_id id, const sources& from, event_details& into) {
+  const trace::tables& tables = from.trace.tables();
+  rows_about<trace::attribute_event>(id, from, [&](const trace::attribute_event& row) {
+    if (row.target != id) return;
+    std::string value = row.text != trace::string_id::none ? std::string(tables.text(row.text))
+                        : row.real != 0                    ? fmt::format("{}", row.real)
+                                                           : fmt::format("{}", row.integer);
+    into.details.push_back({std::string(tables.text(row.key)), std::move(value), {}, {}});
+  });
+  rows_about<trace::link_event>(id, from, [&](const trace::link_event& row) {
+    if (row.from != id) return;
+    static constexpr const char* names[] = {"Caused", "Waited for by", "Touch", "Defined"};
+    into.details.push_back(
+        {names[static_cast<std::size_t>(row.kind) % 4], fmt::format("event {}", raw(row.to)), row.to, {}});
+  });
+}
+
+}  // namespace
+
+result<event_details> answer_to(const details_question& question, const sources& from) {
+  if (question.block != trace::block_id::none) {
+    const analysis::block_record* block = from.index.memory().find(question.block);
+    if (block == nullptr) return fail(error_code::not_found, "there is no such block", from.trace.path());
+    return describe(*block, from);
+  }
+  auto found = find_event(question.event, from);
+  if (!found) return fail(error_code::not_found, "there is no such event", from.trace.path());
+  put_attributes(question.event, from, *found);
+  return std::move(*found);
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,250 @@
+#include "core/query/engine.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+
+#include "core/query/answering.hpp"
+#include "core/query/task_pool.hpp"
+
+namespace sluice::query {
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+/// While the index is being built, an answer is worked out again at most this often, and the caller's loop woken.
+constexpr auto refresh_interval = std::chrono::milliseconds(50);
+/// A building task makes room for questions after this long.
+constexpr auto building_slice = std::chrono::milliseconds(10);
+
+std::atomic<std::uint64_t> next_serial{1};
+
+}  // namespace
+
+struct engine::state {
+  state(std::shared_ptr<trace::file> f, engine_options o)
+      : opened(std::move(f)), options(std::move(o)), target(opened->latest()), pool(options.threads) {}
+
+  const std::uint64_t serial = next_serial.fetch_add(1);
+  const std::shared_ptr<trace::file> opened;
+  const engine_options options;
+
+  std::mutex mutex;  ///< Guards `target`, `built` and `building`; never held while reading a file or computing.
+  std::condition_variable was_built;
+  std::shared_ptr<const trace::snapshot> target;  ///< What the index is to cover.
+  bool built = false;                             ///< It does.
+  bool building = false;                          ///< A task works on it.
+
+  std::shared_mutex index_mutex;
+  analysis::index index;
+  std::atomic<std::uint64_t> generation{0};  ///< Changes when answers may.
+  std::atomic<float> progress{0};
+  std::atomic<bool> complete{false};  ///< Same as `built`, for those who do not lock.
+  std::atomic<bool> refreshing{false};
+  steady::time_point woken = steady::now();  ///< By the building task.
+
+  task_pool pool;  ///< Last: its threads use all of the above and end first.
+
+  void wake() const {
+    if (options.wake) options.wake();
+  }
+
+  /// The caller holds `mutex`.
+  void start_building() {
+    built = false;
+    complete = false;
+    if (building) return;
+    building = true;
+    pool.add([this] { build(); });
+  }
+
+  /// Takes in chunks for a while, then queues itself again.
+  void build() {
+    std::shared_ptr<const trace::snapshot> until;
+    {
+      const std::scoped_lock lock(mutex);
+      until = target;
+    }
+    const auto stop = steady::now() + building_slice;
+    bool all = false;
+    do {
+      const std::unique_lock lock(index_mutex);
+      all = index.absorb(*until, 1);
+      generation.fetch_add(1);
+    } while (!all && steady::now() < stop);
+    progress = index.progress(*until);  // Only this task changes the index.
+    bool finished = false;
+    {
+      const std::scoped_lock lock(mutex);
+      if (all && target == until) {
+        building = false;
+        built = true;
+        complete = true;
+        generation.fetch_add(1);
+        finished = true;
+        was_built.notify_all();
+      }
+    }
+    if (!finished) pool.add([this] { build(); });
+    if (finished || steady::now() - woken >= refresh_interval) {
+      woken = steady::now();
+      wake();
+    }
+  }
+
+  void look_for_more() {
+    refreshing = false;
+    const auto found = opened->refresh();
+    if (!found || !*found) return;  // A file that vanished stays as it was last seen.
+    const std::scoped_lock lock(mutex);
+    target = opened->latest();
+    start_building();
+  }
+
+  std::shared_ptr<const trace::snapshot> current() {
+    const std::scoped_lock lock(mutex);
+    return target;
+  }
+};
+
+engine::engine(std::shared_ptr<trace::file> file, engine_options options)
+    : state_(std::make_shared<state>(std::move(file), std::move(options))) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->start_building();
+}
+
+engine::~engine() { state_->pool.stop(); }
+
+std::shared_ptr<const trace::snapshot> engine::snapshot() const { return state_->current(); }
+
+void engine::refresh() {
+  if (state_->refreshing.exchange(true)) return;
+  state_->pool.add([s = state_.get()] { s->look_for_more(); });
+}
+
+bool engine::busy() const { return state_->pool.busy(); }
+
+template <class Question>
+result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(const Question& question) {
+  std::shared_ptr<const trace::snapshot> now;
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->was_built.wait(lock, [this] { return state_->built; });
+    now = state_->target;
+  }
+  const std::atomic<bool> never{false};
+  const std::shared_lock lock(state_->index_mutex);
+  auto found = answer_to(question, sources{state_->index, *now, never});
+  if (!found) return tl::unexpected<error>(found.error());
+  return std::make_shared<const typename Question::answer_type>(std::move(*found));
+}
+
+/// What a slot and its task share. The task may outlive the slot.
+template <class Question>
+struct slot<Question>::state {
+  using value_type = typename Question::answer_type;
+  struct cell {
+    std::mutex mutex;  ///< Held for moments only.
+    std::atomic<bool> cancelled{false};
+    Question wanted;
+    bool running = false;  ///< A task is queued or computes.
+    std::shared_ptr<const value_type> value;
+    std::optional<error> failure;
+    std::optional<Question> answered;
+    std::uint64_t generation = 0;  ///< Of the index when it was answered.
+    bool complete = false;         ///< The index was complete then.
+    steady::time_point when;
+  };
+  std::shared_ptr<cell> current = std::make_shared<cell>();
+  std::uint64_t serial = 0;  ///< Of the engine that `current` asks.
+
+  ~state() { current->cancelled = true; }
+
+  static void run(engine::state& from, const std::shared_ptr<cell>& at) {
+    Question question;
+    {
+      const std::scoped_lock lock(at->mutex);
+      question = at->wanted;
+    }
+    if (at->cancelled) return;
+    const auto now = from.current();
+    std::uint64_t generation = 0;
+    bool complete = false;
+    result<value_type> found = fail(error_code::cancelled, "the question was withdrawn");
+    {
+      const std::shared_lock lock(from.index_mutex);
+      complete = from.complete;
+      generation = from.generation;
+      found = answer_to(question, sources{from.index, *now, at->cancelled});
+    }
+    if (at->cancelled) return;
+    {
+      const std::scoped_lock lock(at->mutex);
+      if (found) {
+        at->value = std::make_shared<const value_type>(std::move(*found));
+        at->failure.reset();
+      } else {
+        at->failure = found.error();
+      }
+      at->answered = question;
+      at->generation = generation;
+      at->complete = complete;
+      at->when = steady::now();
+      at->running = !(at->wanted == question);
+      if (at->running) from.pool.add([&from, at] { run(from, at); });
+    }
+    from.wake();
+  }
+
+  answer<value_type> ask(engine::state& from, const Question& question) {
+    if (serial != from.serial) {
+      current->cancelled = true;
+      current = std::make_shared<cell>();
+      serial = from.serial;
+    }
+    cell& at = *current;
+    const std::scoped_lock lock(at.mutex);
+    const bool same = at.answered && *at.answered == question;
+    const bool newest = same && at.generation == from.generation.load();
+    const bool soon_enough = same && !from.complete && steady::now() - at.when < refresh_interval;
+    if (!newest && !soon_enough) {
+      at.wanted = question;
+      if (!at.running) {
+        at.running = true;
+        from.pool.add([&from, cell_of = current] { run(from, cell_of); });
+      }
+    }
+    const bool complete = newest && at.complete;
+    return {at.value, complete, complete ? 1.0F : from.progress.load(), same ? at.failure : std::nullopt};
+  }
+};
+
+template <class Question>
+slot<Question>::slot() : state_(std::make_unique<state>()) {}
+template <class Question>
+slot<Question>::~slot() = default;
+template <class Question>
+slot<Question>::slot(slot&&) noexcept = default;
+template <class Question>
+slot<Question>& slot<Question>::operator=(slot&&) noexcept = default;
+
+template <class Question>
+answer<typename Question::answer_type> slot<Question>::ask(engine& from, const Question& question) {
+  return state_->ask(*from.state_, question);
+}
+
+#define SLUICE_QUESTION(Q)                                                             \
+  template result<std::shared_ptr<const Q::answer_type>> engine::ask_now<Q>(const Q&); \
+  template class slot<Q>;
+SLUICE_QUESTION(tracks_question)
+SLUICE_QUESTION(slices_question)
+SLUICE_QUESTION(series_question)
+SLUICE_QUESTION(blocks_question)
+SLUICE_QUESTION(statistics_question)
+SLUICE_QUESTION(summary_question)
+SLUICE_QUESTION(details_question)
+SLUICE_QUESTION(messages_question)
+#undef SLUICE_QUESTION
+
+}  // namespace sluice::query
