@@ -190,6 +190,8 @@ string_id file_writer::intern(std::string_view text) {
 
 event_id file_writer::next_event() { return static_cast<event_id>(++state_->last_event); }
 
+std::uint64_t file_writer::events() const { return state_->last_event; }
+
 template <class Row>
 void file_writer::append(const Row& row) {
   if (state_->fd < 0 || state_->failure) return;

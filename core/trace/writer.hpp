@@ -38,6 +38,9 @@ class file_writer {
   /// The next event's id. `add` gives one to events that have none.
   event_id next_event();
 
+  /// Events so far: the last id that was given.
+  [[nodiscard]] std::uint64_t events() const;
+
   /// Adds a row to its kind's buffer. Returns the event's id, or 0 for a table row. Amortised O(1); may write a chunk.
   template <class Row>
   std::uint64_t add(Row row) {

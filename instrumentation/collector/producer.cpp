@@ -12,14 +12,15 @@ namespace {
 
 using namespace detail;
 
-enum class phase : std::uint32_t { never_asked, active, off };
+enum class phase : std::uint32_t { off, active };
 
 /// What `emit` looks at before the first `start`: only its epoch is ever read.
 constinit std::atomic<std::uint32_t> no_connection{0};
 
 constinit forgetful* region = nullptr;
 constinit std::atomic<std::atomic<std::uint32_t>*> epoch_in_force{&no_connection};
-constinit std::atomic<phase> current_phase{phase::never_asked};
+constinit std::atomic<phase> current_phase{phase::off};
+constinit std::atomic<bool> environment_refused{false};  // `start` from the environment is not tried twice.
 constinit std::atomic<clock_kind> current_clock{clock_kind::tsc};
 constinit std::atomic<std::uint32_t> last_epoch{0};
 constinit std::atomic<std::uint32_t> lineage{0};
@@ -345,12 +346,11 @@ void say_goodbye(const region_lock&) noexcept {
 
 bool start(const producer_options& options) {
   if (current_phase.load(std::memory_order_acquire) == phase::active) return true;
+  if (environment_refused.load(std::memory_order_relaxed)) return false;
   const char* name = getenv(socket_variable);
-  if (name == nullptr || current_phase.load(std::memory_order_relaxed) == phase::off) {
-    current_phase.store(phase::off, std::memory_order_relaxed);
-    return false;
-  }
-  return start(name, options);
+  const bool started = name != nullptr && start(name, options);
+  if (!started) environment_refused.store(true, std::memory_order_relaxed);
+  return started;
 }
 
 bool start(const char* socket_name, const producer_options& options) {

@@ -93,6 +93,7 @@ ring_reader& ring_reader::operator=(ring_reader&& other) noexcept {
   std::swap(tail_, other.tail_);
   std::swap(clock_, other.clock_);
   std::swap(useless_, other.useless_);
+  std::swap(ended_, other.ended_);
   std::swap(identity_, other.identity_);
   return *this;
 }
@@ -124,7 +125,7 @@ result<std::size_t> ring_reader::drain(std::vector<std::byte>& into) {
   return static_cast<std::size_t>(bytes);
 }
 
-bool ring_reader::closed() const { return header_->closed.load(std::memory_order_acquire) != 0; }
+bool ring_reader::closed() const { return ended_ || header_->closed.load(std::memory_order_acquire) != 0; }
 
 ring_reader::losses ring_reader::lost() const {
   losses found;

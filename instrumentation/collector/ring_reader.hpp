@@ -54,6 +54,9 @@ class ring_reader {
   };
   [[nodiscard]] losses lost() const;
 
+  /// Makes `closed` true: the producer is known to be dead.
+  void end() { ended_ = true; }
+
   /// Tells the producer that nobody reads any more.
   void say_gone();
 
@@ -66,6 +69,7 @@ class ring_reader {
   std::uint64_t tail_ = 0;
   clock_kind clock_ = clock_kind::tsc;
   bool useless_ = false;
+  bool ended_ = false;
   producer_identity identity_;
 };
 

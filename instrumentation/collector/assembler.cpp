@@ -1,0 +1,282 @@
+// Order and bookkeeping; assembler_records.cpp has what each record becomes.
+#include "instrumentation/collector/assembler.hpp"
+
+#include <algorithm>
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+constexpr time_ns second = 1'000'000'000;
+constexpr time_ns plausible_future = 3600 * second;
+}  // namespace
+
+assembler::assembler(file_writer& file, const clock_anchor& start, const assembler_options& options)
+    : file_(file), origin_(options.simulated ? 0 : start.monotonic), options_(options), names_(file) {
+  now_.simulated = options.simulated;
+  clocks_.add(start);
+  if (!options.simulated) add_anchor(start);
+}
+
+void assembler::add_anchor(const clock_anchor& clocks) {
+  clock_anchor_event anchor;
+  anchor.time = last_anchor_ = clocks.monotonic - origin_;
+  anchor.tsc = clocks.tsc;
+  anchor.monotonic = clocks.monotonic;
+  anchor.realtime = clocks.realtime;
+  file_.add(anchor);
+}
+
+recorded_process& assembler::add_process(const producer_identity& identity, std::uint64_t pid) {
+  process_id parent{};
+  for (const auto& p : processes_) {
+    const bool is_parent = p->names.row.pid == identity.parent_pid || p->names.row.container_pid == identity.parent_pid;
+    if (is_parent && identity.parent_pid != 0) parent = p->names.id;
+  }
+  processes_.push_back(std::make_unique<recorded_process>(file_, last_block_));
+  recorded_process& process = *processes_.back();
+  names_.add_process(process.names, identity, pid, parent, now());
+  return process;
+}
+
+void assembler::identify(recorded_process& process, const producer_identity& identity) {
+  names_.identify(process.names, identity);
+}
+
+std::uint64_t assembler::processes_heard() const {
+  return static_cast<std::uint64_t>(
+      std::count_if(processes_.begin(), processes_.end(), [](const auto& p) { return p->heard; }));
+}
+
+// -------------------------------------------------------------------------------------------------------------- times
+
+time_ns assembler::convert(clock_kind clock, std::uint32_t flags, std::uint64_t raw) const {
+  const auto ns = static_cast<std::int64_t>(std::min<std::uint64_t>(raw, INT64_MAX / 2));
+  if (options_.simulated) return ns;
+  const bool counted = clock == clock_kind::tsc && (flags & flag_monotonic) == 0;
+  const std::int64_t monotonic = counted ? clocks_.to_monotonic(raw) : ns;
+  // A device's times may be a little ahead of the present; a nonsensical one is taken for the present.
+  const time_ns time = monotonic - origin_;
+  return time > present_ + plausible_future ? present_ : time;
+}
+
+time_ns assembler::end_time(const context& c, std::uint64_t raw) const {
+  return raw == 0 ? unknown_time : convert(c, raw);
+}
+
+// ------------------------------------------------------------------------------------------------------------ turns
+
+result<std::size_t> assembler::take(ring_source& ring, ring_reader& reader) {
+  std::vector<std::byte>& arena = arenas_[now_.turns & 1];
+  const std::size_t offset = arena.size();
+  auto drained = reader.drain(arena);
+  if (drained && *drained != 0) drained_.push_back({&ring, offset, *drained});
+  return drained;
+}
+
+void assembler::advance(const clock_anchor& present) {
+  clocks_.add(present);
+  present_ = present.monotonic - origin_;
+  if (!options_.simulated && present_ - last_anchor_ >= second) add_anchor(present);
+  for (const drained_span& drained : drained_) {
+    drained.ring->process->heard = true;
+    sort_in(drained);
+  }
+  drained_.clear();
+  process_ordered(false);
+  process_from_device(false);
+  settle(false);
+  ++now_.turns;
+  arenas_[now_.turns & 1].clear();
+  settled_ = latest_;
+}
+
+void assembler::finish(const clock_anchor& present) {
+  advance(present);
+  process_ordered(true);
+  process_from_device(true);
+  settle(true);
+  if (!processes_.empty()) write_checkpoint(now());
+}
+
+void assembler::settle(bool everything) {
+  for (const auto& process : processes_) {
+    process->blocks.settle(now_, everything);
+    process->work.settle(now_, everything);
+  }
+}
+
+void assembler::sort_in(const drained_span& drained) {
+  const std::vector<std::byte>& arena = arenas_[now_.turns & 1];
+  const auto bytes = std::span(arena).subspan(drained.offset, drained.length);
+  const bool sensible = for_each_record(bytes, [&](const record_view& record) {
+    sort_in(*drained.ring, record, static_cast<std::size_t>(record.bytes.data() - arena.data()));
+  });
+  if (sensible) return;
+  drained.ring->broken = true;
+  add_message(severity::warning, "a ring holds records that make no sense; what its thread did from here on is lost");
+  loss_event loss;
+  loss.time = loss.end = now();
+  loss.events = loss.memory_events = 1;  // At least.
+  add_loss(*drained.ring->process, loss);
+}
+
+namespace {
+
+bool is_from_device(record_type type) {
+  switch (type) {
+    case record_type::copy:
+    case record_type::memset:
+    case record_type::kernel:
+    case record_type::migration:
+    case record_type::graph_launch:
+    case record_type::watermark:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void assembler::sort_in(ring_source& ring, const record_view& record, std::size_t offset) {
+  // What others may already refer to comes first: a text is known in the turn it was taken, whatever its time.
+  if (record.type == record_type::string) {
+    const auto r = decode<string_record>(record);
+    const std::size_t room = record.bytes.size() - std::min(record.bytes.size(), sizeof r);
+    const auto* text = reinterpret_cast<const char*>(record.bytes.data()) + sizeof r;
+    if (r.length <= room && r.length <= maximum_text_bytes) names_.define_text(r.key, {text, r.length});
+    return;
+  }
+  if (record.type == record_type::thread) {
+    const auto r = decode<thread_record>(record);
+    ring.thread = names_.thread(ring.process->names, r.tid, {r.name, strnlen(r.name, sizeof r.name)});
+    return;
+  }
+  if (record.type == record_type::loss) {
+    const auto r = decode<loss_record>(record);
+    ring.reported_losses += r.events;
+    ring.reported_memory_losses += r.memory_events;
+  }
+  const bool from_device = !options_.simulated && is_from_device(record.type);
+  time_ns time = convert(ring.clock, record.flags, record.time);
+  if (!from_device && !options_.simulated) time = std::min(time, present_);
+  const pending p{time,         next_number_++,
+                  ring.process, ring.thread,
+                  ring.clock,   static_cast<std::uint32_t>(now_.turns & 1),
+                  offset,       static_cast<std::uint32_t>(record.bytes.size())};
+  if (from_device) {
+    from_device_.push_back(p);
+    return;
+  }
+  latest_ = std::max(latest_, time);
+  ordered_.push_back(p);
+}
+
+/// A real recording takes what lies up to the latest time of the turn before, sorted by time. In a simulated one a single
+/// thread's records are in the right order already, and leaving them there makes the file independent of the turns.
+void assembler::process_ordered(bool everything) {
+  const std::uint32_t this_turn = now_.turns & 1;
+  const auto due = [&](const pending& p) {
+    if (everything) return true;
+    return options_.simulated ? p.arena != this_turn : p.time <= settled_;
+  };
+  const auto end = std::stable_partition(ordered_.begin(), ordered_.end(), due);
+  const auto another = [&](const pending& p) {
+    return p.thread != ordered_.front().thread || p.process != ordered_.front().process;
+  };
+  const bool several = std::any_of(ordered_.begin(), end, another);
+  if (!options_.simulated || several) {
+    std::stable_sort(ordered_.begin(), end, [](const pending& a, const pending& b) { return a.time < b.time; });
+  }
+  std::for_each(ordered_.begin(), end, [&](const pending& p) { process(p); });
+  ordered_.erase(ordered_.begin(), end);
+}
+
+void assembler::process_from_device(bool everything) {
+  const std::uint32_t this_turn = now_.turns & 1;
+  const auto due = [&](const pending& p) { return everything || p.arena != this_turn; };
+  const auto end = std::stable_partition(from_device_.begin(), from_device_.end(), due);
+  std::for_each(from_device_.begin(), end, [&](const pending& p) { process(p); });
+  from_device_.erase(from_device_.begin(), end);
+}
+
+void assembler::process(const pending& p) {
+  record_view record;
+  record.bytes = std::span(arenas_[p.arena]).subspan(p.offset, p.length);
+  const auto head = decode<marker_record>(record).header;
+  record.type = static_cast<record_type>(head.type);
+  record.flags = head.flags;
+  record.time = head.time;
+  ++now_.records;
+  reached_ = std::max(reached_, p.time);
+  dispatch({*p.process, p.thread, p.clock, record.flags, p.time}, record);
+  if (options_.simulated) settle(false);
+}
+
+// ------------------------------------------------------------------------------------ losses, messages, checkpoints
+
+void assembler::take_unreported_loss(ring_source& ring, const ring_reader::losses& lost) {
+  if (lost.events <= ring.reported_losses) return;
+  loss_event loss;
+  loss.time = convert(ring.clock, 0, lost.first);
+  loss.end = std::max(loss.time, convert(ring.clock, 0, lost.last));
+  loss.events = lost.events - ring.reported_losses;
+  loss.memory_events = lost.memory_events - std::min(lost.memory_events, ring.reported_memory_losses);
+  loss.thread = ring.thread;
+  ring.reported_losses = lost.events;
+  ring.reported_memory_losses = lost.memory_events;
+  add_loss(*ring.process, loss);
+}
+
+void assembler::add_loss(recorded_process& process, loss_event loss) {
+  loss.process = process.names.id;
+  file_.add(loss);
+  lost_events_ += loss.events;
+  lost_memory_events_ += loss.memory_events;
+  if (loss.memory_events == 0) return;
+  process.inexact = true;
+  write_checkpoint(std::max(reached_, loss.end));
+}
+
+void assembler::add_message(severity severity, std::string_view text) {
+  message_event message;
+  message.time = now();
+  message.severity = severity;
+  message.text = names_.text_id(text);
+  file_.add(message);
+}
+
+/// Often enough that "live at t" is cheap to answer, seldom enough that checkpoints stay a small part of the file.
+void assembler::consider_checkpoint(time_ns time) {
+  const std::uint64_t since = file_.events() - events_at_checkpoint_;
+  if (since < options_.checkpoint_every || since < 4 * blocks_at_checkpoint_) return;
+  write_checkpoint(time);
+}
+
+void assembler::write_checkpoint(time_ns time) {
+  checkpoint_event checkpoint;
+  checkpoint.time = time;
+  for (const auto& process : processes_) {
+    checkpoint.blocks += process->blocks.live_blocks();
+    checkpoint.exact = checkpoint.exact && !process->inexact;
+  }
+  checkpoint.id = file_.next_event();
+  file_.add(checkpoint);
+  for (const auto& process : processes_) {
+    process->blocks.for_each_live([&](const alloc_event& block) {
+      live_block_event row;
+      static_cast<alloc_event&>(row) = block;
+      row.id = event_id::none;
+      row.checkpoint = checkpoint.id;
+      row.born = block.time;
+      row.time = time;
+      file_.add(row);
+    });
+  }
+  events_at_checkpoint_ = file_.events();
+  blocks_at_checkpoint_ = static_cast<std::size_t>(checkpoint.blocks);
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,183 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/trace/writer.hpp"
+#include "instrumentation/collector/block_ledger.hpp"
+#include "instrumentation/collector/catalogue.hpp"
+#include "instrumentation/collector/clock_line.hpp"
+#include "instrumentation/collector/ring_reader.hpp"
+#include "instrumentation/collector/work_joiner.hpp"
+
+namespace sluice::collector {
+
+struct assembler_options {
+  bool simulated = false;
+  std::size_t checkpoint_every = 65536;
+};
+
+/// Everything known of one recorded process.
+struct recorded_process {
+  recorded_process(trace::file_writer& file, std::uint64_t& last_block)
+      : blocks(file, last_block), work(file, blocks) {}
+
+  process_names names;
+  block_ledger blocks;
+  work_joiner work;
+  bool inexact = false;  ///< Memory events were lost.
+  bool heard = false;    ///< It has said something.
+};
+
+/// One ring's place in the recording.
+struct ring_source {
+  recorded_process* process = nullptr;
+  clock_kind clock = clock_kind::tsc;
+  trace::thread_id thread{};
+  std::uint64_t reported_losses = 0;
+  std::uint64_t reported_memory_losses = 0;
+  bool broken = false;  ///< Its records made no sense; what follows cannot be trusted.
+};
+
+/// Turns what rings carry into rows of a trace: sorts by time, gives ids, joins what belongs together, keeps the live set
+/// and writes checkpoints of it. One turn: `take` what each ring has, then `advance`. What is taken in one turn is
+/// written in the next, when everything that was published before it has been taken too; so the threads of a process
+/// merge by time. Not thread-safe.
+class assembler {
+ public:
+  /// `file` outlives this. `start`: the clocks at the trace's time 0.
+  assembler(trace::file_writer& file, const clock_anchor& start, const assembler_options& options);
+
+  recorded_process& add_process(const producer_identity& identity, std::uint64_t pid);
+  /// A process that was added before it said anything has said who it is.
+  void identify(recorded_process& process, const producer_identity& identity);
+  /// Writes the row of a process again after it was changed.
+  void update(const recorded_process& process) { names_.update_process(process.names); }
+
+  /// Drains `reader`. `ring` must live until `advance`. Errors: corrupt; then the ring is of no more use.
+  result<std::size_t> take(ring_source& ring, ring_reader& reader);
+
+  /// Losses that a ring counted but never reported, because its owner died first or it stayed full. After `advance`.
+  void take_unreported_loss(ring_source& ring, const ring_reader::losses& lost);
+
+  /// Ends the turn. `present`: the clocks, read after the last `take`.
+  void advance(const clock_anchor& present);
+
+  /// Writes what waits for its other half and has waited long enough; all of it if `everything`.
+  void settle(bool everything);
+
+  /// Writes all that is left and a last checkpoint.
+  void finish(const clock_anchor& present);
+
+  /// A message of the recorder's own.
+  void add_message(trace::severity severity, std::string_view text);
+
+  [[nodiscard]] std::uint64_t device_events() const { return device_events_; }
+  [[nodiscard]] std::uint64_t lost_events() const { return lost_events_; }
+  [[nodiscard]] std::uint64_t lost_memory_events() const { return lost_memory_events_; }
+  /// Processes that said anything.
+  [[nodiscard]] std::uint64_t processes_heard() const;
+  /// The present, as of the last `advance`; in a simulated recording the latest time seen.
+  [[nodiscard]] trace::time_ns now() const { return options_.simulated ? reached_ : present_; }
+
+ private:
+  /// A record that waits for its turn. Its bytes are in the arena of the turn that took it.
+  struct pending {
+    trace::time_ns time;
+    std::uint64_t number;  ///< In order of arrival.
+    recorded_process* process;
+    trace::thread_id thread;
+    clock_kind clock;
+    std::uint32_t arena;
+    std::size_t offset;
+    std::uint32_t length;
+  };
+  struct drained_span {
+    ring_source* ring;
+    std::size_t offset, length;
+  };
+  struct context {
+    recorded_process& process;
+    trace::thread_id thread;
+    clock_kind clock;
+    std::uint32_t flags;
+    trace::time_ns time;
+  };
+
+  [[nodiscard]] trace::time_ns convert(clock_kind clock, std::uint32_t flags, std::uint64_t raw) const;
+  [[nodiscard]] trace::time_ns convert(const context& c, std::uint64_t raw) const {
+    return convert(c.clock, c.flags, raw);
+  }
+  /// As `convert`, but 0 is unknown.
+  [[nodiscard]] trace::time_ns end_time(const context& c, std::uint64_t raw) const;
+  template <class Row>
+  Row begin(const context& c) const;
+
+  void add_anchor(const clock_anchor& clocks);
+  void sort_in(const drained_span& drained);
+  void sort_in(ring_source& ring, const record_view& record, std::size_t offset);
+  void process_ordered(bool everything);
+  void process_from_device(bool everything);
+  void process(const pending& p);
+  void dispatch(const context& c, const record_view& record);
+  bool dispatch_definition(const context& c, const record_view& record);
+  bool dispatch_memory(const context& c, const record_view& record);
+  bool dispatch_work(const context& c, const record_view& record);
+  void dispatch_host(const context& c, const record_view& record);
+  void on(const context& c, const alloc_record& r);
+  void on(const context& c, const free_record& r);
+  void on(const context& c, const free_completed_record& r);
+  void on(const context& c, const alloc_failed_record& r);
+  void on(const context& c, const pool_state_record& r);
+  void on(const context& c, const device_memory_record& r);
+  void on(const context& c, const api_call_record& r);
+  void on(const context& c, const copy_record& r);
+  void on(const context& c, const memset_record& r);
+  void on(const context& c, const kernel_record& r);
+  void on(const context& c, const migration_record& r);
+  void on(const context& c, const graph_launch_record& r);
+  void on(const context& c, const watermark_record& r);
+  void on(const context& c, const sync_record& r);
+  void on(const context& c, const range_record& r);
+  void on(const context& c, const marker_record& r);
+  void on(const context& c, const counter_value_record& r);
+  void on(const context& c, const file_io_record& r);
+  void on(const context& c, const message_record& r);
+  void on(const context& c, const loss_record& r);
+  void on_event_edge(const context& c, const event_edge_record& r, bool recorded);
+  void add_loss(recorded_process& process, trace::loss_event loss);
+  void consider_checkpoint(trace::time_ns time);
+  void write_checkpoint(trace::time_ns time);
+
+  trace::file_writer& file_;
+  clock_line clocks_;
+  std::int64_t origin_;  ///< CLOCK_MONOTONIC ns at time 0.
+  assembler_options options_;
+  catalogue names_;
+  std::uint64_t last_block_ = 0;
+  std::vector<std::unique_ptr<recorded_process>> processes_;
+
+  std::array<std::vector<std::byte>, 2> arenas_;  ///< Of this turn and the one before, by the turn's last bit.
+  std::vector<drained_span> drained_;
+  std::vector<pending> ordered_;      ///< What happened on the host; processed in order of time.
+  std::vector<pending> from_device_;  ///< Comes late without bound; processed as it comes.
+  patience now_;
+  std::uint64_t next_number_ = 0;
+  trace::time_ns settled_ = INT64_MIN;  ///< The latest host time that the previous turn took.
+  trace::time_ns latest_ = INT64_MIN;   ///< The same of this turn.
+  trace::time_ns reached_ = 0;          ///< Of the last host event processed.
+  trace::time_ns present_ = 0;
+  trace::time_ns last_anchor_ = 0;  ///< In the file.
+
+  std::uint64_t device_events_ = 0;
+  std::uint64_t lost_events_ = 0;
+  std::uint64_t lost_memory_events_ = 0;
+  std::uint64_t events_at_checkpoint_ = 0;
+  std::size_t blocks_at_checkpoint_ = 0;
+};
+
+}  // namespace sluice::collector

@@ -1,0 +1,391 @@
+// What each record becomes in the trace.
+#include <algorithm>
+
+#include "instrumentation/collector/assembler.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+
+std::uint32_t context_of(std::uint64_t stream) { return static_cast<std::uint32_t>(stream >> 32); }
+
+}  // namespace
+
+template <class Row>
+Row assembler::begin(const context& c) const {
+  Row row;
+  row.time = c.time;
+  row.process = c.process.names.id;
+  row.thread = c.thread;
+  if ((c.flags & flag_sampled) != 0) row.source = provenance::sampled;
+  if ((c.flags & flag_estimated) != 0) row.source = provenance::estimated;
+  if ((c.flags & flag_inferred) != 0) row.source = provenance::inferred;
+  return row;
+}
+
+void assembler::dispatch(const context& c, const record_view& record) {
+  if (dispatch_definition(c, record)) return;
+  if (dispatch_memory(c, record) || dispatch_work(c, record)) {
+    ++device_events_;
+    return;
+  }
+  dispatch_host(c, record);
+}
+
+bool assembler::dispatch_definition(const context& c, const record_view& record) {
+  process_names& names = c.process.names;
+  switch (record.type) {
+    case record_type::device:
+      names_.define(names, decode<device_record>(record));
+      return true;
+    case record_type::context:
+      names_.define(names, decode<context_record>(record));
+      return true;
+    case record_type::stream:
+      names_.define(names, decode<stream_record>(record));
+      return true;
+    case record_type::pool:
+      names_.define(names, decode<pool_record>(record));
+      return true;
+    case record_type::counter:
+      names_.define(names, decode<counter_record>(record));
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool assembler::dispatch_memory(const context& c, const record_view& record) {
+  switch (record.type) {
+    case record_type::alloc:
+      on(c, decode<alloc_record>(record));
+      return true;
+    case record_type::free:
+      on(c, decode<free_record>(record));
+      return true;
+    case record_type::free_completed:
+      on(c, decode<free_completed_record>(record));
+      return true;
+    case record_type::alloc_failed:
+      on(c, decode<alloc_failed_record>(record));
+      return true;
+    case record_type::pool_state:
+      on(c, decode<pool_state_record>(record));
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool assembler::dispatch_work(const context& c, const record_view& record) {
+  switch (record.type) {
+    case record_type::api_call:
+      on(c, decode<api_call_record>(record));
+      return true;
+    case record_type::copy:
+      on(c, decode<copy_record>(record));
+      return true;
+    case record_type::memset:
+      on(c, decode<memset_record>(record));
+      return true;
+    case record_type::kernel:
+      on(c, decode<kernel_record>(record));
+      return true;
+    case record_type::migration:
+      on(c, decode<migration_record>(record));
+      return true;
+    case record_type::graph_launch:
+      on(c, decode<graph_launch_record>(record));
+      return true;
+    case record_type::event_record:
+    case record_type::event_wait:
+      on_event_edge(c, decode<event_edge_record>(record), record.type == record_type::event_record);
+      return true;
+    case record_type::sync:
+      on(c, decode<sync_record>(record));
+      return true;
+    default:
+      return false;
+  }
+}
+
+void assembler::dispatch_host(const context& c, const record_view& record) {
+  switch (record.type) {
+    case record_type::device_memory:
+      return on(c, decode<device_memory_record>(record));
+    case record_type::watermark:
+      return on(c, decode<watermark_record>(record));
+    case record_type::range:
+      return on(c, decode<range_record>(record));
+    case record_type::marker:
+      return on(c, decode<marker_record>(record));
+    case record_type::counter_value:
+      return on(c, decode<counter_value_record>(record));
+    case record_type::file_io:
+      return on(c, decode<file_io_record>(record));
+    case record_type::message:
+      return on(c, decode<message_record>(record));
+    case record_type::loss:
+      return on(c, decode<loss_record>(record));
+    default:
+      return;  // A newer producer's: skipped by its length.
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------- memory
+
+void assembler::on(const context& c, const alloc_record& r) {
+  process_names& names = c.process.names;
+  auto row = begin<alloc_event>(c);
+  row.level = checked<layer>(r.level, layer_count);
+  row.kind = checked<memory_kind>(r.kind, memory_kind_count);
+  row.device = names_.device(names, r.device);
+  row.context = names_.context(names, r.context != 0 ? r.context : context_of(r.stream));
+  row.stream = names_.stream(names, r.stream);
+  row.pool = names_.pool(names, r.pool);
+  row.address = r.address;
+  row.bytes = r.bytes;
+  row.reserved_bytes = r.reserved_bytes;
+  row.call_begin = end_time(c, r.call_begin);
+  row.correlation = r.correlation;
+  row.name = names_.text(r.name);
+  if ((c.flags & flag_born_before) != 0) row.flags |= born_before;
+  if ((c.flags & flag_registered) != 0) row.flags |= registered;
+  if ((c.flags & flag_ipc) != 0) row.flags |= ipc_import;
+  c.process.blocks.add(row, r.parent, now_);
+  consider_checkpoint(c.time);
+}
+
+void assembler::on(const context& c, const free_record& r) {
+  free_request request;
+  request.row = begin<free_event>(c);
+  request.row.level = checked<layer>(r.level, layer_count);
+  request.row.address = r.address;
+  request.row.stream = names_.stream(c.process.names, r.stream);
+  request.row.correlation = r.correlation;
+  request.kind = checked<memory_kind>(r.kind, memory_kind_count);
+  c.process.blocks.remove(std::move(request), now_);
+  consider_checkpoint(c.time);
+}
+
+void assembler::on(const context& c, const free_completed_record& r) {
+  c.process.blocks.complete(checked<layer>(r.level, layer_count), r.address, c.time, now_);
+}
+
+void assembler::on(const context& c, const alloc_failed_record& r) {
+  process_names& names = c.process.names;
+  auto row = begin<alloc_failed_event>(c);
+  row.level = checked<layer>(r.level, layer_count);
+  row.kind = checked<memory_kind>(r.kind, memory_kind_count);
+  row.device = names_.device(names, r.device);
+  row.stream = names_.stream(names, r.stream);
+  row.pool = names_.pool(names, r.pool);
+  row.bytes = r.bytes;
+  row.error = r.status;
+  row.name = names_.text(r.name);
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const pool_state_record& r) {
+  auto row = begin<pool_event>(c);
+  row.pool = names_.pool(c.process.names, r.pool);
+  row.operation = checked<pool_operation>(r.operation, 4);
+  row.reserved = r.reserved_bytes;
+  row.used = r.used_bytes;
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const device_memory_record& r) {
+  auto row = begin<device_memory_event>(c);
+  row.device = names_.device(c.process.names, r.device);
+  row.free = r.free_bytes;
+  row.total = r.total_bytes;
+  row.recorder = r.recorder_bytes;
+  file_.add(row);
+}
+
+// --------------------------------------------------------------------------------------------------- calls and work
+
+void assembler::on(const context& c, const api_call_record& r) {
+  process_names& names = c.process.names;
+  auto row = begin<api_call_event>(c);
+  row.end = end_time(c, r.end);
+  row.name = names_.text(r.name);
+  row.status = r.status;
+  row.correlation = r.correlation;
+  row.context = names_.context(names, r.context != 0 ? r.context : context_of(r.stream));
+  row.stream = names_.stream(names, r.stream);
+  row.bytes = r.bytes;
+  work_joiner::call call;
+  call.id = static_cast<event_id>(file_.add(row));
+  call.thread = c.thread;
+  call.begin = c.time;
+  call.source = r.source;
+  call.destination = r.destination;
+  call.bytes = r.bytes;
+  c.process.work.add_call(r.correlation, call);
+}
+
+void assembler::on(const context& c, const copy_record& r) {
+  process_names& names = c.process.names;
+  auto row = begin<transfer_event>(c);
+  row.thread = thread_id::none;
+  row.end = end_time(c, r.end);
+  row.direction = checked<trace::direction>(r.direction, direction_count);
+  row.source_kind = checked<memory_kind>(r.source_kind, memory_kind_count);
+  row.destination_kind = checked<memory_kind>(r.destination_kind, memory_kind_count);
+  row.bytes = r.bytes;
+  row.source_address = r.source;
+  row.destination_address = r.destination;
+  row.device = names_.device(names, r.device);
+  row.peer = names_.device(names, r.peer);
+  row.context = names_.context(names, context_of(r.stream));
+  row.stream = names_.stream(names, r.stream);
+  row.correlation = r.correlation;
+  row.graph_node = r.graph_node;
+  row.asynchronous = (c.flags & flag_asynchronous) != 0;
+  c.process.work.add_work(row, now_);
+}
+
+void assembler::on(const context& c, const memset_record& r) {
+  process_names& names = c.process.names;
+  auto row = begin<memset_event>(c);
+  row.thread = thread_id::none;
+  row.end = end_time(c, r.end);
+  row.kind = checked<memory_kind>(r.kind, memory_kind_count);
+  row.bytes = r.bytes;
+  row.address = r.address;
+  row.value = r.value;
+  row.device = names_.device(names, r.device);
+  row.context = names_.context(names, context_of(r.stream));
+  row.stream = names_.stream(names, r.stream);
+  row.correlation = r.correlation;
+  row.graph_node = r.graph_node;
+  c.process.work.add_work(row, now_);
+}
+
+void assembler::on(const context& c, const kernel_record& r) {
+  process_names& names = c.process.names;
+  auto row = begin<kernel_event>(c);
+  row.thread = thread_id::none;
+  row.end = end_time(c, r.end);
+  row.name = names_.text(r.name);
+  row.device = names_.device(names, r.device);
+  row.context = names_.context(names, context_of(r.stream));
+  row.stream = names_.stream(names, r.stream);
+  row.correlation = r.correlation;
+  row.graph_node = r.graph_node;
+  row.grid_x = r.grid[0], row.grid_y = r.grid[1], row.grid_z = r.grid[2];
+  row.block_x = r.block[0], row.block_y = r.block[1], row.block_z = r.block[2];
+  row.registers = r.registers;
+  row.static_shared = r.static_shared;
+  row.dynamic_shared = r.dynamic_shared;
+  c.process.work.add_work(row, now_);
+}
+
+void assembler::on(const context& c, const migration_record& r) {
+  auto row = begin<migration_event>(c);
+  row.thread = thread_id::none;
+  row.end = end_time(c, r.end);
+  row.direction = checked<trace::direction>(r.direction, direction_count);
+  row.bytes = r.bytes;
+  row.address = r.address;
+  row.device = names_.device(c.process.names, r.device);
+  row.cause = checked<migration_cause>(r.cause, 5);
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const graph_launch_record& r) {
+  process_names& names = c.process.names;
+  auto row = begin<graph_launch_event>(c);
+  row.end = end_time(c, r.end);
+  row.graph = names_.graph(names, r.graph);
+  row.device = names_.device(names, r.device);
+  row.stream = names_.stream(names, r.stream);
+  row.correlation = r.correlation;
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const watermark_record&) {
+  auto row = begin<watermark_event>(c);
+  row.complete_until = c.time;
+  c.process.work.add_watermark(row);
+}
+
+void assembler::on_event_edge(const context& c, const event_edge_record& r, bool recorded) {
+  process_names& names = c.process.names;
+  if (recorded) {
+    auto row = begin<event_record_event>(c);
+    row.handle = r.event;
+    row.stream = names_.stream(names, r.stream);
+    names.event_records[r.event] = static_cast<event_id>(file_.add(row));
+    return;
+  }
+  auto row = begin<event_wait_event>(c);
+  row.handle = r.event;
+  row.stream = names_.stream(names, r.stream);
+  const auto record = names.event_records.find(r.event);
+  if (record != names.event_records.end()) row.record = record->second;
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const sync_record& r) {
+  auto row = begin<sync_event>(c);
+  row.end = end_time(c, r.end);
+  row.kind = checked<sync_kind>(r.kind, 5);
+  row.stream = names_.stream(c.process.names, r.stream);
+  file_.add(row);
+}
+
+// -------------------------------------------------------------------------------------------------- what the host says
+
+void assembler::on(const context& c, const range_record& r) {
+  auto row = begin<host_range_event>(c);
+  row.end = end_time(c, r.end);
+  row.name = names_.text(r.name);
+  row.domain = names_.text(r.domain);
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const marker_record& r) {
+  auto row = begin<marker_event>(c);
+  row.name = names_.text(r.name);
+  row.step = r.step;
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const counter_value_record& r) {
+  auto row = begin<counter_event>(c);
+  row.counter = names_.counter(c.process.names, r.counter);
+  row.value = r.value;
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const file_io_record& r) {
+  auto row = begin<file_io_event>(c);
+  row.end = end_time(c, r.end);
+  row.operation = checked<file_operation>(r.operation, 6);
+  row.file = names_.text(r.file);
+  row.offset = r.offset;
+  row.bytes = r.bytes;
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const message_record& r) {
+  auto row = begin<message_event>(c);
+  row.severity = checked<severity>(r.severity, 3);
+  row.text = names_.text(r.text);
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const loss_record& r) {
+  auto row = begin<loss_event>(c);
+  row.end = std::max(row.time, convert(c, r.end));
+  row.events = r.events;
+  row.memory_events = r.memory_events;
+  add_loss(c.process, row);
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,259 @@
+#include "instrumentation/collector/block_ledger.hpp"
+
+#include <algorithm>
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+constexpr std::size_t most_retired = 4096;
+constexpr std::size_t most_incomplete = 1024;  // `complete` looks through them.
+constexpr std::size_t most_written_frees = std::size_t{1} << 16;
+/// Completions of synchronous frees follow at once; those of stream-ordered ones may come when they will.
+constexpr std::uint64_t turns_for_completion = 5;
+
+bool holds(const alloc_event& block, std::uint64_t address) {
+  const std::uint64_t bytes = std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1});
+  return address - block.address < bytes;
+}
+}  // namespace
+
+std::size_t block_ledger::place_of(layer level, memory_kind kind) {
+  std::size_t space = 0;
+  if (kind == memory_kind::reservation) space = 1;
+  if (kind == memory_kind::physical) space = 2;
+  if (kind == memory_kind::mapping) space = 3;
+  return static_cast<std::size_t>(level) * spaces + space;
+}
+
+// ------------------------------------------------------------------------------------------------------------ looking
+
+const alloc_event* block_ledger::containing(std::size_t place, std::uint64_t address) const {
+  const auto& blocks = live_[place];
+  const auto after = blocks.upper_bound(address);
+  if (after == blocks.begin()) return nullptr;
+  const alloc_event& block = std::prev(after)->second;
+  return holds(block, address) ? &block : nullptr;
+}
+
+const alloc_event* block_ledger::find_live(std::uint64_t address) const {
+  if (address == 0) return nullptr;
+  for (std::size_t level = layer_count; level-- > 0;) {
+    for (const memory_kind kind : {memory_kind::device, memory_kind::mapping}) {
+      if (const alloc_event* block = containing(place_of(static_cast<layer>(level), kind), address)) return block;
+    }
+  }
+  return nullptr;
+}
+
+block_id block_ledger::find(std::uint64_t address) const {
+  if (address == 0) return block_id::none;
+  if (const alloc_event* live = find_live(address)) return live->block;
+  const auto after = retired_.upper_bound(address);
+  if (after == retired_.begin()) return block_id::none;
+  const auto& [start, freed] = *std::prev(after);
+  return address - start < freed.bytes ? freed.block : block_id::none;
+}
+
+block_id block_ledger::parent_of(const alloc_event& row, std::uint64_t parent_address) const {
+  const std::uint64_t address = parent_address != 0 ? parent_address : row.address;
+  if (row.level == layer::driver) {
+    // Within the driver's layer a mapping lies in its reservation.
+    if (row.kind != memory_kind::mapping) return block_id::none;
+    const alloc_event* reservation = containing(place_of(layer::driver, memory_kind::reservation), address);
+    return reservation == nullptr ? block_id::none : reservation->block;
+  }
+  for (auto level = static_cast<std::size_t>(row.level); level-- > 0;) {
+    for (const memory_kind kind : {memory_kind::device, memory_kind::mapping}) {
+      if (const alloc_event* block = containing(place_of(static_cast<layer>(level), kind), address))
+        return block->block;
+    }
+  }
+  return block_id::none;
+}
+
+std::size_t block_ledger::live_blocks() const {
+  std::size_t count = 0;
+  for (const auto& blocks : live_) count += blocks.size();
+  return count;
+}
+
+// --------------------------------------------------------------------------------------------------------- allocating
+
+block_id block_ledger::add(alloc_event row, std::uint64_t parent_address, const patience& now) {
+  const std::size_t place = place_of(row.level, row.kind);
+  auto& blocks = live_[place];
+  const auto there = blocks.find(row.address);
+  if (there != blocks.end()) {
+    const bool same = (row.flags & born_before) != 0 && there->second.bytes == row.bytes;
+    if (same) return there->second.block;  // Seen when the recording began and again by its hook.
+    // Its free was lost, or its thread has not got round to writing it.
+    displaced_.emplace(address_key{place, row.address}, displaced_block{there->second, row.time, now});
+    retire(there->second, place);
+    blocks.erase(there);
+  }
+  row.block = static_cast<block_id>(++last_block_);
+  row.parent = parent_of(row, parent_address);
+  row.id = static_cast<event_id>(file_.add(row));
+  if (!match_early_free(row, place, now)) blocks.emplace(row.address, row);
+  return row.block;
+}
+
+/// A free that came before its allocation and is later than it by its time.
+bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, const patience& now) {
+  const auto [first, last] = early_frees_.equal_range({place, row.address});
+  for (auto f = first; f != last; ++f) {
+    if (f->second.request.row.time < row.time) continue;
+    free_request request = f->second.request;
+    request.row.block = row.block;
+    early_frees_.erase(f);
+    retire(row, place);
+    await_completion(std::move(request), now);
+    return true;
+  }
+  return false;
+}
+
+// ------------------------------------------------------------------------------------------------------------ freeing
+
+std::map<std::uint64_t, alloc_event>::iterator block_ledger::live_block(const free_request& request,
+                                                                        std::size_t& place) {
+  place = place_of(request.row.level, request.kind);
+  auto found = live_[place].find(request.row.address);
+  if (found == live_[place].end() && request.kind == memory_kind::unknown) {
+    for (const memory_kind kind : {memory_kind::mapping, memory_kind::physical, memory_kind::reservation}) {
+      const std::size_t other = place_of(request.row.level, kind);
+      if (const auto there = live_[other].find(request.row.address); there != live_[other].end()) {
+        place = other;
+        return there;
+      }
+    }
+  }
+  return found;
+}
+
+void block_ledger::remove(free_request request, const patience& now) {
+  std::size_t place = 0;
+  const auto found = live_block(request, place);
+  const bool live = found != live_[place].end();
+  if (live && request.row.time >= found->second.time) {
+    request.row.block = found->second.block;
+    retire(found->second, place);
+    live_[place].erase(found);
+    await_completion(std::move(request), now);
+    return;
+  }
+  // Older than what lies there now: it belongs to what lay there before.
+  if (match_displaced(request, place, now)) return;
+  early_frees_.emplace(address_key{place, request.row.address}, waiting_free{request, now});
+}
+
+bool block_ledger::match_displaced(free_request& request, std::size_t place, const patience& now) {
+  const auto [first, last] = displaced_.equal_range({place, request.row.address});
+  for (auto d = first; d != last; ++d) {
+    if (request.row.time < d->second.block.time) continue;
+    request.row.block = d->second.block.block;
+    displaced_.erase(d);
+    await_completion(std::move(request), now);
+    return true;
+  }
+  return false;
+}
+
+void block_ledger::await_completion(free_request request, const patience& now) {
+  if (request.row.completed != unknown_time) {
+    write(request);
+    return;
+  }
+  incomplete_.push_back({std::move(request), now});
+  if (incomplete_.size() <= most_incomplete) return;
+  write(incomplete_.front().request);
+  incomplete_.pop_front();
+}
+
+void block_ledger::complete(layer level, std::uint64_t address, time_ns when, const patience& now) {
+  for (auto waiting = incomplete_.rbegin(); waiting != incomplete_.rend(); ++waiting) {
+    if (waiting->request.row.address != address || waiting->request.row.level != level) continue;
+    waiting->request.row.completed = when;
+    write(waiting->request);
+    incomplete_.erase(std::next(waiting).base());
+    return;
+  }
+  const auto early = std::find_if(early_frees_.begin(), early_frees_.end(), [&](const auto& e) {
+    return e.second.request.row.address == address && e.second.request.row.level == level;
+  });
+  if (early != early_frees_.end()) {
+    early->second.request.row.completed = when;
+    early->second.since = now;
+    return;
+  }
+  const auto written = written_frees_.find(address);
+  if (written == written_frees_.end()) return;
+  attribute_event attribute;
+  attribute.time = when;
+  attribute.target = written->second;
+  attribute.key = file_.intern("completed");
+  attribute.integer = when;
+  file_.add(attribute);
+  written_frees_.erase(written);
+}
+
+void block_ledger::write(const free_request& request) {
+  const auto id = static_cast<event_id>(file_.add(request.row));
+  if (request.row.completed != unknown_time) return;
+  if (written_frees_.size() >= most_written_frees) written_frees_.clear();
+  written_frees_[request.row.address] = id;
+}
+
+void block_ledger::retire(const alloc_event& block, std::size_t place) {
+  const bool a_reservation = place % spaces == 1 || place % spaces == 2;
+  if (a_reservation) return;  // No work names these.
+  const retired_block freed{block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1})};
+  const auto [there, fresh] = retired_.insert_or_assign(block.address, freed);
+  if (!fresh) return;
+  retired_order_.push_back(block.address);
+  if (retired_order_.size() <= most_retired) return;
+  retired_.erase(retired_order_.front());
+  retired_order_.pop_front();
+}
+
+// ----------------------------------------------------------------------------------------------------------- settling
+
+void block_ledger::settle(const patience& now, bool everything) {
+  while (!incomplete_.empty() && (everything || now.is_over(incomplete_.front().since, turns_for_completion))) {
+    write(incomplete_.front().request);
+    incomplete_.pop_front();
+  }
+  for (auto d = displaced_.begin(); d != displaced_.end();) {
+    if (!everything && !now.is_over(d->second.since)) {
+      ++d;
+      continue;
+    }
+    // Nobody freed it in so many words, but something else lies there.
+    const alloc_event& block = d->second.block;
+    free_request inferred;
+    inferred.row.time = d->second.displaced_at;
+    inferred.row.process = block.process;
+    inferred.row.source = provenance::inferred;
+    inferred.row.block = block.block;
+    inferred.row.level = block.level;
+    inferred.row.address = block.address;
+    write(inferred);
+    d = displaced_.erase(d);
+  }
+  settle_early_frees(now, everything);
+}
+
+void block_ledger::settle_early_frees(const patience& now, bool everything) {
+  for (auto f = early_frees_.begin(); f != early_frees_.end();) {
+    if (!everything && !now.is_over(f->second.since)) {
+      ++f;
+      continue;
+    }
+    write(f->second.request);  // Of a block whose allocation nobody saw.
+    f = early_frees_.erase(f);
+  }
+}
+
+}  // namespace sluice::collector

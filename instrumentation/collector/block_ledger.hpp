@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "core/trace/model.hpp"
+#include "core/trace/writer.hpp"
+#include "instrumentation/collector/patience.hpp"
+
+namespace sluice::collector {
+
+/// A free on its way into the file.
+struct free_request {
+  trace::free_event row;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+};
+
+/// What is allocated in one process, by layer and address; matches frees with allocations and writes both. Host threads
+/// race, so a free may come before its allocation and an allocation before the free of what lay there: each waits a while
+/// for the other. Not thread-safe. Times are the trace's.
+class block_ledger {
+ public:
+  block_ledger(trace::file_writer& file, std::uint64_t& last_block) : file_(file), last_block_(last_block) {}
+
+  /// Gives the allocation its block and its parent (the segment of the next layer below that holds it, unless
+  /// `parent_address` names one), writes it and returns its block. O(log live).
+  trace::block_id add(trace::alloc_event row, std::uint64_t parent_address, const patience& now);
+
+  /// Ends the block at `request.row.address`. The row waits for its completion. O(log live).
+  void remove(free_request request, const patience& now);
+
+  /// The latest free of `address` was completed at `when`.
+  void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);
+
+  /// The block that holds `address`, of the highest layer that has one; one freed lately if none is live: work that was
+  /// enqueued before a stream-ordered free may be seen after it. None if it is unknown. O(layers * log live).
+  [[nodiscard]] trace::block_id find(std::uint64_t address) const;
+  [[nodiscard]] const trace::alloc_event* find_live(std::uint64_t address) const;
+
+  /// Writes what has waited long enough; all of it if `everything`.
+  void settle(const patience& now, bool everything);
+
+  /// Calls `visit(const trace::alloc_event&)` for each live block.
+  template <class Visit>
+  void for_each_live(Visit&& visit) const {
+    for (const auto& blocks : live_) {
+      for (const auto& [address, block] : blocks) visit(block);
+    }
+  }
+  [[nodiscard]] std::size_t live_blocks() const;
+
+ private:
+  /// A reservation, its physical memory and the mapping between them may have the same address: they are apart here.
+  static constexpr std::size_t spaces = 4;
+  static std::size_t place_of(trace::layer level, trace::memory_kind kind);
+
+  struct waiting_free {
+    free_request request;
+    patience since;
+  };
+  struct displaced_block {
+    trace::alloc_event block;
+    trace::time_ns displaced_at;
+    patience since;
+  };
+  struct retired_block {
+    trace::block_id block{};
+    std::uint64_t bytes = 0;
+  };
+  using address_key = std::pair<std::size_t, std::uint64_t>;  // Place and address.
+
+  [[nodiscard]] const trace::alloc_event* containing(std::size_t place, std::uint64_t address) const;
+  [[nodiscard]] trace::block_id parent_of(const trace::alloc_event& row, std::uint64_t parent_address) const;
+  bool match_early_free(const trace::alloc_event& row, std::size_t place, const patience& now);
+  bool match_displaced(free_request& request, std::size_t place, const patience& now);
+  std::map<std::uint64_t, trace::alloc_event>::iterator live_block(const free_request& request, std::size_t& place);
+  void retire(const trace::alloc_event& block, std::size_t place);
+  void await_completion(free_request request, const patience& now);
+  void write(const free_request& request);
+  void settle_early_frees(const patience& now, bool everything);
+
+  trace::file_writer& file_;
+  std::uint64_t& last_block_;
+  std::array<std::map<std::uint64_t, trace::alloc_event>, trace::layer_count * spaces> live_;
+  std::multimap<address_key, waiting_free> early_frees_;   ///< Before their allocation.
+  std::multimap<address_key, displaced_block> displaced_;  ///< Allocated over; their free is still to come.
+  std::deque<waiting_free> incomplete_;                    ///< Waiting for their completion, oldest first.
+  std::map<std::uint64_t, retired_block> retired_;         ///< Freed lately, by address.
+  std::deque<std::uint64_t> retired_order_;
+  std::unordered_map<std::uint64_t, trace::event_id> written_frees_;  ///< By address: for completions that come late.
+};
+
+}  // namespace sluice::collector

@@ -1,0 +1,256 @@
+#include "instrumentation/collector/catalogue.hpp"
+
+#include <sys/utsname.h>
+
+#include <string>
+
+#include "instrumentation/collector/producer_state.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+bool catalogue::define_text(std::uint64_t key, std::string_view text) {
+  if (texts_.contains(key)) return true;
+  if (detail::hash_text(text.data(), text.size()) != key) return false;
+  texts_.emplace(key, file_.intern(text));
+  return true;
+}
+
+string_id catalogue::text(std::uint64_t key) const {
+  if (key == 0) return string_id::none;
+  const auto found = texts_.find(key);
+  return found == texts_.end() ? string_id::none : found->second;
+}
+
+host_id catalogue::host(std::string_view name, std::string_view boot_id) {
+  const std::pair key{file_.intern(name), file_.intern(boot_id)};
+  const auto [place, fresh] = hosts_.try_emplace(key);
+  if (fresh) {
+    place->second = next<host_id>(last_host_);
+    utsname system{};
+    std::string description;
+    if (uname(&system) == 0) description = std::string(system.sysname) + " " + system.release + " " + system.machine;
+    file_.add(host_row{place->second, key.first, key.second, file_.intern(description)});
+  }
+  return place->second;
+}
+
+void catalogue::add_process(process_names& process, const producer_identity& identity, std::uint64_t pid,
+                            process_id parent, time_ns begin) {
+  process.id = next<process_id>(last_process_);
+  process.row.id = process.id;
+  process.row.pid = pid != 0 ? pid : identity.pid;
+  process.row.parent = parent;
+  process.row.begin = begin;
+  identify(process, identity);
+}
+
+void catalogue::identify(process_names& process, const producer_identity& identity) {
+  process.row.host = host(identity.host, identity.boot_id);
+  process.row.container_pid = identity.pid != process.row.pid ? identity.pid : 0;
+  process.row.rank = identity.rank;
+  process.row.command = file_.intern(identity.command);
+  file_.add(process.row);
+}
+
+thread_id catalogue::thread(process_names& process, std::uint64_t tid, std::string_view name) {
+  const auto [place, fresh] = process.threads.try_emplace(tid);
+  thread_row& row = place->second;
+  const string_id name_id = file_.intern(name);
+  if (fresh || row.name != name_id) {
+    if (fresh) row.id = next<thread_id>(last_thread_);
+    row.process = process.id;
+    row.tid = tid;
+    row.name = name_id;
+    file_.add(row);
+  }
+  return row.id;
+}
+
+// ----------------------------------------------------------------------------------------------------------- devices
+
+void catalogue::define(process_names& process, const device_record& record) {
+  const bool nameless = record.uuid_high == 0 && record.uuid_low == 0;
+  const auto known = process.devices.find(record.device);
+  device_id id = known == process.devices.end() ? device_id::none : known->second;
+  if (!nameless) {
+    const auto [place, fresh] = devices_by_uuid_.try_emplace({record.uuid_high, record.uuid_low}, id);
+    if (fresh && place->second == device_id::none) place->second = next<device_id>(last_device_);
+    id = place->second;
+  }
+  if (id == device_id::none) id = next<device_id>(last_device_);
+  process.devices[record.device] = id;
+
+  device_row row;
+  row.id = id;
+  row.uuid_high = record.uuid_high;
+  row.uuid_low = record.uuid_low;
+  row.name = text(record.name);
+  row.kind = checked<device_kind>(record.kind, 3);
+  row.ordinal = record.device;
+  row.memory_bytes = record.memory_bytes;
+  row.link_generation = record.link_generation;
+  row.link_width = record.link_width;
+  row.link_peak = record.link_peak;
+  row.attainable_h2d = record.attainable_h2d;
+  row.attainable_d2h = record.attainable_d2h;
+  row.compute_major = record.compute_major;
+  row.compute_minor = record.compute_minor;
+  file_.add(row);
+}
+
+device_id catalogue::device(process_names& process, std::uint32_t key) {
+  if (key == no_device) return device_id::none;
+  const auto [place, fresh] = process.devices.try_emplace(key);
+  if (fresh) {
+    place->second = next<device_id>(last_device_);
+    device_row row;
+    row.id = place->second;
+    row.ordinal = key;
+    file_.add(row);
+  }
+  return place->second;
+}
+
+// ---------------------------------------------------------------------------------------------- contexts and streams
+
+context_row& catalogue::context_row(process_names& process, std::uint32_t key) {
+  const auto [place, fresh] = process.contexts.try_emplace(key);
+  if (fresh) {
+    place->second.id = next<context_id>(last_context_);
+    place->second.process = process.id;
+  }
+  return place->second;
+}
+
+void catalogue::define(process_names& process, const context_record& record) {
+  trace::context_row& row = context_row(process, record.context);
+  row.device = device(process, record.device);
+  row.handle = record.handle;
+  file_.add(row);
+  // Streams that were met before their context.
+  for (auto& [key, stream] : process.streams) {
+    if (stream.context == row.id && stream.device != row.device) {
+      stream.device = row.device;
+      file_.add(stream);
+    }
+  }
+}
+
+context_id catalogue::context(process_names& process, std::uint32_t key) {
+  if (key == 0) return context_id::none;
+  const auto known = process.contexts.find(key);
+  if (known != process.contexts.end()) return known->second.id;
+  const trace::context_row& row = context_row(process, key);
+  file_.add(row);
+  return row.id;
+}
+
+void catalogue::write_stream(process_names& process, trace::stream_row& row, std::uint64_t key) {
+  const auto context_key = static_cast<std::uint32_t>(key >> 32);
+  row.context = context(process, context_key);
+  const auto owner = process.contexts.find(context_key);
+  if (owner != process.contexts.end()) row.device = owner->second.device;
+  file_.add(row);
+}
+
+stream_row& catalogue::stream_row(process_names& process, std::uint64_t key) {
+  const auto [place, fresh] = process.streams.try_emplace(key);
+  if (fresh) {
+    place->second.id = next<stream_id>(last_stream_);
+    place->second.process = process.id;
+    place->second.handle = key & 0xffff'ffffu;
+  }
+  return place->second;
+}
+
+void catalogue::define(process_names& process, const stream_record& record) {
+  trace::stream_row* row = &stream_row(process, record.stream);
+  // Introduced once already, and now as another stream: the key is used again.
+  const auto introduced = introduced_streams_.find(raw(row->id));
+  if (introduced != introduced_streams_.end() && introduced->second != record.handle) {
+    const std::uint64_t generation = row->generation + 1;
+    process.streams.erase(record.stream);
+    row = &stream_row(process, record.stream);
+    row->generation = generation;
+  }
+  introduced_streams_[raw(row->id)] = record.handle;
+  row->priority = record.priority;
+  row->is_default = (record.header.flags & flag_default_stream) != 0;
+  row->name = text(record.name);
+  write_stream(process, *row, record.stream);
+}
+
+stream_id catalogue::stream(process_names& process, std::uint64_t key) {
+  if (key == 0) return stream_id::none;
+  const auto known = process.streams.find(key);
+  if (known != process.streams.end()) return known->second.id;
+  trace::stream_row& row = stream_row(process, key);
+  write_stream(process, row, key);
+  return row.id;
+}
+
+// --------------------------------------------------------------------------------------- pools, counters and graphs
+
+pool_row& catalogue::pool_row(process_names& process, std::uint64_t key) {
+  const auto [place, fresh] = process.pools.try_emplace(key);
+  if (fresh) {
+    place->second.id = next<pool_id>(last_pool_);
+    place->second.process = process.id;
+    place->second.handle = key;
+  }
+  return place->second;
+}
+
+void catalogue::define(process_names& process, const pool_record& record) {
+  trace::pool_row& row = pool_row(process, record.pool);
+  row.device = device(process, record.device);
+  row.level = checked<layer>(record.level, layer_count);
+  row.kind = checked<memory_kind>(record.kind, memory_kind_count);
+  row.name = text(record.name);
+  file_.add(row);
+}
+
+pool_id catalogue::pool(process_names& process, std::uint64_t key) {
+  if (key == 0) return pool_id::none;
+  const auto known = process.pools.find(key);
+  if (known != process.pools.end()) return known->second.id;
+  const trace::pool_row& row = pool_row(process, key);
+  file_.add(row);
+  return row.id;
+}
+
+counter_row& catalogue::counter_row(process_names& process, std::uint64_t key) {
+  const auto [place, fresh] = process.counters.try_emplace(key);
+  if (fresh) {
+    place->second.id = next<counter_id>(last_counter_);
+    place->second.process = process.id;
+  }
+  return place->second;
+}
+
+void catalogue::define(process_names& process, const counter_record& record) {
+  trace::counter_row& row = counter_row(process, record.counter);
+  row.device = device(process, record.device);
+  row.unit = checked<counter_unit>(record.unit, 5);
+  row.name = text(record.name);
+  file_.add(row);
+}
+
+counter_id catalogue::counter(process_names& process, std::uint64_t key) {
+  const auto known = process.counters.find(key);
+  if (known != process.counters.end()) return known->second.id;
+  const trace::counter_row& row = counter_row(process, key);
+  file_.add(row);
+  return row.id;
+}
+
+graph_id catalogue::graph(process_names& process, std::uint64_t handle) {
+  if (handle == 0) return graph_id::none;
+  const auto [place, fresh] = process.graphs.try_emplace(handle);
+  if (fresh) place->second = next<graph_id>(last_graph_);
+  return place->second;
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "core/trace/model.hpp"
+#include "core/trace/writer.hpp"
+#include "instrumentation/collector/records.hpp"
+#include "instrumentation/collector/ring_reader.hpp"
+
+namespace sluice::collector {
+
+/// The foreign keys of one process and the ids they stand for now.
+struct process_names {
+  trace::process_id id{};
+  trace::process_row row;
+  std::unordered_map<std::uint64_t, trace::thread_row> threads;  ///< By tid.
+  std::unordered_map<std::uint32_t, trace::device_id> devices;   ///< By the process's own number.
+  std::unordered_map<std::uint32_t, trace::context_row> contexts;
+  std::unordered_map<std::uint64_t, trace::stream_row> streams;  ///< The generation in force.
+  std::unordered_map<std::uint64_t, trace::pool_row> pools;
+  std::unordered_map<std::uint64_t, trace::counter_row> counters;
+  std::unordered_map<std::uint64_t, trace::graph_id> graphs;
+  std::unordered_map<std::uint64_t, trace::event_id> event_records;  ///< The last record of each CUDA event.
+};
+
+/// Gives ids to what recorded processes name by keys of their own, and writes the table rows. A key that is used before
+/// it is introduced gets an id at once and its particulars later. Not thread-safe.
+class catalogue {
+ public:
+  explicit catalogue(trace::file_writer& file) : file_(file) {}
+
+  // Keys of texts are hashes of their content, so all processes share them; a text that does not have its key is refused.
+  bool define_text(std::uint64_t key, std::string_view text);
+  [[nodiscard]] trace::string_id text(std::uint64_t key) const;
+  trace::string_id text_id(std::string_view text) { return file_.intern(text); }
+
+  /// Gives the process its id and writes its row.
+  void add_process(process_names& process, const producer_identity& identity, std::uint64_t pid,
+                   trace::process_id parent, trace::time_ns begin);
+  /// Corrects the row of a process that has now said who it is.
+  void identify(process_names& process, const producer_identity& identity);
+  void update_process(const process_names& process) { file_.add(process.row); }
+
+  trace::thread_id thread(process_names& process, std::uint64_t tid, std::string_view name);
+
+  void define(process_names& process, const device_record& record);
+  void define(process_names& process, const context_record& record);
+  void define(process_names& process, const stream_record& record);
+  void define(process_names& process, const pool_record& record);
+  void define(process_names& process, const counter_record& record);
+
+  trace::device_id device(process_names& process, std::uint32_t key);
+  trace::context_id context(process_names& process, std::uint32_t key);
+  trace::stream_id stream(process_names& process, std::uint64_t key);
+  trace::pool_id pool(process_names& process, std::uint64_t key);
+  trace::counter_id counter(process_names& process, std::uint64_t key);
+  trace::graph_id graph(process_names& process, std::uint64_t handle);
+
+ private:
+  template <class Id>
+  Id next(std::uint64_t& last) {
+    return static_cast<Id>(++last);
+  }
+  trace::host_id host(std::string_view name, std::string_view boot_id);
+  trace::context_row& context_row(process_names& process, std::uint32_t key);
+  trace::stream_row& stream_row(process_names& process, std::uint64_t key);
+  trace::pool_row& pool_row(process_names& process, std::uint64_t key);
+  trace::counter_row& counter_row(process_names& process, std::uint64_t key);
+  void write_stream(process_names& process, trace::stream_row& row, std::uint64_t key);
+
+  trace::file_writer& file_;
+  std::unordered_map<std::uint64_t, trace::string_id> texts_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, trace::device_id> devices_by_uuid_;
+  std::map<std::pair<trace::string_id, trace::string_id>, trace::host_id> hosts_;
+  std::unordered_map<std::uint64_t, std::uint64_t> introduced_streams_;  ///< Driver handles of streams, by our id.
+  std::uint64_t last_process_ = 0, last_thread_ = 0, last_device_ = 0, last_context_ = 0, last_stream_ = 0;
+  std::uint64_t last_pool_ = 0, last_counter_ = 0, last_host_ = 0, last_graph_ = 0;
+};
+
+/// `value` as the enumerator it stands for; the first (unknown) if it is none of the `count`.
+template <class Enum>
+[[nodiscard]] constexpr Enum checked(std::uint64_t value, std::uint64_t count) {
+  return value < count ? static_cast<Enum>(value) : Enum{};
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,71 @@
+#include "instrumentation/collector/clock_line.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "instrumentation/collector/clock.hpp"
+
+namespace sluice::collector {
+
+namespace {
+constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t kept_dense = 10 * second;
+}  // namespace
+
+clock_anchor read_clocks() {
+  clock_anchor best;
+  std::uint64_t least = UINT64_MAX;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const std::uint64_t realtime_before = read_clock(CLOCK_REALTIME);
+    const std::uint64_t before = read_tsc();
+    const std::uint64_t monotonic = read_clock(CLOCK_MONOTONIC);
+    const std::uint64_t after = read_tsc();
+    const std::uint64_t realtime_after = read_clock(CLOCK_REALTIME);
+    const std::uint64_t gap = realtime_after - realtime_before;
+    if (gap >= least) continue;
+    least = gap;
+    best.tsc = before + (after - before) / 2;
+    best.monotonic = static_cast<std::int64_t>(monotonic);
+    best.realtime = static_cast<std::int64_t>(realtime_before + gap / 2);
+  }
+  return best;
+}
+
+void clock_line::add(const clock_anchor& anchor) {
+  if (!anchors_.empty() && (anchor.tsc <= anchors_.back().tsc || anchor.monotonic <= anchors_.back().monotonic)) return;
+  anchors_.push_back(anchor);
+  if (anchors_.size() - thinned_ > 2048) thin_out();
+}
+
+void clock_line::thin_out() {
+  const std::int64_t newest = anchors_.back().monotonic;
+  std::size_t kept = thinned_;
+  for (std::size_t i = thinned_; i < anchors_.size(); ++i) {
+    const bool dense = newest - anchors_[i].monotonic < kept_dense;
+    const bool apart = kept == 0 || anchors_[i].monotonic - anchors_[kept - 1].monotonic >= second;
+    if (!dense && !apart) continue;
+    anchors_[kept++] = anchors_[i];
+    if (!dense) thinned_ = kept;
+  }
+  anchors_.resize(kept);
+}
+
+std::int64_t clock_line::to_monotonic(std::uint64_t tsc) const {
+  if (anchors_.empty()) return 0;
+  if (anchors_.size() == 1) return anchors_.front().monotonic;
+  // The segment that holds it, counted by its right end; nearly always one of the last.
+  std::size_t right = anchors_.size() - 1;
+  if (tsc < anchors_[right - 1].tsc) {
+    const auto place = std::lower_bound(anchors_.begin() + 1, anchors_.end() - 1, tsc,
+                                        [](const clock_anchor& a, std::uint64_t t) { return a.tsc < t; });
+    right = static_cast<std::size_t>(place - anchors_.begin());
+  }
+  const clock_anchor& a = anchors_[right - 1];
+  const clock_anchor& b = anchors_[right];
+  const double slope = static_cast<double>(b.monotonic - a.monotonic) / static_cast<double>(b.tsc - a.tsc);
+  const double ticks = tsc >= a.tsc ? static_cast<double>(tsc - a.tsc) : -static_cast<double>(a.tsc - tsc);
+  const double ns = std::clamp(ticks * slope, -4e18, 4e18);
+  return a.monotonic + std::llround(ns);
+}
+
+}  // namespace sluice::collector

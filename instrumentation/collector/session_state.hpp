@@ -1,0 +1,95 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "instrumentation/collector/assembler.hpp"
+#include "instrumentation/collector/listener.hpp"
+#include "instrumentation/collector/session.hpp"
+
+/// The inside of a session: what its writer thread keeps. Private to session.cpp and session_thread.cpp.
+namespace sluice::collector {
+
+/// A ring and what it belongs to.
+struct open_ring {
+  explicit open_ring(ring_reader r) : reader(std::move(r)) {}
+  ring_reader reader;
+  ring_source source;
+  bool closing = false;  ///< Nothing new can come: drained once more, it goes.
+};
+
+/// A recorded process and whether it may still say something.
+struct client {
+  client(std::uint64_t number, const producer_identity& identity, recorded_process& p)
+      : pid(number), start_time(identity.start_time), image(identity.image), process(&p), watch(number) {}
+
+  std::uint64_t pid;
+  std::uint64_t start_time;  ///< With `image`: what tells two users of one pid apart. Both 0: it has said nothing yet.
+  std::uint64_t image;
+  recorded_process* process;
+  process_watch watch;
+  bool ended = false;
+};
+
+/// What other threads ask of the writer thread.
+struct session_request {
+  enum class kind : std::uint8_t { add_process, process_exited, warn };
+  kind what{};
+  std::uint64_t pid = 0;
+  int status = 0;
+  std::string text;
+};
+
+struct session::state {
+  state(trace::file_writer f, listener l, const session_options& o, const clock_anchor& start);
+
+  // The writer thread's own.
+  trace::file_writer file;
+  listener sockets;
+  session_options options;
+  assembler rows;
+  std::vector<std::unique_ptr<open_ring>> rings;
+  std::vector<client> clients;
+  std::vector<std::string> warnings;
+  std::chrono::steady_clock::time_point last_flush = std::chrono::steady_clock::now();
+
+  // Everyone's.
+  unique_descriptor wake;
+  std::thread thread;
+  std::atomic<bool> stopping{false};
+  std::atomic<std::size_t> living{0};
+  mutable std::mutex mutex;  ///< Guards what follows.
+  std::condition_variable synced;
+  std::vector<session_request> requests;
+  std::uint64_t sync_asked = 0;
+  std::uint64_t sync_done = 0;
+  std::optional<error> failure;  ///< The file's first.
+
+  /// The thread's function: turns until `stopping`, then the end.
+  void run();
+
+  void ask(session_request r);
+  void wake_up() const;
+
+ private:
+  std::uint64_t take_requests();
+  void serve(const session_request& r);
+  void add_command(std::uint64_t pid, const std::string& text);
+  void welcome_arrivals();
+  recorded_process& process_of(const producer_identity& identity, std::uint64_t pid);
+  bool turn();
+  void drop_closed_rings(bool all);
+  void notice_ended_processes();
+  void flush();
+  void add_warning(const std::string& text);
+};
+
+}  // namespace sluice::collector

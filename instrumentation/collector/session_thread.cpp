@@ -1,0 +1,220 @@
+// What the writer thread does, turn after turn.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "instrumentation/collector/process_identity.hpp"
+#include "instrumentation/collector/session_state.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+constexpr std::chrono::milliseconds idle_period{200};  // A new ring, or a request, ends it.
+constexpr std::size_t most_warnings = 100;
+}  // namespace
+
+void session::state::run() {
+  bool filling = false;
+  bool last = false;
+  while (!last) {
+    pollfd waiting[2] = {{wake.get(), POLLIN, 0}, {sockets.descriptor(), POLLIN, 0}};
+    // A ring that fills fast is emptied again at once; while nobody is heard there is no hurry.
+    const auto period = filling ? std::chrono::milliseconds(1) : rings.empty() ? idle_period : options.drain_period;
+    ::poll(waiting, 2, static_cast<int>(period.count()));
+    last = stopping.load(std::memory_order_acquire);
+    const std::uint64_t sync_wanted = take_requests();
+    welcome_arrivals();
+    if (last) {
+      for (const auto& ring : rings) ring->reader.say_gone();
+    }
+    filling = turn();
+    if (sync_wanted != 0) {
+      turn();  // What the first one took, the second one writes.
+      rows.settle(true);
+    }
+    drop_closed_rings(last);
+    notice_ended_processes();
+    const auto now = std::chrono::steady_clock::now();
+    if (sync_wanted != 0 || now - last_flush >= options.flush_period) {
+      flush();
+      last_flush = now;
+    }
+    if (sync_wanted != 0) {
+      const std::lock_guard lock(mutex);
+      sync_done = sync_wanted;
+      synced.notify_all();
+    }
+  }
+  rows.finish(read_clocks());
+  const auto closed = file.close();
+  const std::lock_guard lock(mutex);
+  if (!closed && !failure) failure = closed.error();
+  sync_done = UINT64_MAX;
+  synced.notify_all();
+}
+
+/// Serves what was asked and returns the number of the newest `sync` that waits, 0 if none does.
+std::uint64_t session::state::take_requests() {
+  std::uint64_t ignored = 0;
+  [[maybe_unused]] const ssize_t got = ::read(wake.get(), &ignored, sizeof ignored);
+  std::vector<session_request> asked;
+  std::uint64_t wanted = 0;
+  {
+    const std::lock_guard lock(mutex);
+    asked.swap(requests);
+    if (sync_asked != sync_done) wanted = sync_asked;
+  }
+  for (const session_request& r : asked) serve(r);
+  return wanted;
+}
+
+void session::state::serve(const session_request& r) {
+  switch (r.what) {
+    case session_request::kind::add_process:
+      add_command(r.pid, r.text);
+      return;
+    case session_request::kind::warn:
+      add_warning(r.text);
+      return;
+    case session_request::kind::process_exited:
+      const auto exited =
+          std::find_if(clients.rbegin(), clients.rend(), [&](const client& c) { return c.pid == r.pid; });
+      if (exited == clients.rend()) return;
+      process_row& row = exited->process->names.row;
+      row.exit_status = r.status;
+      row.end = rows.now();
+      rows.update(*exited->process);
+      return;
+  }
+}
+
+/// A process that may never speak: all there is to know of it comes from us, its parent.
+void session::state::add_command(std::uint64_t pid, const std::string& text) {
+  const bool known =
+      std::any_of(clients.begin(), clients.end(), [&](const client& c) { return c.pid == pid && !c.ended; });
+  if (known) return;
+  ring_identity ours{};
+  fill_identity(ours, -1);
+  producer_identity identity;
+  identity.pid = pid;
+  identity.host = ours.host;
+  identity.boot_id = ours.boot_id;
+  identity.command = text;
+  clients.emplace_back(pid, identity, rows.add_process(identity, pid));
+}
+
+void session::state::welcome_arrivals() {
+  std::vector<std::string> complaints;
+  for (arrival& a : sockets.take(complaints)) {
+    const bool simulated = a.reader.clock() == clock_kind::simulated_ns;
+    if (simulated != options.simulated) {
+      complaints.push_back("process " + std::to_string(a.pid) +
+                           (simulated ? " has a simulated clock and this recording a real one; it is ignored"
+                                      : " has a real clock and this recording a simulated one; it is ignored"));
+      a.reader.say_gone();
+      continue;
+    }
+    auto ring = std::make_unique<open_ring>(std::move(a.reader));
+    const producer_identity& identity = ring->reader.identity();
+    ring->source.process = &process_of(identity, a.pid != 0 ? a.pid : identity.pid);
+    ring->source.clock = ring->reader.clock();
+    rings.push_back(std::move(ring));
+  }
+  for (const std::string& complaint : complaints) add_warning(complaint);
+}
+
+recorded_process& session::state::process_of(const producer_identity& identity, std::uint64_t pid) {
+  client* silent = nullptr;
+  for (client& c : clients) {
+    if (c.pid != pid) continue;
+    if (c.start_time == identity.start_time && c.image == identity.image) {
+      c.ended = false;  // A ring that it sent before it ended.
+      return *c.process;
+    }
+    if (c.start_time == 0 && c.image == 0 && !c.ended) silent = &c;
+  }
+  if (silent != nullptr) {
+    silent->start_time = identity.start_time;
+    silent->image = identity.image;
+    rows.identify(*silent->process, identity);
+    return *silent->process;
+  }
+  // Another program under the same pid: an exec, or the number is used again.
+  for (client& c : clients) {
+    if (c.pid == pid) c.ended = true;
+  }
+  clients.emplace_back(pid, identity, rows.add_process(identity, pid));
+  return *clients.back().process;
+}
+
+/// Drains every ring once. True if one of them fills fast.
+bool session::state::turn() {
+  bool filling = false;
+  for (const auto& ring : rings) {
+    // Looked at before the drain: what a producer wrote before it closed is then sure to be drained.
+    const bool closing = ring->reader.closed();
+    if (!ring->source.broken) {
+      const auto drained = rows.take(ring->source, ring->reader);
+      if (!drained) {
+        ring->source.broken = true;
+        add_warning("a ring of process " + std::to_string(ring->source.process->names.row.pid) +
+                    " is unusable: " + drained.error().message);
+      } else if (*drained > ring->reader.capacity() / 4) {
+        filling = true;
+      }
+    }
+    ring->closing = ring->closing || closing || ring->source.broken;
+  }
+  rows.advance(read_clocks());
+  return filling;
+}
+
+void session::state::drop_closed_rings(bool all) {
+  const auto gone =
+      std::stable_partition(rings.begin(), rings.end(), [&](const auto& ring) { return !all && !ring->closing; });
+  std::for_each(gone, rings.end(), [&](const auto& ring) {
+    rows.take_unreported_loss(ring->source, ring->reader.lost());
+    ring->reader.say_gone();
+  });
+  rings.erase(gone, rings.end());
+}
+
+/// The rings of a process that has ended are drained once more, in the next turn, and then go.
+void session::state::notice_ended_processes() {
+  std::size_t speaking = 0;
+  for (client& c : clients) {
+    if (c.ended) continue;
+    const auto its_own = [&](const auto& ring) { return ring->source.process == c.process; };
+    if (!c.watch.ended()) {
+      if (std::any_of(rings.begin(), rings.end(), its_own)) ++speaking;
+      continue;
+    }
+    c.ended = true;
+    for (const auto& ring : rings) {
+      if (its_own(ring)) ring->reader.end();
+    }
+    process_row& row = c.process->names.row;
+    if (row.end != unknown_time) continue;
+    row.end = rows.now();
+    rows.update(*c.process);
+  }
+  living.store(speaking, std::memory_order_relaxed);
+}
+
+void session::state::flush() {
+  const auto flushed = file.flush();
+  if (flushed) return;
+  const std::lock_guard lock(mutex);
+  if (!failure) failure = flushed.error();
+}
+
+void session::state::add_warning(const std::string& text) {
+  if (warnings.size() >= most_warnings) return;
+  warnings.push_back(text);
+  rows.add_message(severity::warning, text);
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <variant>
+
+#include "core/trace/model.hpp"
+#include "core/trace/writer.hpp"
+#include "instrumentation/collector/block_ledger.hpp"
+#include "instrumentation/collector/patience.hpp"
+
+namespace sluice::collector {
+
+/// Joins what the device did with the calls that asked for it, within one process, by correlation id. One call may have
+/// asked for much work (a graph), and work may have no call. Either may come first. What has waited long enough is
+/// written without its other half; a call is written at once, since it does not change. Not thread-safe.
+class work_joiner {
+ public:
+  /// What the device did. `transfer_event` and `memset_event` lack addresses that only the call knows.
+  using work = std::variant<trace::transfer_event, trace::memset_event, trace::kernel_event>;
+
+  /// What work takes from its call.
+  struct call {
+    trace::event_id id{};
+    trace::thread_id thread{};
+    trace::time_ns begin = trace::unknown_time;
+    std::uint64_t source = 0;
+    std::uint64_t destination = 0;
+    std::uint64_t bytes = 0;
+    trace::block_id source_block{};
+    trace::block_id destination_block{};
+    bool addresses_taken = false;  ///< By a first copy: a second one of the same call is elsewhere.
+  };
+
+  work_joiner(trace::file_writer& file, const block_ledger& blocks) : file_(file), blocks_(blocks) {}
+
+  /// Makes `c` known under `correlation` (0: nothing can be joined with it) and writes work that waited for it. The
+  /// blocks it names are looked up now: call it in the order of time.
+  void add_call(std::uint64_t correlation, call c);
+
+  /// Writes `w` if its call is known or it has none, else keeps it. Amortised O(1).
+  void add_work(work w, const patience& now);
+
+  /// The watermark is written once everything that came before it is.
+  void add_watermark(const trace::watermark_event& watermark);
+
+  void settle(const patience& now, bool everything);
+
+ private:
+  struct waiting_work {
+    work what;
+    patience since;
+    std::uint64_t number = 0;
+  };
+  void write(work& w, call* c);
+  void finish(trace::transfer_event& copy, call* c);
+  void finish(trace::memset_event& fill, call* c);
+  void finish(trace::kernel_event& kernel, call* c);
+  void write_watermark();
+
+  trace::file_writer& file_;
+  const block_ledger& blocks_;
+  std::unordered_map<std::uint64_t, call> calls_;
+  std::deque<std::uint64_t> call_order_;
+  std::deque<waiting_work> waiting_;  ///< In order of arrival; those written early are left as holes.
+  std::unordered_multimap<std::uint64_t, std::uint64_t> waiting_for_;  ///< Correlation to the work's number.
+  std::uint64_t next_number_ = 0;
+  trace::watermark_event watermark_;
+  std::uint64_t watermark_after_ = 0;  ///< All work below this number must be written first.
+  bool watermark_waits_ = false;
+};
+
+}  // namespace sluice::collector
