@@ -15,7 +15,7 @@ struct cuda_devices {
   int driver_version = 0;  ///< 1000 * major + 10 * minor, 0 without a driver
 };
 
-/// Opens the driver (libcuda.so.1) and retains the primary context of each device at its first use. Never fails:
+/// Opens the driver (libcuda.so.1) and lists the devices; each retains its primary context at first use. Never fails:
 /// without a driver or a device, `why_none` says why. Works in builds without CUDA, which have none.
 [[nodiscard]] cuda_devices open_cuda_devices();
 

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "instrumentation/backend/cuda/driver.hpp"
+#include "instrumentation/backend/device.hpp"
+#include "instrumentation/backend/driver_log.hpp"
+
+namespace sluice::backend::cuda {
+
+/// One CUDA device through the driver API, in its primary context, which it shares with the CUDA runtime of the same
+/// program.
+///
+/// Recording: under `sluice record` the capture library sees every call below this, and this class writes nothing. In
+/// a recording of the process's own, without that library, it writes the driver layer itself: allocations exactly,
+/// the times of copies, sets and kernels from pairs of events around them, marked estimated.
+class cuda_device final : public device {
+ public:
+  cuda_device(const driver& d, CUdevice which, device_description description);
+  ~cuda_device() override;
+
+  [[nodiscard]] const device_description& description() const noexcept override { return description_; }
+  [[nodiscard]] bool driver_layer_recorded() const noexcept override { return captured_; }
+  [[nodiscard]] std::string driver_version() const override;
+  void announce() override;
+  [[nodiscard]] std::uint64_t trace_stream(stream_handle stream) noexcept override;
+  [[nodiscard]] std::uint64_t trace_address(const void* address) noexcept override {
+    return reinterpret_cast<std::uint64_t>(address);
+  }
+
+  [[nodiscard]] outcome<void*> allocate(std::uint64_t bytes) override;
+  [[nodiscard]] outcome<void> free(void* address) override;
+  [[nodiscard]] outcome<void*> allocate_async(std::uint64_t bytes, stream_handle stream) override;
+  [[nodiscard]] outcome<void> free_async(void* address, stream_handle stream) override;
+  [[nodiscard]] outcome<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) override;
+  [[nodiscard]] outcome<void> free_pinned(void* address) override;
+  [[nodiscard]] outcome<void> register_host(void* address, std::uint64_t bytes, bool read_only) override;
+  [[nodiscard]] outcome<void> unregister_host(void* address) override;
+  [[nodiscard]] outcome<void*> allocate_managed(std::uint64_t bytes) override;
+  [[nodiscard]] outcome<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
+                                       stream_handle stream) override;
+  [[nodiscard]] outcome<void> advise(void* address, std::uint64_t bytes, memory_advice advice,
+                                     memory_location where) override;
+  void touch_on_host(void* /*address*/, std::uint64_t /*bytes*/) override {}
+  [[nodiscard]] outcome<memory_info> memory() override;
+  [[nodiscard]] outcome<driver_pool_info> driver_pool() override;
+  [[nodiscard]] memory_space space_of(const void* address) noexcept override;
+
+  [[nodiscard]] outcome<stream_handle> create_stream(stream_flags flags) override;
+  void destroy_stream(stream_handle stream) noexcept override;
+  [[nodiscard]] outcome<void> sync_stream(stream_handle stream) override;
+  [[nodiscard]] outcome<bool> stream_idle(stream_handle stream) override;
+  [[nodiscard]] outcome<event_handle> create_event(bool timed) override;
+  void destroy_event(event_handle event) noexcept override;
+  [[nodiscard]] outcome<void> record_event(event_handle event, stream_handle stream) override;
+  [[nodiscard]] outcome<void> wait_event(stream_handle stream, event_handle event) override;
+  [[nodiscard]] outcome<void> sync_event(event_handle event) override;
+  [[nodiscard]] outcome<bool> event_done(event_handle event) override;
+  [[nodiscard]] outcome<float> elapsed_ms(event_handle from, event_handle to) override;
+  [[nodiscard]] outcome<void> synchronize() override;
+
+  [[nodiscard]] outcome<void> copy_async(void* to, const void* from, std::uint64_t bytes,
+                                         stream_handle stream) override;
+  [[nodiscard]] outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
+                                        stream_handle stream) override;
+  [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_shape& shape,
+                                     kernel_arguments arguments, stream_handle stream) override;
+
+ private:
+  // A pair of events around a piece of work whose times are not known yet, and what to write once they are.
+  struct estimate {
+    CUevent from = nullptr, to = nullptr;
+    std::function<void(std::uint64_t begin, std::uint64_t end)> write;
+  };
+
+  // Makes the context current; every call begins with it.
+  [[nodiscard]] CUresult enter() noexcept;
+  void open() noexcept;
+  [[nodiscard]] outcome<void> check(CUresult result, const char* call) const;
+  [[nodiscard]] bool logging() const noexcept { return !captured_ && driver_log::on(); }
+  [[nodiscard]] driver_log::call begin_call(const char* name) noexcept;
+  outcome<void*> allocated(CUresult result, const driver_log::call& c, std::uint64_t address, std::uint64_t bytes,
+                           trace::memory_kind kind, std::uint64_t stream);
+  outcome<void> freed(CUresult result, const driver_log::call& c, const void* address, trace::memory_kind kind,
+                      std::uint64_t stream);
+  [[nodiscard]] outcome<CUfunction> function(const kernel_definition& kernel);
+
+  // Estimated times. `around` runs `enqueue` between two events; `harvest` writes what has finished.
+  template <class Enqueue, class Write>
+  CUresult around(CUstream stream, Enqueue&& enqueue, Write&& write);
+  void harvest(bool all);
+  [[nodiscard]] CUevent spare_event();
+
+  const driver& driver_;
+  CUdevice device_;
+  std::once_flag opening_;  // the primary context is retained at first use
+  CUcontext context_ = nullptr;
+  CUresult opened_ = CUDA_SUCCESS;
+  device_description description_;
+  std::unique_ptr<driver_log> log_;
+  bool captured_ = false;
+  std::atomic<std::uint32_t> next_correlation_{1};
+
+  std::mutex functions_mutex_;
+  CUmodule module_ = nullptr;
+  std::map<std::string, CUfunction, std::less<>> functions_;
+
+  std::mutex estimates_mutex_;
+  std::deque<estimate> estimates_;
+  std::vector<CUevent> spare_events_;
+  CUevent anchor_ = nullptr;  // when it passed is known on the host's clock:
+  std::uint64_t anchor_time_ = 0;
+};
+
+}  // namespace sluice::backend::cuda

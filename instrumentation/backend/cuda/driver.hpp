@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <string>
+
+#include "instrumentation/backend/outcome.hpp"
+
+namespace sluice::backend::cuda {
+
+// Every call of the driver that this backend makes: member, symbol in libcuda.so.1, type. Versioned symbols are named
+// in full, so that the header this was built with does not choose.
+#define SLUICE_DRIVER_CALLS(X)                                                                                   \
+  X(init, "cuInit", CUresult(unsigned))                                                                          \
+  X(driver_version, "cuDriverGetVersion", CUresult(int*))                                                        \
+  X(error_name, "cuGetErrorName", CUresult(CUresult, const char**))                                              \
+  X(error_text, "cuGetErrorString", CUresult(CUresult, const char**))                                            \
+  X(device_count, "cuDeviceGetCount", CUresult(int*))                                                            \
+  X(device_get, "cuDeviceGet", CUresult(CUdevice*, int))                                                         \
+  X(device_name, "cuDeviceGetName", CUresult(char*, int, CUdevice))                                              \
+  X(device_uuid, "cuDeviceGetUuid_v2", CUresult(CUuuid*, CUdevice))                                              \
+  X(device_memory, "cuDeviceTotalMem_v2", CUresult(size_t*, CUdevice))                                           \
+  X(device_attribute, "cuDeviceGetAttribute", CUresult(int*, CUdevice_attribute, CUdevice))                      \
+  X(device_pci, "cuDeviceGetPCIBusId", CUresult(char*, int, CUdevice))                                           \
+  X(device_pool, "cuDeviceGetDefaultMemPool", CUresult(CUmemoryPool*, CUdevice))                                 \
+  X(pool_attribute, "cuMemPoolGetAttribute", CUresult(CUmemoryPool, CUmemPool_attribute, void*))                 \
+  X(context_retain, "cuDevicePrimaryCtxRetain", CUresult(CUcontext*, CUdevice))                                  \
+  X(context_release, "cuDevicePrimaryCtxRelease_v2", CUresult(CUdevice))                                         \
+  X(context_set, "cuCtxSetCurrent", CUresult(CUcontext))                                                         \
+  X(context_sync, "cuCtxSynchronize", CUresult())                                                                \
+  X(context_id, "cuCtxGetId", CUresult(CUcontext, unsigned long long*))                                          \
+  X(allocate, "cuMemAlloc_v2", CUresult(CUdeviceptr*, size_t))                                                   \
+  X(free, "cuMemFree_v2", CUresult(CUdeviceptr))                                                                 \
+  X(allocate_async, "cuMemAllocAsync", CUresult(CUdeviceptr*, size_t, CUstream))                                 \
+  X(free_async, "cuMemFreeAsync", CUresult(CUdeviceptr, CUstream))                                               \
+  X(allocate_host, "cuMemHostAlloc", CUresult(void**, size_t, unsigned))                                         \
+  X(free_host, "cuMemFreeHost", CUresult(void*))                                                                 \
+  X(register_host, "cuMemHostRegister_v2", CUresult(void*, size_t, unsigned))                                    \
+  X(unregister_host, "cuMemHostUnregister", CUresult(void*))                                                     \
+  X(allocate_managed, "cuMemAllocManaged", CUresult(CUdeviceptr*, size_t, unsigned))                             \
+  X(prefetch, "cuMemPrefetchAsync_v2", CUresult(CUdeviceptr, size_t, CUmemLocation, unsigned, CUstream))         \
+  X(advise, "cuMemAdvise_v2", CUresult(CUdeviceptr, size_t, CUmem_advise, CUmemLocation))                        \
+  X(memory_info, "cuMemGetInfo_v2", CUresult(size_t*, size_t*))                                                  \
+  X(pointer_attributes, "cuPointerGetAttributes", CUresult(unsigned, CUpointer_attribute*, void**, CUdeviceptr)) \
+  X(stream_create, "cuStreamCreateWithPriority", CUresult(CUstream*, unsigned, int))                             \
+  X(stream_destroy, "cuStreamDestroy_v2", CUresult(CUstream))                                                    \
+  X(stream_sync, "cuStreamSynchronize", CUresult(CUstream))                                                      \
+  X(stream_query, "cuStreamQuery", CUresult(CUstream))                                                           \
+  X(stream_wait, "cuStreamWaitEvent", CUresult(CUstream, CUevent, unsigned))                                     \
+  X(stream_id, "cuStreamGetId", CUresult(CUstream, unsigned long long*))                                         \
+  X(priority_range, "cuCtxGetStreamPriorityRange", CUresult(int*, int*))                                         \
+  X(event_create, "cuEventCreate", CUresult(CUevent*, unsigned))                                                 \
+  X(event_destroy, "cuEventDestroy_v2", CUresult(CUevent))                                                       \
+  X(event_record, "cuEventRecord", CUresult(CUevent, CUstream))                                                  \
+  X(event_sync, "cuEventSynchronize", CUresult(CUevent))                                                         \
+  X(event_query, "cuEventQuery", CUresult(CUevent))                                                              \
+  X(event_elapsed, "cuEventElapsedTime", CUresult(float*, CUevent, CUevent))                                     \
+  X(copy, "cuMemcpyAsync", CUresult(CUdeviceptr, CUdeviceptr, size_t, CUstream))                                 \
+  X(copy_to_device, "cuMemcpyHtoDAsync_v2", CUresult(CUdeviceptr, const void*, size_t, CUstream))                \
+  X(copy_to_host, "cuMemcpyDtoHAsync_v2", CUresult(void*, CUdeviceptr, size_t, CUstream))                        \
+  X(copy_within, "cuMemcpyDtoDAsync_v2", CUresult(CUdeviceptr, CUdeviceptr, size_t, CUstream))                   \
+  X(set, "cuMemsetD8Async", CUresult(CUdeviceptr, unsigned char, size_t, CUstream))                              \
+  X(module_load, "cuModuleLoadData", CUresult(CUmodule*, const void*))                                           \
+  X(module_function, "cuModuleGetFunction", CUresult(CUfunction*, CUmodule, const char*))                        \
+  X(launch, "cuLaunchKernel",                                                                                    \
+    CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, \
+             void**))
+
+/// The driver's functions, looked up in libcuda.so.1 at run time: nothing of ours links it.
+struct driver {
+#define SLUICE_MEMBER(member, symbol, ...) \
+  using member##_type = __VA_ARGS__;       \
+  member##_type* member = nullptr;
+  SLUICE_DRIVER_CALLS(SLUICE_MEMBER)
+#undef SLUICE_MEMBER
+
+  /// The driver, opened and initialised once in a process; it stays open for good. The error says what is missing.
+  [[nodiscard]] static const outcome<driver>& get();
+
+  /// The failure that `result` of `call` stands for.
+  [[nodiscard]] tl::unexpected<failure> fail(CUresult result, const char* call, std::string about = {}) const;
+};
+
+}  // namespace sluice::backend::cuda

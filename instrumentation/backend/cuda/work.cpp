@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "instrumentation/backend/cuda/device.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+// Copies, sets and kernels, and the estimates of their times where nobody else tells them.
+
+extern "C" const unsigned char kernels_fatbin[];
+
+namespace sluice::backend::cuda {
+
+namespace {
+
+CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
+CUstream native(stream_handle stream) { return reinterpret_cast<CUstream>(stream); }
+
+constexpr std::uint32_t estimated = collector::flag_estimated | collector::flag_monotonic;
+// Finished pieces are looked for when this many wait; a queue that long is a program that never synchronises.
+constexpr std::size_t many_estimates = 256;
+
+}  // namespace
+
+CUevent cuda_device::spare_event() {
+  if (!spare_events_.empty()) {
+    CUevent event = spare_events_.back();
+    spare_events_.pop_back();
+    return event;
+  }
+  CUevent event = nullptr;
+  return driver_.event_create(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS ? event : nullptr;
+}
+
+template <class Enqueue, class Write>
+CUresult cuda_device::around(CUstream stream, Enqueue&& enqueue, Write&& write) {
+  if (!logging()) return enqueue();
+  const std::lock_guard lock(estimates_mutex_);
+  estimate e{spare_event(), spare_event(), std::forward<Write>(write)};
+  if (!anchor_ || !e.from || !e.to) return enqueue();
+  driver_.event_record(e.from, stream);
+  const CUresult result = enqueue();
+  driver_.event_record(e.to, stream);
+  if (result == CUDA_SUCCESS) {
+    estimates_.push_back(std::move(e));
+  } else {
+    spare_events_.insert(spare_events_.end(), {e.from, e.to});
+  }
+  return result;
+}
+
+void cuda_device::harvest(bool all) {
+  const std::lock_guard lock(estimates_mutex_);
+  while (!estimates_.empty()) {
+    estimate& e = estimates_.front();
+    const CUresult done = all ? driver_.event_sync(e.to) : driver_.event_query(e.to);
+    if (done == CUDA_ERROR_NOT_READY) return;
+    float begin = 0, end = 0;
+    if (done == CUDA_SUCCESS && driver_.event_elapsed(&begin, anchor_, e.from) == CUDA_SUCCESS &&
+        driver_.event_elapsed(&end, anchor_, e.to) == CUDA_SUCCESS) {
+      const auto at = [&](float ms) { return anchor_time_ + static_cast<std::uint64_t>(std::max(ms, 0.0F) * 1e6); };
+      e.write(at(begin), at(end));
+    }
+    spare_events_.insert(spare_events_.end(), {e.from, e.to});
+    estimates_.pop_front();
+  }
+}
+
+outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
+  if (bytes == 0) return {};
+  if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
+  const memory_space from_space = space_of(from), to_space = space_of(to);
+  const bool from_host = from_space == memory_space::pageable || from_space == memory_space::pinned;
+  const bool to_host = to_space == memory_space::pageable || to_space == memory_space::pinned;
+  const char* name = "cuMemcpyAsync";
+  if (from_host && !to_host) name = "cuMemcpyHtoDAsync_v2";
+  if (!from_host && to_host) name = "cuMemcpyDtoHAsync_v2";
+  if (!from_host && !to_host) name = "cuMemcpyDtoDAsync_v2";
+  const auto c = begin_call(name);
+  const std::uint64_t key = logging() ? trace_stream(stream) : 0;
+  const auto enqueue = [&] {
+    if (from_host && !to_host) return driver_.copy_to_device(device_pointer(to), from, bytes, native(stream));
+    if (!from_host && to_host) return driver_.copy_to_host(to, device_pointer(from), bytes, native(stream));
+    if (!from_host && !to_host)
+      return driver_.copy_within(device_pointer(to), device_pointer(from), bytes, native(stream));
+    return driver_.copy(device_pointer(to), device_pointer(from), bytes, native(stream));
+  };
+  const bool pageable = from_space == memory_space::pageable || to_space == memory_space::pageable;
+  const CUresult result = around(native(stream), enqueue, [=, this](std::uint64_t begin, std::uint64_t end) {
+    log_->copied(c, {begin, end, bytes, key, trace_address(from), trace_address(to), from_space, to_space,
+                     estimated | (pageable ? 0u : static_cast<std::uint32_t>(collector::flag_asynchronous))});
+  });
+  if (logging()) log_->api_call(c, collector::now(), key, bytes, trace_address(from), trace_address(to), result);
+  if (estimates_.size() > many_estimates) harvest(false);
+  return check(result, name);
+}
+
+outcome<void> cuda_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes, stream_handle stream) {
+  if (bytes == 0) return {};
+  if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
+  const auto c = begin_call("cuMemsetD8Async");
+  const std::uint64_t key = logging() ? trace_stream(stream) : 0;
+  const memory_space space = logging() ? space_of(address) : memory_space::device;
+  const CUresult result = around(
+      native(stream), [&] { return driver_.set(device_pointer(address), value, bytes, native(stream)); },
+      [=, this](std::uint64_t begin, std::uint64_t end) {
+        log_->set(c, begin, end, trace_address(address), bytes, value, space, key,
+                  estimated | collector::flag_asynchronous);
+      });
+  if (logging()) log_->api_call(c, collector::now(), key, bytes, 0, trace_address(address), result);
+  return check(result, "cuMemsetD8Async");
+}
+
+outcome<CUfunction> cuda_device::function(const kernel_definition& kernel) {
+  const std::lock_guard lock(functions_mutex_);
+  const auto known = functions_.find(kernel.name);
+  if (known != functions_.end()) return known->second;
+  if (!module_) {
+    if (const CUresult result = driver_.module_load(&module_, kernels_fatbin); result != CUDA_SUCCESS) {
+      return driver_.fail(result, "cuModuleLoadData", "the kernels that come with the runtime (sm_80 and later)");
+    }
+  }
+  CUfunction f = nullptr;
+  const std::string name(kernel.name);
+  if (const CUresult result = driver_.module_function(&f, module_, name.c_str()); result != CUDA_SUCCESS) {
+    return driver_.fail(result, "cuModuleGetFunction", name);
+  }
+  functions_.emplace(name, f);
+  return f;
+}
+
+outcome<void> cuda_device::launch(const kernel_definition& kernel, const launch_shape& shape,
+                                  kernel_arguments arguments, stream_handle stream) {
+  if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
+  const auto f = function(kernel);
+  if (!f) return tl::unexpected(f.error());
+  const auto c = begin_call("cuLaunchKernel");
+  const std::uint64_t key = logging() ? trace_stream(stream) : 0;
+  std::vector<void*> pointers = arguments.pointers();
+  const CUresult result = around(
+      native(stream),
+      [&] {
+        return driver_.launch(*f, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
+                              shape.block[2], shape.shared_bytes, native(stream), pointers.data(), nullptr);
+      },
+      [=, this, &kernel](std::uint64_t begin, std::uint64_t end) {
+        log_->ran(c, begin, end, kernel, shape, key, estimated);
+      });
+  if (logging()) log_->api_call(c, collector::now(), key, 0, 0, 0, result);
+  return check(result, "cuLaunchKernel");
+}
+
+}  // namespace sluice::backend::cuda
