@@ -157,7 +157,7 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
   record.header.time = collector::now();
   record.pool = handle;
   record.device = device;
-  record.level = 1;  // trace::layer::pool
+  record.level = 0;  // trace::layer::driver manages it; its blocks are of the pool layer
   record.kind = 1;   // trace::memory_kind::device
   record.name = collector::intern(name);
   collector::emit(record);
