@@ -22,6 +22,7 @@ constexpr std::uint8_t h2d = 1, d2h = 2, d2d = 3, p2p = 4, h2h = 5;
 constexpr std::uint8_t cause_unknown = 0, cause_fault = 1, cause_prefetch = 2, cause_eviction = 3, cause_counter = 4;
 constexpr unsigned warning = 1;
 
+std::atomic<std::uint64_t> requested{0};
 std::atomic<std::uint64_t> completed{0};
 bool nodes_traced = false;
 
@@ -41,6 +42,7 @@ void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::s
   *buffer = nullptr;
   *bytes = 0;
   *max_records = 0;
+  requested.fetch_add(1, std::memory_order_relaxed);
   for (buffer_slot& slot : slots) {
     if (slot.busy.load(std::memory_order_relaxed) || slot.busy.exchange(true, std::memory_order_acquire)) continue;
     std::uint8_t* memory = slot.memory.load(std::memory_order_relaxed);
@@ -149,7 +151,7 @@ void on_record(const layout::memcpy_prefix& in) {
   out.source_kind = kind_of(in.source_kind);
   out.destination_kind = kind_of(in.destination_kind);
   deliver(out);
-  pending.remove(in.correlation);
+  pending.delivered(in.correlation, out.stream);
 }
 
 void on_record(const layout::memcpy_peer_prefix& in) {
@@ -167,7 +169,7 @@ void on_record(const layout::memcpy_peer_prefix& in) {
   out.source_kind = kind_of(in.source_kind);
   out.destination_kind = kind_of(in.destination_kind);
   deliver(out);
-  pending.remove(in.correlation);
+  pending.delivered(in.correlation, out.stream);
 }
 
 void on_record(const layout::memset_prefix& in) {
@@ -183,7 +185,7 @@ void on_record(const layout::memset_prefix& in) {
   out.correlation = in.correlation;
   out.kind = kind_of(static_cast<std::uint8_t>(in.memory_kind));
   deliver(out);
-  pending.remove(in.correlation);
+  pending.delivered(in.correlation, out.stream);
 }
 
 void on_record(const layout::kernel_prefix& in) {
@@ -203,7 +205,7 @@ void on_record(const layout::kernel_prefix& in) {
   out.static_shared = static_cast<std::uint32_t>(in.static_shared);
   out.dynamic_shared = static_cast<std::uint32_t>(in.dynamic_shared);
   deliver(out);
-  pending.remove(in.correlation);
+  pending.delivered(in.correlation, out.stream);
 }
 
 void on_record(const layout::graph_trace_prefix& in) {
@@ -215,7 +217,7 @@ void on_record(const layout::graph_trace_prefix& in) {
   out.device = in.device;
   out.correlation = in.correlation;
   deliver(out);
-  pending.remove(in.correlation);
+  pending.delivered(in.correlation, out.stream);
 }
 
 void on_record(const layout::migration_prefix& in) {
@@ -319,14 +321,19 @@ void on_record(const layout::pcie_prefix& in) {
 // --- a buffer comes back ------------------------------------------------------------------------------------------------------
 
 template <class Prefix>
-void decode(const CUpti_Activity* record) {
+void decode(const std::uint8_t* record) {
   Prefix prefix;
   memcpy(&prefix, record, sizeof prefix);
   on_record(prefix);
 }
 
-void dispatch(const CUpti_Activity* record) {
-  switch (static_cast<std::uint32_t>(record->kind)) {
+/// `size`: up to the next record. One that is shorter than what we read of its kind is not what it claims to be.
+void dispatch(const std::uint8_t* record, std::size_t size) {
+  std::uint32_t kind = 0;
+  if (size < sizeof kind) return;
+  memcpy(&kind, record, sizeof kind);
+  if (size < layout::prefix_bytes(kind)) return;
+  switch (kind) {
     case layout::kind_memcpy:
       return decode<layout::memcpy_prefix>(record);
     case layout::kind_memcpy_peer:
@@ -361,16 +368,17 @@ void report_dropped() {
 
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
   if (buffer == nullptr) return;
-  CUpti_Activity* record = nullptr;
-  const std::uint8_t* const end = buffer + (valid <= buffer_bytes ? valid : buffer_bytes);
-  while (cupti.next_record(buffer, static_cast<std::size_t>(end - buffer), &record) == CUPTI_SUCCESS &&
-         record != nullptr) {
-    const auto* at = reinterpret_cast<const std::uint8_t*>(record);
-    const bool inside = at >= buffer && at + sizeof(std::uint32_t) <= end &&
-                        at + layout::prefix_bytes(static_cast<std::uint32_t>(record->kind)) <= end;
-    if (!inside) break;
-    dispatch(record);
+  if (valid > buffer_bytes) valid = buffer_bytes;
+  const auto inside = [&](const std::uint8_t* at) { return at >= buffer && at < buffer + valid; };
+  CUpti_Activity* next = nullptr;
+  const std::uint8_t* current = nullptr;
+  while (cupti.next_record(buffer, valid, &next) == CUPTI_SUCCESS && next != nullptr) {
+    const auto* at = reinterpret_cast<const std::uint8_t*>(next);
+    if (!inside(at) || (current != nullptr && at <= current)) break;
+    if (current != nullptr) dispatch(current, static_cast<std::size_t>(at - current));
+    current = at;
   }
+  if (current != nullptr) dispatch(current, static_cast<std::size_t>(buffer + valid - current));
   return_buffer(buffer);
   completed.fetch_add(1, std::memory_order_release);
   report_dropped();
@@ -429,6 +437,8 @@ void start_migrations(std::uint32_t device) noexcept {
   }
 }
 
-std::uint64_t buffers_completed() noexcept { return completed.load(std::memory_order_acquire); }
+buffer_counts count_buffers() noexcept {
+  return {requested.load(std::memory_order_acquire), completed.load(std::memory_order_acquire)};
+}
 
 }  // namespace sluice::capture

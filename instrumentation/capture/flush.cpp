@@ -119,41 +119,46 @@ void sample() {
 
 // --- records ----------------------------------------------------------------------------------------------------------------
 
-/// Another user of CUPTI may have taken the records from us: work that is over is never delivered.
+/// Another user of CUPTI may have registered its own buffers, and then we hear nothing. Told by calls for which ours were
+/// not asked for: one holds a few hundred records. At the end, by calls whose records a forced flush did not bring.
 class rival_watch {
  public:
-  void look(std::uint64_t overdue, std::uint64_t buffers) {
-    lost_ = buffers == buffers_ ? lost_ + overdue : 0;
-    buffers_ = buffers;
-    if (lost_ < 16 || told_) return;
+  void look(const pending_work::summary& owed, bool last) {
+    const buffer_counts now = count_buffers();
+    const std::uint64_t calls = pending.calls();
+    if (now.requested != requested_ || now.completed != completed_) {
+      requested_ = now.requested;
+      completed_ = now.completed;
+      calls_ = calls;
+      return;
+    }
+    const bool unheard = calls - calls_ >= (last ? last_calls : most_calls) && owed.count >= last_calls;
+    if (!unheard || told_) return;
     told_ = true;
     collector::message(
         warning,
         "another profiler in this process has taken over CUPTI's activity records (torch.profiler does): "
         "from here on copies and kernels have no device times; allocations and calls are still recorded");
   }
+  [[nodiscard]] bool told() const { return told_; }
 
  private:
-  std::uint64_t buffers_ = 0;
-  std::uint64_t lost_ = 0;
+  static constexpr std::uint64_t most_calls = 4096;
+  static constexpr std::uint64_t last_calls = 16;
+  std::uint64_t requested_ = 0, completed_ = 0, calls_ = 0;
   bool told_ = false;
 };
 rival_watch rival;
 std::uint64_t stated = 0;
-std::uint64_t synchronised_before = 0;
-std::uint64_t synchronised_last = 0;
 
 void flush(bool last) {
   if (!any_context.load(std::memory_order_acquire)) return;
-  const std::uint64_t synchronised = synchronised_until.load(std::memory_order_acquire);
   const std::uint64_t begin = collector::now();
   if (cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) return;
-  // Work that was over two flushes ago and has not come will not come.
-  const pending_work::summary owed = pending.scan(begin, last ? 0 : synchronised_before);
-  synchronised_before = synchronised_last;
-  synchronised_last = synchronised;
-  rival.look(owed.overdue, buffers_completed());
-  const std::uint64_t until = last ? begin : owed.oldest;
+  const pending_work::summary owed = pending.scan(begin);
+  rival.look(owed, last);
+  // A forced flush brings all there is; what then is still owed was never recorded.
+  const std::uint64_t until = last && !rival.told() ? begin : owed.oldest;
   if (until <= stated) return;
   stated = until;
   collector::watermark_record out{};

@@ -88,6 +88,7 @@ bool open_cupti() {
   dl_iterate_phdr(find_loaded, loaded);
   if (loaded[0] != '\0' && try_cupti(loaded, RTLD_NOLOAD)) return true;
   const char* paths = getenv(cupti_path_variable);
+  const bool named = paths != nullptr && *paths != '\0';
   while (paths != nullptr && *paths != '\0') {
     const char* end = strchr(paths, ':');
     const std::size_t length = end == nullptr ? strlen(paths) : static_cast<std::size_t>(end - paths);
@@ -99,6 +100,7 @@ bool open_cupti() {
     }
     paths += length + (end == nullptr ? 0 : 1);
   }
+  if (named) return false;
   return try_cupti("libcupti.so.13", 0) || try_cupti("libcupti.so.12", 0) || try_cupti("libcupti.so", 0);
 }
 

@@ -52,8 +52,8 @@ extern cupti_functions cupti;
 extern driver_functions driver;
 extern std::uint32_t cupti_version;
 
-/// Opens both. Tries the named libcupti files, then one that the program itself has loaded, then the linker's own search. On failure
-/// writes one line of reason to `why`.
+/// Opens both. Tries a libcupti that the program itself has loaded, then the named files; with none named, the loader's own
+/// search. On failure writes one line of reason to `why`.
 bool open_libraries(char* why, std::size_t why_bytes) noexcept;
 
 /// Where the libcupti in use lies, for messages.

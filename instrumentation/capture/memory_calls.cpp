@@ -27,7 +27,6 @@ struct allocation {
   std::uint8_t level = driver_layer;
   std::uint64_t stream = 0;
   std::uint64_t pool = 0;
-  std::uint64_t parent = 0;
   std::uint32_t flags = 0;
 };
 
@@ -63,7 +62,6 @@ void allocated(const call& c, const allocation& a) {
   out.pool = a.pool;
   out.stream = a.stream;
   out.name = c.name;
-  out.parent = a.parent;
   out.device = c.device();
   out.context = c.context();
   out.correlation = c.correlation();
@@ -247,7 +245,7 @@ constexpr call_entry table[] = {
      EDGE(P(cuMemCreate); allocated(c, {.address = written(c, p.handle), .bytes = p.size, .kind = kind_physical}))},
     {ID(cuMemRelease), "cuMemRelease", EDGE(P(cuMemRelease); freed(c, p.handle, kind_physical)), nullptr},
     {ID(cuMemMap), "cuMemMap", nullptr,
-     EDGE(P(cuMemMap); allocated(c, {.address = p.ptr, .bytes = p.size, .kind = kind_mapping, .parent = p.handle}))},
+     EDGE(P(cuMemMap); allocated(c, {.address = p.ptr, .bytes = p.size, .kind = kind_mapping}))},
     {ID(cuMemUnmap), "cuMemUnmap", EDGE(P(cuMemUnmap); freed(c, p.ptr, kind_mapping)), nullptr},
     // Contexts.
     {ID(cuCtxDestroy_v2), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)), context_ended},

@@ -12,7 +12,6 @@ std::atomic<bool> any_context{false};
 pool_entry pools[max_pools];
 pending_work pending;
 std::atomic<std::int32_t> captures{0};
-std::atomic<std::uint64_t> synchronised_until{0};
 
 void gate::lock() noexcept {
   while (held_.exchange(true, std::memory_order_acquire)) sched_yield();
@@ -157,7 +156,7 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
   record.header.time = collector::now();
   record.pool = handle;
   record.device = device;
-  record.level = 0;  // trace::layer::driver manages it; its blocks are of the pool layer
+  record.level = 1;  // trace::layer::pool
   record.kind = 1;   // trace::memory_kind::device
   record.name = collector::intern(name);
   collector::emit(record);
@@ -202,18 +201,43 @@ void forget_current_pool(std::uint32_t device) noexcept {
 
 // --- work the device owes us ----------------------------------------------------------------------------------------------
 
-pending_work::summary pending_work::scan(std::uint64_t limit, std::uint64_t synchronised) noexcept {
+namespace {
+/// Correlation ids are 32 bits and start again.
+bool later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
+}  // namespace
+
+void pending_work::delivered(std::uint32_t correlation, std::uint64_t stream) noexcept {
+  remove(correlation);
+  stream_front& front = front_of(stream);
+  if (front.stream.load(std::memory_order_relaxed) == stream &&
+      !later(correlation, front.correlation.load(std::memory_order_relaxed))) {
+    return;
+  }
+  front.stream.store(stream, std::memory_order_relaxed);
+  front.correlation.store(correlation, std::memory_order_relaxed);
+}
+
+bool pending_work::passed_by(const slot& s, std::uint32_t correlation) noexcept {
+  const std::uint64_t stream = s.stream.load(std::memory_order_relaxed);
+  if (stream == 0) return false;
+  const stream_front& front = front_of(stream);
+  return front.stream.load(std::memory_order_relaxed) == stream &&
+         later(front.correlation.load(std::memory_order_relaxed), correlation);
+}
+
+pending_work::summary pending_work::scan(std::uint64_t limit) noexcept {
   summary result{limit, 0};
   for (slot& s : slots_) {
     std::uint32_t correlation = s.correlation.load(std::memory_order_acquire);
     if (correlation == 0) continue;
-    const std::uint64_t time = s.time.load(std::memory_order_relaxed);
-    if (time < synchronised) {
+    if (s.passed.load(std::memory_order_relaxed)) {
       s.correlation.compare_exchange_strong(correlation, 0);
-      ++result.overdue;
-    } else if (time < result.oldest) {
-      result.oldest = time;
+      continue;
     }
+    if (passed_by(s, correlation)) s.passed.store(true, std::memory_order_relaxed);
+    ++result.count;
+    const std::uint64_t time = s.time.load(std::memory_order_relaxed);
+    if (time < result.oldest) result.oldest = time;
   }
   return result;
 }

@@ -76,41 +76,70 @@ void forget_current_pool(std::uint32_t device) noexcept;
 
 // --- work the device owes us ----------------------------------------------------------------------------------------------
 
-/// Calls whose activity record has not come yet, by correlation id: what the watermark waits for. Two threads that
-/// meet in a slot leave one of the two times: the watermark is then late by one call, or early by one that is 32768
-/// calls old.
+/// Calls whose activity record has not come yet, by correlation id: what the watermark waits for. Two calls that meet in a
+/// slot (they are 16384 calls apart) leave one of them: the watermark may then be early by the other.
 class pending_work {
  public:
+  /// At the entry of a call, on its thread.
   void add(std::uint32_t correlation, std::uint64_t time) noexcept {
     slot& s = slots_[correlation % size];
+    s.stream.store(0, std::memory_order_relaxed);
+    s.passed.store(false, std::memory_order_relaxed);
     s.time.store(time, std::memory_order_relaxed);
     s.correlation.store(correlation, std::memory_order_release);
+    calls_.fetch_add(1, std::memory_order_relaxed);
   }
+  /// At its exit: the stream that it went to.
+  void goes_to(std::uint32_t correlation, std::uint64_t stream) noexcept {
+    slot& s = slots_[correlation % size];
+    if (s.correlation.load(std::memory_order_relaxed) == correlation) s.stream.store(stream, std::memory_order_relaxed);
+  }
+  /// It came to nothing, or became a graph's node.
   void remove(std::uint32_t correlation) noexcept {
     slot& s = slots_[correlation % size];
     if (s.correlation.load(std::memory_order_relaxed) == correlation) s.correlation.store(0, std::memory_order_release);
   }
+  /// Its record has come.
+  void delivered(std::uint32_t correlation, std::uint64_t stream) noexcept;
+
   struct summary {
-    std::uint64_t oldest;   ///< `limit` when nothing older is owed.
-    std::uint64_t overdue;  ///< Dropped from the table: begun before `synchronised`, so done, yet never delivered.
+    std::uint64_t oldest;  ///< `limit` when nothing older is owed.
+    std::uint64_t count;   ///< Calls that are owed a record.
   };
-  /// The oldest time owed before `limit`. O(size), the flush thread's.
-  summary scan(std::uint64_t limit, std::uint64_t synchronised) noexcept;
+  /// The oldest time owed before `limit`. Gives up on calls that never get a record (an empty copy, say): a later one on
+  /// their stream has been delivered since the last scan but one. O(size); one thread's.
+  summary scan(std::uint64_t limit) noexcept;
+
+  /// Calls ever added.
+  [[nodiscard]] std::uint64_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t size = 32768;
+  static constexpr std::uint32_t size = 16384;
+  static constexpr std::uint32_t stream_count = 256;
   struct slot {
     std::atomic<std::uint32_t> correlation{0};
+    std::atomic<bool> passed{false};
     std::atomic<std::uint64_t> time{0};
+    std::atomic<std::uint64_t> stream{0};
   };
+  /// The latest call of a stream that was delivered. Two streams in one slot forget each other's: that only waits longer.
+  struct stream_front {
+    std::atomic<std::uint64_t> stream{0};
+    std::atomic<std::uint32_t> correlation{0};
+  };
+  [[nodiscard]] stream_front& front_of(std::uint64_t stream) noexcept {
+    return fronts_[(stream ^ (stream >> 32)) % stream_count];
+  }
+  [[nodiscard]] bool passed_by(const slot& s, std::uint32_t correlation) noexcept;
+
   slot slots_[size];
+  stream_front fronts_[stream_count];
+  std::atomic<std::uint64_t> calls_{0};
 };
 extern pending_work pending;
 
 /// Streams under capture: a launch into one is a graph node's definition, and the device owes nothing for it.
 extern std::atomic<std::int32_t> captures;
-/// Entry time of the last call that waited for a whole context: what began before it is done.
-extern std::atomic<std::uint64_t> synchronised_until;
 
 // --- activity and the flush thread ------------------------------------------------------------------------------------
 
@@ -118,8 +147,12 @@ extern std::atomic<std::uint64_t> synchronised_until;
 void start_activity() noexcept;
 /// What needs a context: managed-memory migrations.
 void start_migrations(std::uint32_t device) noexcept;
-/// Buffers handed back by CUPTI since the start.
-[[nodiscard]] std::uint64_t buffers_completed() noexcept;
+/// Buffers that CUPTI has asked for, and handed back, since the start.
+struct buffer_counts {
+  std::uint64_t requested;
+  std::uint64_t completed;
+};
+[[nodiscard]] buffer_counts count_buffers() noexcept;
 
 /// Starts the flush thread of this process.
 bool start_flushing() noexcept;

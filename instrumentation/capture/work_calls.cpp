@@ -30,7 +30,12 @@ bool goes_into_a_graph(CUstream stream) {
 void starts(const call& c) { pending.add(c.correlation(), c.begin); }
 
 void done(const call& c, const work& w) {
-  if (!c.ok() || goes_into_a_graph(w.stream)) pending.remove(c.correlation());
+  const std::uint64_t stream = c.stream(w.stream);
+  if (c.ok() && !goes_into_a_graph(w.stream)) {
+    pending.goes_to(c.correlation(), stream);
+  } else {
+    pending.remove(c.correlation());
+  }
   collector::api_call_record out{};
   out.header.time = c.begin;
   out.end = c.now;
@@ -38,7 +43,7 @@ void done(const call& c, const work& w) {
   out.source = w.source;
   out.destination = w.destination;
   out.bytes = w.bytes;
-  out.stream = c.stream(w.stream);
+  out.stream = stream;
   out.status = c.result;
   out.correlation = c.correlation();
   out.context = c.context();
@@ -54,13 +59,7 @@ void waited(const call& c, std::uint64_t kind, std::uint64_t stream) {
   collector::emit(out);
 }
 
-void context_waited(const call& c) {
-  waited(c, 3 /* trace::sync_kind::context */, 0);
-  if (!c.ok()) return;
-  std::uint64_t before = synchronised_until.load(std::memory_order_relaxed);
-  while (before < c.begin && !synchronised_until.compare_exchange_weak(before, c.begin)) {
-  }
-}
+void context_waited(const call& c) { waited(c, 3 /* trace::sync_kind::context */, 0); }
 
 void edge(const call& c, bool record, CUevent event, CUstream stream) {
   if (!c.ok()) return;

@@ -172,8 +172,7 @@ outcome<void> simulated_device::free_async(void* address, stream_handle stream) 
                                trace::memory_kind::device, 0};
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), what.stream);
   log_.freed(e.call, what);
-  log_.free_completed(e.call, static_cast<std::uint64_t>(std::max(e.end, s ? tail_of(stream, *s) : 0)), what.address,
-                      what.pool);
+  log_.free_completed(e.call, static_cast<std::uint64_t>(std::max(e.end, s ? tail_of(stream, *s) : 0)), what.address);
   leave(e);
   return {};
 }

@@ -1,0 +1,137 @@
+// A good guest: whatever the driver, CUPTI or the program does, the program ends as it would alone, and the file opens and holds
+// every call that was made.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/instrumentation/capture/journal_reader.hpp"
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+
+class HostileOrder : public testing::TestWithParam<std::string> {};
+
+TEST_P(HostileOrder, LeavesAFileThatOpens) {
+  const run_options options{.arguments = {"program", "--hostile", GetParam(), "--status", "7"}};
+  const recording run = record(options);
+  EXPECT_EQ(run.status, run_bare(options));
+  EXPECT_EQ(run.status, 7);
+  ASSERT_NE(run.snapshot, nullptr);
+  EXPECT_TRUE(run.snapshot->complete());
+  EXPECT_TRUE(run.snapshot->warnings().empty()) << run.snapshot->warnings()[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(Journal, HostileOrder,
+                         testing::Values("frees-first", "records-first", "records-last", "zero-times", "backward-times",
+                                         "unknown-kinds", "no-entries", "no-exits", "null-pointers", "cut-records",
+                                         "doubled"),
+                         [](const auto& p) {
+                           std::string name = p.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+TEST(HostileCupti, HandsBackBuffersThatAreNone) {
+  const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_NULL_BUFFERS", "1"}}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.transfers.size(), 12U);
+}
+
+TEST(HostileCupti, ClaimsMoreBytesThanTheBufferHas) {
+  const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_OVERSTATE", "1"}}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.transfers.size(), 12U);
+}
+
+TEST(HostileCupti, IsTooOld) {
+  const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_CUPTI_VERSION", "17"}}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_TRUE(run.says("older than CUDA 12.0"));
+  EXPECT_TRUE(run.allocs.empty());
+}
+
+TEST(Rival, HoldingCuptiIsReported) {
+  const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_RIVAL", "1"}}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_TRUE(run.says("another profiler holds CUPTI"));
+}
+
+TEST(Rival, TakingTheRecordsIsReportedAndCallsAreStillRecorded) {
+  const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_STEAL_RECORDS", "1"}}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_TRUE(run.says("taken over CUPTI's activity records"));
+  EXPECT_TRUE(run.transfers.empty());
+  EXPECT_EQ(run.failed.size(), 1U);
+  EXPECT_GT(run.allocs.size(), 40U);
+}
+
+TEST(Guest, WithoutCudaIsLeftAlone) {
+  const recording run = record({.arguments = {"--nothing", "--status", "9"}});
+  EXPECT_EQ(run.status, 9);
+  EXPECT_TRUE(run.allocs.empty());
+}
+
+TEST(Guest, WithoutACuptiRunsAndSaysSo) {
+  const recording run =
+      record({.arguments = {"program"}, .variables = {{"SLUICE_CUPTI_PATH", "/nowhere/libcupti.so"}}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_TRUE(run.says("no libcupti was found"));
+}
+
+/// Allocations that the first `share` of a journal's entries made and CUPTI told us of.
+std::size_t allocations_until(const std::string& name, double share) {
+  const journal::journal j = journal::read(journal_path(name));
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(static_cast<double>(j.entries.size()) * share); ++i) {
+    const auto* call = std::get_if<journal::api_edge>(&j.entries[i]);
+    if (call != nullptr && call->cbid == 243 /* cuMemAlloc_v2 */ && call->site == 1 && call->result == 0) ++count;
+  }
+  return count;
+}
+
+class Ending : public testing::TestWithParam<std::pair<const char*, int>> {};
+
+// kill -9 among them: what callbacks saw is in the rings before they return.
+TEST_P(Ending, KeepsEveryCallAndTheStatus) {
+  const auto [how, status] = GetParam();
+  const run_options options{.arguments = {"torch", "--until", "0.7", "--end", how, "--status", "5"}};
+  const recording run = record(options);
+  EXPECT_EQ(run.status, status);
+  EXPECT_EQ(run_bare(options), status);
+  std::size_t device = 0;
+  for (const alloc_event& a : run.allocs) device += a.kind == memory_kind::device ? 1 : 0;
+  EXPECT_EQ(device, allocations_until("torch", 0.7));
+  EXPECT_GT(device, 3U);
+}
+
+INSTANTIATE_TEST_SUITE_P(InTheMiddle, Ending,
+                         testing::Values(std::pair{"exit", 5}, std::pair{"_exit", 5}, std::pair{"abort", 128 + SIGABRT},
+                                         std::pair{"kill", 128 + SIGKILL}, std::pair{"segv", 128 + SIGSEGV}),
+                         [](const auto& p) {
+                           const std::string name = p.param.first;
+                           return name == "_exit" ? "at_once" : name;
+                         });
+
+TEST(Fork, TheChildIsAProcessOfItsOwn) {
+  const recording run = record({.arguments = {"torch", "--fork"}});
+  EXPECT_EQ(run.status, 0);
+  std::map<process_id, std::size_t> allocations;
+  for (const alloc_event& a : run.allocs) {
+    if (a.kind == memory_kind::device) ++allocations[a.process];
+  }
+  ASSERT_EQ(allocations.size(), 2U);
+  for (const auto& [process, count] : allocations) EXPECT_EQ(count, allocations_until("torch", 1.0));
+}
+
+TEST(Load, ManyPassesLoseNothing) {
+  const recording run = record({.arguments = {"torch", "--repeat", "200"}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.summary.lost_events, 0U);
+  EXPECT_EQ(run.kernels.size(), 200U * 192U);
+}
+
+}  // namespace
+}  // namespace sluice::test

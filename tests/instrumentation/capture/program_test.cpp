@@ -1,0 +1,304 @@
+// What a recording of journal_program (tests/device/journal/) says, against what the program says it did and what the GPU
+// reported when the journal was made.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "instrumentation/capture/activity_layout.hpp"
+#include "tests/instrumentation/capture/journal_reader.hpp"
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+namespace layout = capture::layout;
+
+/// Count and bytes of the rows that `wanted`.
+template <class Row>
+ledger_entry tally(const std::vector<Row>& rows, const std::function<bool(const Row&)>& wanted) {
+  ledger_entry sum;
+  for (const Row& row : rows) {
+    if (!wanted(row)) continue;
+    ++sum.count;
+    if constexpr (requires { row.bytes; }) sum.bytes += row.bytes;
+  }
+  return sum;
+}
+
+void expect_same(const ledger_entry& recorded, const ledger_entry& done) {
+  EXPECT_EQ(recorded.count, done.count);
+  EXPECT_EQ(recorded.bytes, done.bytes);
+}
+
+class Program : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    run_ = new recording(record({.arguments = {"program"}}));
+    ledger_ = read_ledger("program");
+    journal_ = new journal::journal(journal::read(journal_path("program")));
+  }
+  static void TearDownTestSuite() {
+    delete run_;
+    delete journal_;
+  }
+
+  static ledger_entry allocated(memory_kind kind, layer level = layer::driver) {
+    return tally<alloc_event>(run_->allocs, [=](const alloc_event& a) {
+      return a.kind == kind && a.level == level && (a.flags & registered) == 0;
+    });
+  }
+  /// What the journal's records of one kind say, by correlation id.
+  template <class Prefix>
+  static std::multimap<std::uint32_t, Prefix> records(std::uint32_t kind) {
+    std::multimap<std::uint32_t, Prefix> found;
+    for (const journal::entry& e : journal_->entries) {
+      const auto* record = std::get_if<journal::activity_record>(&e);
+      if (record == nullptr || record->kind != kind) continue;
+      const auto prefix = journal::field<Prefix>(record->bytes, 0);
+      if constexpr (requires { prefix.correlation; }) {
+        found.emplace(prefix.correlation, prefix);
+      } else {
+        found.emplace(0, prefix);
+      }
+    }
+    return found;
+  }
+
+  static inline recording* run_ = nullptr;
+  static inline std::map<std::string, ledger_entry> ledger_;
+  static inline journal::journal* journal_ = nullptr;
+};
+
+TEST_F(Program, EndsAsItDoesAlone) { EXPECT_EQ(run_->status, 0); }
+
+TEST_F(Program, LosesNothing) {
+  EXPECT_EQ(run_->summary.lost_events, 0U);
+  EXPECT_TRUE(run_->losses.empty());
+}
+
+TEST_F(Program, DeviceAllocationsAreThoseTheProgramMade) {
+  expect_same(allocated(memory_kind::device), ledger_["device_alloc"]);
+}
+TEST_F(Program, HostAllocationsAreThoseTheProgramMade) {
+  expect_same(allocated(memory_kind::pinned), ledger_["host_alloc"]);
+}
+TEST_F(Program, RegisteredHostMemoryIsMarked) {
+  expect_same(tally<alloc_event>(run_->allocs, [](const alloc_event& a) { return (a.flags & registered) != 0; }),
+              ledger_["host_register"]);
+}
+TEST_F(Program, ManagedAllocationsAreThoseTheProgramMade) {
+  expect_same(allocated(memory_kind::managed), ledger_["managed_alloc"]);
+}
+TEST_F(Program, ArraysAreThoseTheProgramMade) { expect_same(allocated(memory_kind::array), ledger_["array_alloc"]); }
+TEST_F(Program, VirtualMemoryIsAddressesBytesAndMappings) {
+  expect_same(allocated(memory_kind::reservation), ledger_["address_reserve"]);
+  expect_same(allocated(memory_kind::physical), ledger_["physical_alloc"]);
+  expect_same(allocated(memory_kind::mapping), ledger_["map"]);
+}
+TEST_F(Program, StreamOrderedAllocationsAreInThePoolLayer) {
+  expect_same(allocated(memory_kind::device, layer::pool), ledger_["async_alloc"]);
+}
+
+TEST_F(Program, StreamOrderedAllocationsNameStreamAndPool) {
+  std::set<pool_id> pools;
+  for (const alloc_event& a : run_->allocs) {
+    if (a.level != layer::pool) continue;
+    EXPECT_NE(a.stream, stream_id::none);
+    EXPECT_NE(a.pool, pool_id::none);
+    pools.insert(a.pool);
+  }
+  EXPECT_EQ(pools.size(), 2U) << "the default pool and the program's own";
+}
+
+TEST_F(Program, TheFailedAllocationIsAnEvent) {
+  ASSERT_EQ(run_->failed.size(), ledger_["failed_alloc"].count);
+  EXPECT_EQ(run_->failed[0].bytes, ledger_["failed_alloc"].bytes);
+  EXPECT_EQ(run_->failed[0].error, 2) << "CUDA_ERROR_OUT_OF_MEMORY";
+  EXPECT_EQ(run_->tables().text(run_->failed[0].name), "cuMemAlloc");
+}
+
+TEST_F(Program, OnlyTheLeakIsLeft) {
+  std::set<block_id> freed;
+  for (const free_event& f : run_->frees) {
+    EXPECT_NE(f.block, block_id::none) << "a free of nothing at " << std::hex << f.address;
+    freed.insert(f.block);
+  }
+  std::vector<std::uint64_t> left;
+  for (const alloc_event& a : run_->allocs) {
+    if (!freed.contains(a.block)) left.push_back(a.bytes);
+  }
+  EXPECT_THAT(left, testing::ElementsAre(std::uint64_t{7} << 20));
+}
+
+TEST_F(Program, AnAllocationIsTimedAtItsExitAndAFreeAtItsEntry) {
+  std::map<block_id, time_ns> freed;
+  for (const free_event& f : run_->frees) freed[f.block] = f.time;
+  for (const alloc_event& a : run_->allocs) {
+    EXPECT_LE(a.call_begin, a.time);
+    if (freed.contains(a.block)) {
+      EXPECT_LT(a.time, freed[a.block]);
+    }
+  }
+}
+
+TEST_F(Program, CopiesAreThoseTheProgramMade) {
+  const auto copies = [](direction d, memory_kind to) {
+    return tally<transfer_event>(run_->transfers,
+                                 [=](const transfer_event& t) { return t.direction == d && t.destination_kind == to; });
+  };
+  // CUPTI 13 tells a batch of copies as one record.
+  ledger_entry to_device = ledger_["copy_h2d"];
+  to_device.count += ledger_["graph_copy_h2d"].count + 1;
+  to_device.bytes += ledger_["graph_copy_h2d"].bytes + ledger_["batch_copy_h2d"].bytes;
+  expect_same(copies(direction::h2d, memory_kind::device), to_device);
+  expect_same(copies(direction::h2d, memory_kind::array), ledger_["copy_h2a"]);
+  expect_same(copies(direction::d2d, memory_kind::device), ledger_["copy_d2d"]);
+  const auto from_device =
+      tally<transfer_event>(run_->transfers, [](const transfer_event& t) { return t.direction == direction::d2h; });
+  expect_same(from_device, ledger_["copy_d2h"]);
+}
+
+TEST_F(Program, EachCopyTookAsLongAsTheGpuSaid) {
+  auto said = records<layout::memcpy_prefix>(layout::kind_memcpy);
+  ASSERT_EQ(run_->transfers.size(), said.size());
+  for (const transfer_event& t : run_->transfers) {
+    const auto found = std::find_if(said.begin(), said.end(), [&](const auto& s) {
+      const auto duration = static_cast<time_ns>(s.second.end) - static_cast<time_ns>(s.second.start);
+      return s.first == t.correlation && s.second.bytes == t.bytes && duration == t.end - t.time;
+    });
+    ASSERT_NE(found, said.end()) << t.bytes << " bytes, correlation " << t.correlation;
+    said.erase(found);
+  }
+}
+
+TEST_F(Program, CopiesKnowTheirAddressesAndBlocks) {
+  for (const transfer_event& t : run_->transfers) {
+    if (t.graph_node != 0) continue;  // The launch has no addresses.
+    EXPECT_NE(t.source_address, 0U);
+    EXPECT_NE(t.destination_address, 0U);
+    EXPECT_NE(t.call, event_id::none);
+    if (t.source_kind == memory_kind::device) {
+      EXPECT_NE(t.source_block, block_id::none);
+    }
+    if (t.destination_kind == memory_kind::device) {
+      EXPECT_NE(t.destination_block, block_id::none);
+    }
+    if (t.source_kind == memory_kind::pinned) {
+      EXPECT_NE(t.source_block, block_id::none);
+    }
+  }
+}
+
+TEST_F(Program, CopiesTellPinnedFromPageable) {
+  std::set<memory_kind> kinds;
+  for (const transfer_event& t : run_->transfers) {
+    if (t.direction == direction::h2d) kinds.insert(t.source_kind);
+  }
+  EXPECT_EQ(kinds, (std::set<memory_kind>{memory_kind::host, memory_kind::pinned}));
+}
+
+TEST_F(Program, MemsetsAreThoseTheProgramMade) {
+  ledger_entry done = ledger_["memset"];
+  done.count += ledger_["graph_memset"].count;
+  done.bytes += ledger_["graph_memset"].bytes;
+  expect_same(tally<memset_event>(run_->memsets, [](const memset_event&) { return true; }), done);
+}
+
+TEST_F(Program, KernelsAreThoseTheProgramLaunched) {
+  EXPECT_EQ(run_->kernels.size(), ledger_["kernel"].count + ledger_["graph_kernel"].count);
+  for (const kernel_event& k : run_->kernels) {
+    EXPECT_FALSE(run_->tables().text(k.name).empty());
+    EXPECT_GT(k.end, k.time);
+    EXPECT_EQ(k.block_x, 256U);
+  }
+}
+
+TEST_F(Program, KernelsRanOnTheStreamsTheirLaunchesNamed) {
+  std::map<event_id, stream_id> stream_of_call;
+  for (const api_call_event& c : run_->calls) stream_of_call[c.id] = c.stream;
+  std::set<stream_id> streams;
+  for (const kernel_event& k : run_->kernels) {
+    ASSERT_TRUE(stream_of_call.contains(k.call));
+    EXPECT_EQ(stream_of_call[k.call], k.stream);
+    streams.insert(k.stream);
+  }
+  EXPECT_EQ(streams.size(), 6U)
+      << "the null stream, one each of pinned, pooled and graph work, one each of two threads";
+}
+
+TEST_F(Program, CallsRanOnThreeThreads) {
+  std::set<thread_id> threads;
+  for (const api_call_event& c : run_->calls) threads.insert(c.thread);
+  EXPECT_EQ(threads.size(), 3U);
+}
+
+TEST_F(Program, MigrationsCarryTheBytesThatMoved) {
+  std::map<direction, std::uint64_t> moved;
+  for (const migration_event& m : run_->migrations) moved[m.direction] += m.bytes;
+  std::map<direction, std::uint64_t> said;
+  for (const auto& [none, m] : records<layout::migration_prefix>(layout::kind_unified_memory_counter)) {
+    if (m.counter_kind == 1) said[direction::h2d] += m.value;
+    if (m.counter_kind == 2) said[direction::d2h] += m.value;
+  }
+  EXPECT_EQ(moved, said);
+  EXPECT_EQ(moved[direction::h2d], ledger_["managed_alloc"].bytes) << "the host had written all of it";
+}
+
+TEST_F(Program, TheDeviceIsNamedWithItsLink) {
+  ASSERT_EQ(run_->tables().devices.rows().size(), 1U);
+  const device_row& device = run_->tables().devices.rows()[0];
+  EXPECT_EQ(run_->tables().text(device.name), "NVIDIA H200");
+  EXPECT_EQ(device.kind, device_kind::cuda);
+  EXPECT_EQ(device.memory_bytes, 150109880320U);
+  EXPECT_NE(device.uuid_high | device.uuid_low, 0U);
+  EXPECT_EQ(device.link_generation, 5U);
+  EXPECT_EQ(device.link_width, 16U);
+  // 32 GT/s on 16 lanes, 128 of 130 bits are data.
+  EXPECT_NEAR(static_cast<double>(device.link_peak), 63.0e9, 0.1e9);
+  EXPECT_EQ(device.compute_major, 9U);
+}
+
+TEST_F(Program, DeviceTimesAreCompleteToTheEnd) {
+  ASSERT_FALSE(run_->watermarks.empty());
+  time_ns last_call = INT64_MIN;
+  for (const api_call_event& c : run_->calls) last_call = std::max(last_call, c.time);
+  EXPECT_GE(run_->watermarks.back().complete_until, last_call);
+}
+
+TEST_F(Program, TheRecordingNamesItsCupti) { EXPECT_TRUE(run_->says("CUPTI version 130001")); }
+
+TEST(Graphs, AsAWholeALaunchIsOneInterval) {
+  const recording run = record({.arguments = {"graphs"}, .graphs = "whole"});
+  auto ledger = read_ledger("graphs");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.graph_launches.size(), ledger["graph_launch"].count);
+  for (const graph_launch_event& g : run.graph_launches) EXPECT_GT(g.end, g.time);
+  EXPECT_EQ(run.kernels.size(), ledger["kernel"].count);
+}
+
+TEST(PyTorch, ATrainingsKernelsCopiesAndSegmentsAreThere) {
+  const recording run = record({.arguments = {"torch"}});
+  const journal::journal said = journal::read(journal_path("torch"));
+  std::map<std::uint32_t, std::size_t> records;
+  std::size_t allocations = 0;
+  for (const journal::entry& e : said.entries) {
+    if (const auto* r = std::get_if<journal::activity_record>(&e)) ++records[r->kind];
+    const auto* call = std::get_if<journal::api_edge>(&e);
+    if (call != nullptr && call->site == 1 && call->cbid == 243 /* cuMemAlloc_v2 */) ++allocations;
+  }
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.kernels.size(), records[layout::kind_concurrent_kernel]);
+  EXPECT_EQ(run.transfers.size(), records[layout::kind_memcpy]);
+  EXPECT_EQ(run.memsets.size(), records[layout::kind_memset]);
+  EXPECT_EQ(tally<alloc_event>(run.allocs, [](const alloc_event& a) { return a.kind == memory_kind::device; }).count,
+            allocations);
+  EXPECT_EQ(run.summary.lost_events, 0U);
+}
+
+}  // namespace
+}  // namespace sluice::test

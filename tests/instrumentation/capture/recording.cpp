@@ -1,0 +1,130 @@
+#include "tests/instrumentation/capture/recording.hpp"
+
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace trace;
+
+const std::string fake_dir = SLUICE_FAKE_DIR;
+
+/// Runs fake_cuda_program with `extra` in its environment; the recorder's own variables of this process are left out.
+int run(const run_options& options, const std::map<std::string, std::string>& extra) {
+  std::vector<std::string> words{fake_dir + "/fake_cuda_program"};
+  for (const std::string& word : options.arguments) {
+    const bool journal = word == "program" || word == "graphs" || word == "torch";
+    words.push_back(journal ? journal_path(word) : word);
+  }
+  std::map<std::string, std::string> variables = options.variables;
+  variables.insert(extra.begin(), extra.end());
+  variables.emplace("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0");
+  for (char** v = environ; *v != nullptr; ++v) {
+    const std::string text = *v;
+    const std::string name = text.substr(0, text.find('='));
+    if (name.starts_with("SLUICE_") || name == "CUDA_INJECTION64_PATH") continue;
+    variables.emplace(name, text.substr(std::min(text.size(), name.size() + 1)));
+  }
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : variables) settings.push_back(name + "=" + value);
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& setting : settings) envp.push_back(setting.data());
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawn(&child, words[0].c_str(), nullptr, nullptr, argv.data(), envp.data()) != 0) return -1;
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+template <class Row>
+void collect(const snapshot& from, std::vector<Row>& to) {
+  const auto done = from.for_each<Row>([&](const Row& row) { to.push_back(row); });
+  EXPECT_TRUE(done.has_value()) << done.error().to_string();
+}
+
+}  // namespace
+
+bool recording::says(const std::string& text) const {
+  for (const std::string& message : messages) {
+    if (message.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::string journal_path(const std::string& name) {
+  return std::string(SLUICE_SOURCE_DIR) + "/tests/instrumentation/capture/journals/" + name + ".journal.gz";
+}
+
+std::map<std::string, ledger_entry> read_ledger(const std::string& name) {
+  std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/tests/instrumentation/capture/journals/" + name + ".ledger");
+  std::map<std::string, ledger_entry> ledger;
+  std::string what;
+  for (ledger_entry e; in >> what >> e.count >> e.bytes;) ledger[what] = e;
+  return ledger;
+}
+
+int run_bare(const run_options& options) { return run(options, {}); }
+
+recording record(const run_options& options) {
+  recording r;
+  static int number = 0;
+  const fs::path path = fs::path(testing::TempDir()) /
+                        ("capture-" + std::to_string(getpid()) + "-" + std::to_string(++number) + ".sluice");
+  auto session = collector::session::start(path.string());
+  if (!session) {
+    ADD_FAILURE() << session.error().to_string();
+    return r;
+  }
+  r.status = run(options, {{"CUDA_INJECTION64_PATH", SLUICE_BINARY_DIR "/libsluice_capture.so"},
+                           {"SLUICE_SOCKET", session->socket_name()},
+                           {"SLUICE_CUPTI_PATH", fake_dir + "/libcupti.so"},
+                           {"SLUICE_GRAPHS", options.graphs}});
+  auto summary = session->stop();
+  if (!summary) {
+    ADD_FAILURE() << summary.error().to_string();
+    return r;
+  }
+  r.summary = *summary;
+  auto file = file::open(path.string());
+  if (!file) {
+    ADD_FAILURE() << file.error().to_string();
+    return r;
+  }
+  r.file = *file;
+  r.snapshot = r.file->latest();
+  collect(*r.snapshot, r.allocs);
+  collect(*r.snapshot, r.frees);
+  collect(*r.snapshot, r.failed);
+  collect(*r.snapshot, r.transfers);
+  collect(*r.snapshot, r.memsets);
+  collect(*r.snapshot, r.kernels);
+  collect(*r.snapshot, r.migrations);
+  collect(*r.snapshot, r.graph_launches);
+  collect(*r.snapshot, r.calls);
+  collect(*r.snapshot, r.syncs);
+  collect(*r.snapshot, r.pools);
+  collect(*r.snapshot, r.device_memory);
+  collect(*r.snapshot, r.watermarks);
+  collect(*r.snapshot, r.losses);
+  std::vector<message_event> messages;
+  collect(*r.snapshot, messages);
+  for (const message_event& m : messages) r.messages.emplace_back(r.tables().text(m.text));
+  fs::remove(path);  // The open file lives on.
+  return r;
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,57 @@
+#pragma once
+// Records a run of fake_cuda_program with the real capture library, ring, writer and file, and reads the trace back.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/trace/reader.hpp"
+#include "instrumentation/collector/session.hpp"
+
+namespace sluice::test {
+
+struct run_options {
+  std::vector<std::string> arguments;  ///< Of fake_cuda_program, the journal's name first ("program").
+  std::map<std::string, std::string> variables = {};
+  std::string graphs = "node";  ///< SLUICE_GRAPHS
+};
+
+/// All rows of a recording that the tests look at.
+struct recording {
+  int status = -1;  ///< As a shell has it: 128 + n for signal n.
+  collector::session_summary summary;
+  std::shared_ptr<trace::file> file;
+  std::vector<trace::alloc_event> allocs;
+  std::vector<trace::free_event> frees;
+  std::vector<trace::alloc_failed_event> failed;
+  std::vector<trace::transfer_event> transfers;
+  std::vector<trace::memset_event> memsets;
+  std::vector<trace::kernel_event> kernels;
+  std::vector<trace::migration_event> migrations;
+  std::vector<trace::graph_launch_event> graph_launches;
+  std::vector<trace::api_call_event> calls;
+  std::vector<trace::sync_event> syncs;
+  std::vector<trace::pool_event> pools;
+  std::vector<trace::device_memory_event> device_memory;
+  std::vector<trace::watermark_event> watermarks;
+  std::vector<trace::loss_event> losses;
+  std::vector<std::string> messages;
+
+  [[nodiscard]] const trace::tables& tables() const { return snapshot->tables(); }
+  [[nodiscard]] bool says(const std::string& text) const;  ///< Some message holds `text`.
+  std::shared_ptr<const trace::snapshot> snapshot;
+};
+
+/// Runs fake_cuda_program without a recorder. Returns its status.
+[[nodiscard]] int run_bare(const run_options& options);
+/// Records it. Fails the calling test if the recording cannot be made or read.
+[[nodiscard]] recording record(const run_options& options);
+
+/// The journal's path; the ledger of what the journalled program says it did: name -> {count, bytes}.
+[[nodiscard]] std::string journal_path(const std::string& name);
+struct ledger_entry {
+  std::uint64_t count = 0, bytes = 0;
+};
+[[nodiscard]] std::map<std::string, ledger_entry> read_ledger(const std::string& name);
+
+}  // namespace sluice::test
