@@ -1,14 +1,197 @@
+// sluice record: runs a command and writes what it does with GPU memory to a trace.
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "app/cli/command_process.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/format.hpp"
+#include "core/trace/layout.hpp"
+#include "instrumentation/capture/launch_environment.hpp"
+#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/session.hpp"
 
 namespace sluice::cli {
+namespace {
 
-action declare_record(CLI::App& command, std::span<const std::string>) {
-  command.prefix_command();
-  return [] {
-    complain("recording is not built yet");
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+struct record_options {
+  std::string output;
+  bool force = false;
+  double linger_seconds = 10;
+  std::vector<std::string> command;
+  bool misplaced_option = false;  ///< What looks like an option of ours, and is none, is where the command should be.
+};
+
+/// The command's own name, with the first number that is free.
+std::string free_name(const std::string& command) {
+  std::string stem = fs::path(command).filename().string();
+  if (stem.empty()) stem = "recording";
+  std::string name = stem + ".sluice";
+  std::error_code ignored;
+  for (int number = 2; fs::exists(name, ignored); ++number) name = stem + "-" + std::to_string(number) + ".sluice";
+  return name;
+}
+
+bool is_trace(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::uint64_t magic = 0;
+  char bytes[sizeof magic];
+  if (!in.read(bytes, sizeof bytes)) return in.gcount() == 0;  // An empty file is no loss.
+  std::memcpy(&magic, bytes, sizeof magic);
+  return magic == trace::file_magic;
+}
+
+/// Refuses what the user can not have meant: `-o train.py` must not cost anyone a program.
+result<void> check_output(const std::string& path, bool force) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return {};
+  if (!fs::is_regular_file(status)) {
+    return fail(error_code::invalid_argument, "is no regular file", path, "name the file to write with -o");
+  }
+  if (force || is_trace(path)) return {};
+  return fail(error_code::invalid_argument, "exists and is no recording", path,
+              "choose another name, or replace it with --force");
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+std::string own_program() {
+  std::error_code error;
+  const fs::path path = fs::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : path.string();
+}
+
+/// What the command finds in its environment. Without the capture library only programs that record themselves are heard.
+command_process::variables environment_for(const record_options& options, collector::session& session) {
+  const auto lookup = capture::own_environment();
+  const auto library = capture::capture_library_of(own_program());
+  if (!library) {
+    session.warn(library.error().to_string());
+    return {{collector::socket_variable, session.socket_name()}};
+  }
+  if (const auto other = lookup("CUDA_INJECTION64_PATH"); other && *other != *library) {
+    session.warn("CUDA_INJECTION64_PATH named " + *other + "; it is replaced for this command");
+  }
+  const std::vector<std::string> cupti = capture::find_cupti(options.command, lookup);
+  return capture::launch_environment(*library, session.socket_name(), cupti);
+}
+
+/// The command has ended, but processes that it started may go on. A daemon among them would go on for ever, so there is
+/// an end to the waiting, and Ctrl-C brings it about at once.
+void wait_for_descendants(collector::session& session, const signal_desk& signals, double seconds) {
+  static_cast<void>(session.sync());
+  const auto start = steady_clock::now();
+  const auto deadline = start + milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  bool told = false;
+  while (session.live_processes() != 0 && steady_clock::now() < deadline) {
+    if (!told && steady_clock::now() - start > milliseconds(500)) {
+      complain("recording goes on: not all recorded processes have ended; Ctrl-C ends it now");
+      told = true;
+    }
+    const auto signal = signals.next(milliseconds(20));
+    if (signal && *signal != SIGCHLD) return;
+  }
+}
+
+void print_summary(const collector::session_summary& summary) {
+  for (const std::string& warning : summary.warnings) complain("warning: " + warning);
+  std::string line =
+      summary.path + ": " + format_bytes(summary.bytes) + ", " + format_some(summary.events, "event") + ", ";
+  line += format_count(summary.lost_events) + " lost";
+  if (summary.device_events == 0) line += "; no CUDA activity was seen";
+  complain(line);
+}
+
+int status_for(const error& e) {
+  if (e.code == error_code::not_found) return status_not_found;
+  return e.code == error_code::invalid_argument ? status_not_executable : status_not_recorded;
+}
+
+int record(const record_options& options) {
+  if (options.command.empty()) {
+    complain("no command to record; expected: sluice record [-o FILE] -- CMD ARGS");
     return status_not_recorded;
+  }
+  if (options.misplaced_option) {
+    complain(options.command[0] +
+             ": no such option; see sluice record --help (a command that begins so needs -- before it)");
+    return status_not_recorded;
+  }
+  // Before a file is touched, so that a slip of the keys costs nothing.
+  if (const auto program = find_program(options.command[0]); !program) {
+    complain(program.error().to_string());
+    return status_for(program.error());
+  }
+  const bool named = !options.output.empty();
+  const std::string path = named ? options.output : free_name(options.command[0]);
+  if (const auto possible = check_output(path, options.force); !possible) {
+    complain(possible.error().to_string());
+    return status_not_recorded;
+  }
+  const signal_desk signals;
+  auto session = collector::session::start(path);
+  if (!session) {
+    complain(session.error().to_string());
+    return status_not_recorded;
+  }
+  const auto command = command_process::start(options.command, environment_for(options, *session), signals);
+  if (!command) {
+    static_cast<void>(session->stop());
+    fs::remove(path);
+    complain(command.error().to_string());
+    return status_for(command.error());
+  }
+  session->add_process(static_cast<std::uint64_t>(command->pid()), joined(options.command));
+  const int status = command->wait(signals);
+  session->process_exited(static_cast<std::uint64_t>(command->pid()), status);
+  wait_for_descendants(*session, signals, options.linger_seconds);
+  const auto summary = session->stop();
+  if (!summary) {
+    complain(summary.error().to_string());
+    return status == 0 ? status_not_recorded : status;
+  }
+  print_summary(*summary);
+  return status;
+}
+
+}  // namespace
+
+action declare_record(CLI::App& command, std::span<const std::string> after_dashes) {
+  const auto options = std::make_shared<record_options>();
+  command.add_option("-o,--output", options->output, "The file to write; CMD's name with .sluice if left out");
+  command.add_flag("--force", options->force, "Replace the file even if it is no recording");
+  command
+      .add_option("--linger", options->linger_seconds,
+                  "Seconds to go on recording processes that outlive CMD (Ctrl-C ends it)")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command.prefix_command();
+  command.footer(
+      "Use it as: sluice record [OPTIONS] -- CMD ARGS...\n"
+      "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"
+      "125: CMD succeeded, or was not started, and nothing could be recorded.");
+  return [options, &command, after_dashes] {
+    options->command = command.remaining();
+    options->misplaced_option = !options->command.empty() && options->command[0].starts_with('-');
+    // "--" inside a command that began before it is the command's own.
+    if (!options->command.empty() && !after_dashes.empty()) options->command.emplace_back("--");
+    options->command.insert(options->command.end(), after_dashes.begin(), after_dashes.end());
+    return record(*options);
   };
 }
 

@@ -1,0 +1,160 @@
+#include "app/cli/command_process.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::array waited_signals = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+constexpr std::array changed_actions = {SIGCHLD, SIGPIPE, SIGXFSZ};
+
+tl::unexpected<error> not_executable(const std::string& name, int why) {
+  return fail(error_code::invalid_argument, "cannot be executed: " + describe_errno(why), name);
+}
+
+/// The environment with `set` in place of what it says of the same names.
+std::vector<std::string> environment_with(const command_process::variables& set) {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    bool replaced = false;
+    for (const auto& [name, value] : set) {
+      replaced = replaced || (text.substr(0, name.size()) == name && text.substr(name.size(), 1) == "=");
+    }
+    if (!replaced) entries.emplace_back(text);
+  }
+  for (const auto& [name, value] : set) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<char*> pointers(std::span<std::string> texts) {
+  std::vector<char*> list;
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+int status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+}  // namespace
+
+result<std::string> find_program(const std::string& name) {
+  int why = ENOENT;
+  const auto runs = [&](const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+      if (errno != ENOENT && errno != ENOTDIR) why = errno;
+      return false;
+    }
+    if (S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0) return true;
+    why = S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+    return false;
+  };
+  if (name.find('/') != std::string::npos) {
+    if (runs(name)) return name;
+  } else if (!name.empty()) {
+    const char* variable = std::getenv("PATH");
+    std::string_view folders = variable != nullptr ? variable : "/bin:/usr/bin";
+    for (bool more = true; more;) {
+      const std::size_t end = folders.find(':');
+      const std::string folder(folders.substr(0, end));
+      std::string path = folder.empty() ? name : folder + "/" + name;
+      if (runs(path)) return path;
+      more = end != std::string_view::npos;
+      folders.remove_prefix(more ? end + 1 : folders.size());
+    }
+    if (why == EISDIR) why = ENOENT;  // A folder of that name on the way is nobody's command.
+  }
+  if (why != ENOENT) return not_executable(name, why);
+  return fail(error_code::not_found, "no such command", name);
+}
+
+// ------------------------------------------------------------------------------------------------------------ signals
+
+signal_desk::signal_desk() {
+  sigemptyset(&waited_);
+  for (const int number : waited_signals) sigaddset(&waited_, number);
+  sigprocmask(SIG_BLOCK, &waited_, &mask_before_);
+  for (const int number : changed_actions) {
+    struct sigaction action {};
+    action.sa_handler = number == SIGCHLD ? SIG_DFL : SIG_IGN;  // An ignored SIGCHLD would eat the status.
+    struct sigaction before {};
+    sigaction(number, &action, &before);
+    actions_before_.emplace_back(number, before);
+  }
+}
+
+signal_desk::~signal_desk() { restore(); }
+
+void signal_desk::restore() const {
+  for (const auto& [number, action] : actions_before_) sigaction(number, &action, nullptr);
+  sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+std::optional<int> signal_desk::next(std::chrono::milliseconds timeout) const {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+  const timespec limit{seconds.count(), (timeout - seconds).count() * 1'000'000};
+  const int number = sigtimedwait(&waited_, nullptr, &limit);
+  return number > 0 ? std::optional<int>(number) : std::nullopt;
+}
+
+// ------------------------------------------------------------------------------------------------------------ process
+
+result<command_process> command_process::start(std::span<const std::string> command, const variables& set,
+                                               const signal_desk& signals) {
+  std::vector<std::string> words(command.begin(), command.end());
+  std::vector<std::string> environment = environment_with(set);
+  const std::vector<char*> arguments = pointers(words);
+  const std::vector<char*> variables_ = pointers(environment);
+  int trouble[2];  // The child's errno, if exec fails; nothing if it works.
+  if (::pipe2(trouble, O_CLOEXEC) != 0) return fail(error_code::unavailable, "no pipe: " + describe_errno(errno));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    signals.restore();
+    ::execvpe(arguments[0], arguments.data(), variables_.data());
+    const int why = errno;
+    [[maybe_unused]] const ssize_t told = ::write(trouble[1], &why, sizeof why);
+    ::_exit(127);
+  }
+  const int no_child = errno;
+  ::close(trouble[1]);
+  int why = 0;
+  ssize_t got = 0;
+  while (child > 0 && (got = ::read(trouble[0], &why, sizeof why)) < 0 && errno == EINTR) {
+  }
+  ::close(trouble[0]);
+  if (child < 0) return fail(error_code::unavailable, "cannot start a process: " + describe_errno(no_child));
+  if (got <= 0) return command_process(child);
+  ::waitpid(child, nullptr, 0);
+  if (why == ENOENT) {
+    return fail(error_code::not_found, "no such command, or the interpreter that its first line names is missing",
+                words[0]);
+  }
+  return not_executable(words[0], why);
+}
+
+int command_process::wait(const signal_desk& signals) const {
+  for (;;) {
+    int status = 0;
+    if (::waitpid(pid_, &status, WNOHANG) == pid_) return status_of(status);
+    // A signal that merges with an earlier one is made up for by the timeout.
+    const auto signal = signals.next(std::chrono::milliseconds(500));
+    if (signal == SIGTERM || signal == SIGHUP) ::kill(pid_, *signal);
+  }
+}
+
+}  // namespace sluice::cli
