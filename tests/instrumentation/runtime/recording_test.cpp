@@ -1,0 +1,284 @@
+#include "instrumentation/runtime/recording.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "core/trace/reader.hpp"
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/kernel.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/range.hpp"
+#include "tests/instrumentation/runtime/on_each_device.hpp"
+
+// What the runtime does is in the recording: written by it, read back by core.
+
+namespace sluice::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t mib = 1u << 20;
+
+class recorded : public on_each_device {
+ protected:
+  void SetUp() override {
+    on_each_device::SetUp();
+    path = fs::temp_directory_path() / ("sluice_recorded_" + std::to_string(getpid()) + ".sluice");
+  }
+  void TearDown() override {
+    on_each_device::TearDown();
+    fs::remove(path);
+  }
+
+  [[nodiscard]] std::shared_ptr<const trace::snapshot> read() const {
+    auto file = trace::file::open(path.string());
+    EXPECT_TRUE(file) << file.error().to_string();
+    return file ? (*file)->latest() : nullptr;
+  }
+  template <class Row>
+  static std::vector<Row> all(const trace::snapshot& s) {
+    std::vector<Row> rows;
+    const auto done = s.for_each<Row>([&](const Row& row) { rows.push_back(row); });
+    EXPECT_TRUE(done);
+    std::sort(rows.begin(), rows.end(),
+              [](const Row& a, const Row& b) { return std::tie(a.time, a.id) < std::tie(b.time, b.id); });
+    return rows;
+  }
+
+  fs::path path;
+};
+SLUICE_ON_EACH_DEVICE(recorded);
+
+TEST_P(recorded, files_open_and_name_the_device) {
+  recording r(path.string(), device());
+  EXPECT_THROW(recording(path.string(), device()), error) << "one at a time";
+  const auto summary = r.finish();
+  EXPECT_EQ(summary.lost, 0u);
+  const auto s = read();
+  ASSERT_TRUE(s);
+  EXPECT_TRUE(s->complete());
+  EXPECT_EQ(s->simulated(), simulated());
+  ASSERT_EQ(s->tables().devices.rows().size(), 1u);
+  EXPECT_EQ(s->tables().text(s->tables().devices.rows()[0].name), device().name());
+}
+
+TEST_P(recorded, copies_say_their_direction_size_and_kinds) {
+  recording r(path.string(), device());
+  const stream work;
+  {
+    const pinned_buffer pinned(2 * mib, work);
+    std::vector<char> pageable(mib);
+    const device_buffer a(2 * mib, work), b(2 * mib, work);
+    copy_async(a.data(), pinned.data(), 2 * mib, work);
+    copy_async(b.data(), a.data(), 2 * mib, work);
+    copy_async(pageable.data(), b.data(), mib, work);
+    work.sync();
+  }
+  r.finish();
+  const auto copies = all<trace::transfer_event>(*read());
+  ASSERT_EQ(copies.size(), 3u);
+  EXPECT_EQ(copies[0].direction, trace::direction::h2d);
+  EXPECT_EQ(copies[0].source_kind, trace::memory_kind::pinned);
+  EXPECT_EQ(copies[0].bytes, 2 * mib);
+  EXPECT_TRUE(copies[0].asynchronous);
+  EXPECT_EQ(copies[1].direction, trace::direction::d2d);
+  EXPECT_EQ(copies[2].direction, trace::direction::d2h);
+  EXPECT_EQ(copies[2].destination_kind, trace::memory_kind::host);
+  EXPECT_FALSE(copies[2].asynchronous);
+  for (const auto& c : copies) {
+    EXPECT_GT(c.end, c.time);
+    EXPECT_NE(c.call, trace::event_id::none) << "each copy has its call";
+    EXPECT_EQ(c.stream, copies[0].stream);
+    EXPECT_EQ(c.source, simulated() ? trace::provenance::exact : trace::provenance::estimated);
+  }
+  EXPECT_NE(copies[0].destination_block, trace::block_id::none) << "and the block it went to";
+}
+
+TEST_P(recorded, blocks_nest_in_layers_and_every_free_is_there) {
+  recording r(path.string(), device());
+  {
+    const auto pool = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()),
+                                                             pool_options{.growth_bytes = 4 * mib, .name = "mine"});
+    const stream_ref s(device());
+    const device_buffer a(1000, s, pool, "first"), b(mib, s, pool, "second");
+  }
+  r.finish();
+  const auto s = read();
+  std::map<trace::layer, std::vector<trace::alloc_event>> by_layer;
+  std::map<trace::block_id, trace::alloc_event> by_block;
+  for (const auto& a : all<trace::alloc_event>(*s)) {
+    by_layer[a.level].push_back(a);
+    by_block[a.block] = a;
+  }
+  ASSERT_EQ(by_layer[trace::layer::driver].size(), 1u);
+  ASSERT_EQ(by_layer[trace::layer::pool].size(), 2u);
+  ASSERT_EQ(by_layer[trace::layer::user].size(), 2u);
+  for (const auto& user : by_layer[trace::layer::user]) {
+    ASSERT_TRUE(by_block.count(user.parent)) << "a user's block lies in a pool's";
+    EXPECT_EQ(by_block[user.parent].level, trace::layer::pool);
+    EXPECT_EQ(by_block[by_block[user.parent].parent].level, trace::layer::driver) << "and that in a segment";
+  }
+  EXPECT_EQ(by_layer[trace::layer::pool][0].bytes, 1000u);
+  EXPECT_EQ(by_layer[trace::layer::pool][0].reserved_bytes, 1024u);
+  EXPECT_EQ(s->tables().text(by_layer[trace::layer::user][0].name), "first");
+  EXPECT_EQ(all<trace::free_event>(*s).size(), 5u);
+}
+
+TEST_P(recorded, pools_say_their_size_at_every_change) {
+  recording r(path.string(), device());
+  {
+    pool_memory_resource pool(std::make_shared<device_memory_resource>(device()),
+                              {.growth_bytes = 4 * mib, .name = "mine"});
+    const stream_ref s(device());
+    void* a = pool.allocate(s, mib);
+    pool.deallocate(s, a, mib);
+    pool.trim();
+  }
+  r.finish();
+  const auto s = read();
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> sizes;
+  for (const auto& e : all<trace::pool_event>(*s)) {
+    const auto* pool = s->tables().pools.find(e.pool);
+    ASSERT_NE(pool, nullptr);
+    if (s->tables().text(pool->name) == "mine") sizes.emplace_back(e.reserved, e.used);
+  }
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> expected = {
+      {4 * mib, 0}, {4 * mib, mib}, {4 * mib, 0}, {0, 0}};
+  EXPECT_EQ(sizes, expected);
+}
+
+TEST_P(recorded, failed_allocations_are_events_too) {
+  recording r(path.string(), device());
+  pool_memory_resource pool(std::make_shared<device_memory_resource>(device()), {.limit_bytes = mib});
+  EXPECT_THROW((void)pool.allocate(stream_ref(device()), 2 * mib), out_of_memory);
+  r.finish();
+  const auto failed = all<trace::alloc_failed_event>(*read());
+  ASSERT_FALSE(failed.empty());
+  EXPECT_EQ(failed.back().bytes, 2 * mib);
+  EXPECT_EQ(failed.back().level, trace::layer::pool);
+}
+
+TEST_P(recorded, kernels_sets_ranges_steps_and_counters_are_there) {
+  recording r(path.string(), device());
+  {
+    const scoped_range outer("outer");
+    const counter progress("progress", trace::counter_unit::fraction);
+    const stream_ref s(device());
+    const device_buffer a(4096, s);
+    step(3);
+    set_async(a.data(), 1, 4096, s);
+    launch(kernels::affine_u32, launch_shape::for_size(1024), s, a.as<std::uint32_t>().data(), std::uint64_t{1024}, 3u,
+           1u, 1u);
+    progress.set(0.5);
+    s.sync();
+    mark("here");
+  }
+  r.finish();
+  const auto s = read();
+  const auto kernels = all<trace::kernel_event>(*s);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(s->tables().text(kernels[0].name), "affine_u32");
+  EXPECT_EQ(kernels[0].grid_x, 4u);
+  EXPECT_EQ(kernels[0].block_x, 256u);
+  ASSERT_EQ(all<trace::memset_event>(*s).size(), 1u);
+  const auto ranges = all<trace::host_range_event>(*s);
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(s->tables().text(ranges[0].name), "outer");
+  EXPECT_GT(ranges[0].end, ranges[0].time);
+  const auto markers = all<trace::marker_event>(*s);
+  ASSERT_EQ(markers.size(), 2u);
+  EXPECT_EQ(markers[0].step, 3);
+  EXPECT_EQ(s->tables().text(markers[1].name), "here");
+  const auto counters = all<trace::counter_event>(*s);
+  ASSERT_EQ(counters.size(), 1u);
+  EXPECT_EQ(counters[0].value, 0.5);
+  EXPECT_EQ(s->tables().text(s->tables().counters.find(counters[0].counter)->name), "progress");
+}
+
+TEST_P(recorded, what_was_there_before_is_known_to_be_older) {
+  const stream_ref s(device());
+  const auto pool = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()));
+  device_buffer before(mib, s, pool);
+  recording r(path.string(), device());
+  before.reset();
+  r.finish();
+  const auto snapshot = read();
+  bool seen = false;
+  for (const auto& a : all<trace::alloc_event>(*snapshot)) {
+    if (a.level != trace::layer::pool) continue;
+    seen = true;
+    EXPECT_TRUE(a.flags & trace::born_before);
+    EXPECT_EQ(a.bytes, mib);
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST(recording, cannot_be_made_where_no_file_can) {
+  const device_ref device(backend::make_simulated_device());
+  EXPECT_THROW(recording("/nonexistent/folder/x.sluice", device), error);
+  EXPECT_NO_THROW(device_buffer(64, stream_ref(device)));
+}
+
+// Everything in a simulated trace but who recorded it, as text.
+std::vector<std::string> told(const std::string& path) {
+  const auto file = trace::file::open(path);
+  EXPECT_TRUE(file);
+  const auto s = (*file)->latest();
+  std::vector<std::string> lines;
+  const auto say = [&](auto... values) {
+    std::string line;
+    ((line += std::to_string(values) + " "), ...);
+    lines.push_back(line);
+  };
+  using trace::raw;
+  (void)s->for_each<trace::alloc_event>([&](const auto& e) {
+    say(1, e.time, raw(e.block), raw(e.parent), e.address, e.bytes, e.reserved_bytes, e.call_begin, raw(e.stream),
+        e.correlation);
+  });
+  (void)s->for_each<trace::free_event>([&](const auto& e) { say(2, e.time, raw(e.block), e.address, e.completed); });
+  (void)s->for_each<trace::transfer_event>([&](const auto& e) {
+    say(3, e.time, e.end, e.bytes, e.source_address, e.destination_address, raw(e.stream), e.enqueued, e.correlation);
+  });
+  (void)s->for_each<trace::kernel_event>(
+      [&](const auto& e) { say(4, e.time, e.end, raw(e.stream), e.grid_x, e.correlation); });
+  (void)s->for_each<trace::pool_event>([&](const auto& e) { say(5, e.time, e.reserved, e.used); });
+  (void)s->for_each<trace::api_call_event>([&](const auto& e) { say(6, e.time, e.end, e.bytes, e.correlation); });
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+TEST(recording, tells_the_same_of_two_runs_on_the_simulated_device) {
+  const auto run = [](const std::string& name) {
+    const device_ref device(backend::make_simulated_device());
+    const std::string path = fs::temp_directory_path() / (name + std::to_string(getpid()) + ".sluice");
+    {
+      recording r(path, device);
+      const auto pool = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device));
+      const stream s(device), t(device);
+      const pinned_buffer host(mib, s);
+      std::vector<device_buffer> live;
+      for (std::size_t i = 0; i < 200; ++i) {
+        const stream_ref on(i % 3 == 0 ? s : t);
+        live.emplace_back(1000 + i * 7919 % 300'000, on, pool);
+        copy_async(live.back().data(), host.data(), live.back().size_bytes(), on);
+        launch(kernels::affine_u32, launch_shape::for_size(100), on, live.back().as<std::uint32_t>().data(),
+               std::uint64_t{100}, 3u, 1u, 9u);
+        if (live.size() > 10) live.erase(live.begin() + static_cast<std::ptrdiff_t>(i % 7));
+      }
+    }
+    auto lines = told(path);
+    fs::remove(path);
+    return lines;
+  };
+  const auto first = run("sluice_first"), second = run("sluice_second");
+  EXPECT_GT(first.size(), 1000u);
+  EXPECT_EQ(first, second);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
