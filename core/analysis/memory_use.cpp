@@ -13,6 +13,10 @@ double counted(std::uint64_t bytes) { return static_cast<double>(std::min(bytes,
 
 }  // namespace
 
+bool is_driver_pool(const trace::pool_row& row, const pool_use& pool) {
+  return row.level == trace::layer::driver && is_device_resident(row.kind) && !pool.has_segments;
+}
+
 block_record& memory_use::at(trace::block_id id) {
   const auto [place, fresh] = by_id_.try_emplace(raw(id), blocks_.size());
   if (fresh) blocks_.emplace_back().id = id;
@@ -185,12 +189,10 @@ void memory_use::settle_untracked(trace::device_id device, device_samples& of, c
     if (key.device == device && key.level == trace::layer::driver && is_device_resident(key.kind))
       blocks.push_back(&tree);
   }
-  std::vector<const summaries::sample_tree*> pools;
+  std::vector<const pool_use*> pools;
   for (const auto& [id, pool] : pools_) {
     const trace::pool_row* row = tables.pools.find(id);
-    const bool of_driver = row != nullptr && row->device == device && row->level == trace::layer::driver &&
-                           is_device_resident(row->kind) && !pool.has_segments;
-    if (of_driver) pools.push_back(&pool.reserved);
+    if (row != nullptr && row->device == device && is_driver_pool(*row, pool)) pools.push_back(&pool);
   }
   // Events come late: what was tracked at a sample may have changed since it was taken in.
   const auto first =
@@ -199,7 +201,9 @@ void memory_use::settle_untracked(trace::device_id device, device_samples& of, c
     const device_samples::sample& s = *at;
     double tracked = 0;
     for (const auto* tree : blocks) tracked += tree->at(s.time);
-    for (const auto* tree : pools) tracked += tree->at(s.time);
+    for (const pool_use* pool : pools) {
+      tracked += pool->reserved.empty() ? pool->blocks.at(s.time) : pool->reserved.at(s.time);
+    }
     const double used = counted(s.total - s.free);
     const double recorder = std::min(counted(s.recorder), used);
     of.used.add({s.time, used, s.order});

@@ -146,4 +146,7 @@ class memory_use {
   return kind == trace::memory_kind::pinned || kind == trace::memory_kind::host;
 }
 
+/// Whether the driver manages the pool and holds device memory for it that no driver-layer block accounts for.
+[[nodiscard]] bool is_driver_pool(const trace::pool_row& row, const pool_use& pool);
+
 }  // namespace sluice::analysis

@@ -109,10 +109,15 @@ series memory_series(const series_question& question, const track& row, const so
   }
   for (const auto& [id, pool] : memory.pools()) {
     const trace::pool_row* about = from.trace.tables().pools.find(id);
-    const bool of_driver = about != nullptr && about->device == row.device && row.device != trace::device_id::none &&
-                           about->level == layer::driver && analysis::is_device_resident(about->kind) &&
-                           !pool.has_segments;
-    if (!of_driver || pool.reserved.empty()) continue;
+    if (about == nullptr || about->device != row.device || row.device == trace::device_id::none ||
+        !analysis::is_driver_pool(*about, pool)) {
+      continue;
+    }
+    if (pool.reserved.empty()) {
+      put_kind(all.stack(pool_label(id, from.trace.tables()), band_role::used, pool.blocks),
+               {row.device, layer::driver, about->kind});
+      continue;
+    }
     put_kind(all.stack(pool_label(id, from.trace.tables()) + " (reserved)", band_role::reserved, pool.reserved),
              {row.device, layer::driver, about->kind});
   }

@@ -19,6 +19,10 @@ CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdevi
 CUstream native(stream_handle stream) { return reinterpret_cast<CUstream>(stream); }
 CUevent native(event_handle event) { return reinterpret_cast<CUevent>(event); }
 
+/// The driver's own pool, which stream-ordered allocations come from.
+constexpr std::uint64_t driver_pool_key = 1;
+std::uint64_t pool_of(std::uint64_t stream) { return stream != 0 ? driver_pool_key : 0; }
+
 // True if the capture library is in this process, put there by `sluice record`: it sees every call below this one.
 bool capture_loaded() {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
@@ -113,7 +117,7 @@ void cuda_device::announce() {
   const std::uint64_t now = collector::now();
   log_->define_device(now, description_);
   log_->define_stream(now, static_cast<std::uint32_t>(trace_stream(stream_handle::null)), 0, 0, true);
-  log_->define_pool(now, 1, "driver pool");
+  log_->define_pool(now, driver_pool_key, "driver pool");
   (void)memory();
   const std::lock_guard lock(estimates_mutex_);
   if (!anchor_ && driver_.event_create(&anchor_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) anchor_ = nullptr;
@@ -128,7 +132,7 @@ outcome<void*> cuda_device::allocated(CUresult result, const driver_log::call& c
                                       std::uint64_t bytes, trace::memory_kind kind, std::uint64_t stream) {
   if (logging()) {
     const std::uint64_t now = collector::now();
-    const driver_log::alloc what{address, bytes, stream, 0, kind, 0};
+    const driver_log::alloc what{address, bytes, stream, pool_of(stream), kind, 0};
     log_->api_call(c, now, stream, bytes, 0, 0, result);
     if (result == CUDA_SUCCESS) {
       log_->allocated(c, now, what);
@@ -144,7 +148,7 @@ outcome<void*> cuda_device::allocated(CUresult result, const driver_log::call& c
 outcome<void> cuda_device::freed(CUresult result, const driver_log::call& c, const void* address,
                                  trace::memory_kind kind, std::uint64_t stream) {
   if (logging()) {
-    const driver_log::alloc what{reinterpret_cast<std::uint64_t>(address), 0, stream, 0, kind, 0};
+    const driver_log::alloc what{reinterpret_cast<std::uint64_t>(address), 0, stream, pool_of(stream), kind, 0};
     const std::uint64_t now = collector::now();
     log_->api_call(c, now, stream, 0, 0, 0, result);
     if (result == CUDA_SUCCESS) {
