@@ -31,6 +31,9 @@ target_include_directories(glad SYSTEM INTERFACE "${SLUICE_GLFW_DIR}/deps")
 add_library(portable_file_dialogs INTERFACE)
 target_include_directories(portable_file_dialogs SYSTEM INTERFACE "${SLUICE_PFD_DIR}")
 
+# One OpenGL loader for Dear ImGui's backend and for us: its own would look libGL up, which a machine with EGL may lack.
+set_source_files_properties("${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp" PROPERTIES COMPILE_OPTIONS "-include;glad/gl.h")
+
 # imgui_target(NAME IMPLOT_NAME [definition...]): Dear ImGui with its GLFW and OpenGL backends, and ImPlot on top of it.
 function(imgui_target name implot)
   third_party_library(${name}
@@ -44,7 +47,8 @@ function(imgui_target name implot)
     "${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp")
   target_include_directories(${name} SYSTEM PUBLIC "${SLUICE_IMGUI_DIR}" "${SLUICE_IMGUI_DIR}/backends" "${SLUICE_IMGUI_DIR}/misc/cpp")
   target_compile_definitions(${name} PUBLIC IMGUI_DISABLE_OBSOLETE_FUNCTIONS IMGUI_DEFINE_MATH_OPERATORS ${ARGN})
-  target_link_libraries(${name} PUBLIC glfw ${CMAKE_DL_LIBS})
+  target_compile_definitions(${name} PRIVATE IMGUI_IMPL_OPENGL_LOADER_CUSTOM)
+  target_link_libraries(${name} PUBLIC glfw glad ${CMAKE_DL_LIBS})
   third_party_library(${implot} "${SLUICE_IMPLOT_DIR}/implot.cpp" "${SLUICE_IMPLOT_DIR}/implot_items.cpp")
   target_include_directories(${implot} SYSTEM PUBLIC "${SLUICE_IMPLOT_DIR}")
   target_link_libraries(${implot} PUBLIC ${name})
@@ -70,5 +74,9 @@ if(SLUICE_TESTS)
   target_link_libraries(imgui_test PUBLIC imgui_test_engine)
 endif()
 
-# The typefaces that Dear ImGui ships, for embedding: Roboto-Medium.ttf, Cousine-Regular.ttf, Karla-Regular.ttf.
-set(SLUICE_FONTS_DIR "${SLUICE_IMGUI_DIR}/misc/fonts")
+# The typefaces, for embedding: Roboto (Apache-2.0) and the icons of Font Awesome (OFL).
+set(SLUICE_FONTS_DIR "${gui_sources}/assets/fonts" CACHE PATH "Roboto/Roboto-{Regular,Bold}.ttf, Font_Awesome_6_Free-Solid-900.otf")
+if(NOT EXISTS "${SLUICE_FONTS_DIR}/Roboto/Roboto-Regular.ttf")
+  message(FATAL_ERROR "fonts: no ${SLUICE_FONTS_DIR}/Roboto. Run ./dev setup, point SLUICE_FONTS_DIR at a copy, "
+                      "or build without the window (-DSLUICE_GUI=OFF).")
+endif()
