@@ -1,0 +1,303 @@
+#include <algorithm>
+
+#include "app/gui/application.hpp"
+#include "implot.h"
+#include "portable_file_dialogs.h"
+
+namespace sluice::gui {
+
+struct application::file_dialog {
+  pfd::open_file dialog;
+};
+
+void application::add_commands() {
+  add_file_commands();
+  add_timeline_commands();
+  add_selection_commands();
+  add_window_commands();
+}
+
+void application::add_file_commands() {
+  const auto has_document = [this] { return session_.active() != nullptr; };
+  commands_.add({.id = "file.open",
+                 .title = "Open...",
+                 .group = "File",
+                 .icon = icon::open,
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_O},
+                 .run = [this](const argument&) { choose_file(); }});
+  commands_.add({.id = "file.open_path", .run = [this](const argument& with) {
+                   if (const auto* path = std::get_if<std::string>(&with)) open(*path);
+                 }});
+  commands_.add({.id = "file.forget_recent",
+                 .title = "Forget recent files",
+                 .group = "File",
+                 .run = [this](const argument&) { settings_.forget_recent(); },
+                 .enabled = [this] { return !settings_.recent().empty(); }});
+  commands_.add({.id = "file.close",
+                 .title = "Close",
+                 .group = "File",
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_W},
+                 .run = [this](const argument&) { session_.close(session_.active()->id); },
+                 .enabled = has_document});
+  commands_.add({.id = "file.quit",
+                 .title = "Quit",
+                 .group = "File",
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_Q},
+                 .run = [this](const argument&) { closing_ = true; }});
+  commands_.add({.id = "demo.start",
+                 .run =
+                     [this](const argument& with) {
+                       if (const auto* name = std::get_if<std::string>(&with)) start_demo(*name);
+                     },
+                 .enabled = [this] { return !demo_.running(); }});
+  for (const demo_entry& each : options_.demos)
+    commands_.add({.id = "demo.start." + each.name,
+                   .title = each.name,
+                   .group = "Demo",
+                   .icon = icon::play,
+                   .run = [this, name = each.name](const argument&) { start_demo(name); },
+                   .enabled = [this] { return !demo_.running(); }});
+  commands_.add({.id = "demo.stop",
+                 .title = "Stop",
+                 .group = "Demo",
+                 .icon = icon::stop,
+                 .run = [this](const argument&) { demo_.stop(); },
+                 .enabled = [this] { return demo_.running() && !demo_.stopping(); }});
+}
+
+void application::add_timeline_commands() {
+  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
+  const auto zoom = [this](double factor) {
+    const query::time_range from = session_.active()->target;
+    const double middle = static_cast<double>(from.begin) + static_cast<double>(from.length()) * 0.5;
+    const auto& over = timeline_->hovered_time();
+    const double about = over ? static_cast<double>(*over) : middle;
+    const double share =
+        std::clamp((about - static_cast<double>(from.begin)) / static_cast<double>(from.length()), 0.0, 1.0);
+    const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
+    const double begin = about - length * share;
+    session_.show({static_cast<query::time_ns>(begin), static_cast<query::time_ns>(begin + length)}, true);
+  };
+  const auto pan = [this](double share) {
+    const query::time_range from = session_.active()->target;
+    const auto shift = static_cast<query::time_ns>(static_cast<double>(from.length()) * share);
+    session_.show({from.begin + shift, from.end + shift}, true);
+  };
+  commands_.add({.id = "timeline.zoom_in",
+                 .title = "Zoom in",
+                 .group = "Timeline",
+                 .icon = icon::zoom_in,
+                 .keys = {ImGuiKey_W},
+                 .repeats = true,
+                 .run = [zoom](const argument&) { zoom(0.7); },
+                 .enabled = ready});
+  commands_.add({.id = "timeline.zoom_out",
+                 .title = "Zoom out",
+                 .group = "Timeline",
+                 .icon = icon::zoom_out,
+                 .keys = {ImGuiKey_S},
+                 .repeats = true,
+                 .run = [zoom](const argument&) { zoom(1 / 0.7); },
+                 .enabled = ready});
+  commands_.add({.id = "timeline.pan_left",
+                 .title = "Move left",
+                 .group = "Timeline",
+                 .keys = {ImGuiKey_A},
+                 .repeats = true,
+                 .run = [pan](const argument&) { pan(-0.12); },
+                 .enabled = ready});
+  commands_.add({.id = "timeline.pan_right",
+                 .title = "Move right",
+                 .group = "Timeline",
+                 .keys = {ImGuiKey_D},
+                 .repeats = true,
+                 .run = [pan](const argument&) { pan(0.12); },
+                 .enabled = ready});
+  commands_.add({.id = "timeline.fit",
+                 .title = "Show all",
+                 .group = "Timeline",
+                 .icon = icon::fit,
+                 .keys = {ImGuiKey_F},
+                 .run =
+                     [this](const argument&) {
+                       const query::time_range span = session_.active()->span;
+                       session_.go_to({span.begin - span.length(), span.end + span.length()}, true);
+                     },
+                 .enabled = ready});
+  commands_.add({.id = "timeline.zoom_to_range",
+                 .title = "Zoom to the selected range",
+                 .group = "Timeline",
+                 .keys = {ImGuiKey_Z},
+                 .run =
+                     [this](const argument&) {
+                       const query::time_range range = *session_.range();
+                       const query::time_ns air = range.length() / 30 + 1;
+                       session_.go_to({range.begin - air, range.end + air}, true);
+                     },
+                 .enabled = [this, ready] { return ready() && session_.range().has_value(); }});
+  // What the views need: they name the range themselves.
+  const auto with_range = [this](void (*act)(session&, query::time_range)) {
+    return [this, act](const argument& with) {
+      if (const auto* range = std::get_if<query::time_range>(&with); range != nullptr && range->length() > 0)
+        act(session_, *range);
+    };
+  };
+  commands_.add({.id = "timeline.show",
+                 .run = with_range([](session& s, query::time_range r) { s.show(r, false); }),
+                 .enabled = ready});
+  commands_.add({.id = "timeline.glide",
+                 .run = with_range([](session& s, query::time_range r) { s.show(r, true); }),
+                 .enabled = ready});
+  commands_.add({.id = "timeline.go_to",
+                 .run = with_range([](session& s, query::time_range r) { s.go_to(r, true); }),
+                 .enabled = ready});
+  commands_.add({.id = "timeline.pan",
+                 .run =
+                     [pan](const argument& with) {
+                       if (const auto* share = std::get_if<double>(&with)) pan(*share);
+                     },
+                 .enabled = ready});
+}
+
+void application::add_selection_commands() {
+  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
+  commands_.add({.id = "selection.back",
+                 .title = "Back",
+                 .group = "Go",
+                 .icon = icon::back,
+                 .keys = {ImGuiMod_Alt | ImGuiKey_LeftArrow},
+                 .run = [this](const argument&) { session_.back(); },
+                 .enabled = [this] { return session_.can_go_back(); }});
+  commands_.add({.id = "selection.forward",
+                 .title = "Forward",
+                 .group = "Go",
+                 .icon = icon::forward,
+                 .keys = {ImGuiMod_Alt | ImGuiKey_RightArrow},
+                 .run = [this](const argument&) { session_.forward(); },
+                 .enabled = [this] { return session_.can_go_forward(); }});
+  commands_.add({.id = "selection.reveal",
+                 .title = "Show the selection",
+                 .group = "Go",
+                 .icon = icon::search,
+                 .keys = {ImGuiKey_E},
+                 .run = [this](const argument&) { reveal_ = true; },
+                 .enabled =
+                     [this, ready] {
+                       const selection_kind kind = session_.selected().kind;
+                       return ready() && (kind == selection_kind::event || kind == selection_kind::block);
+                     }});
+  commands_.add({.id = "selection.clear",
+                 .title = "Select nothing",
+                 .group = "Go",
+                 .keys = {ImGuiKey_Escape},
+                 .run =
+                     [this](const argument&) {
+                       session_.select({session_.active()->id, selection_kind::none, 0});
+                       session_.select_range(std::nullopt);
+                     },
+                 .enabled =
+                     [this, ready] {
+                       return ready() && (session_.range() || session_.selected().kind != selection_kind::none);
+                     }});
+  commands_.add({.id = "selection.set",
+                 .run =
+                     [this](const argument& with) {
+                       if (const auto* what = std::get_if<selection>(&with)) session_.select(*what);
+                     },
+                 .enabled = ready});
+  commands_.add({.id = "selection.range",
+                 .run =
+                     [this](const argument& with) {
+                       if (const auto* range = std::get_if<query::time_range>(&with);
+                           range != nullptr && range->length() > 0)
+                         session_.select_range(*range);
+                     },
+                 .enabled = ready});
+}
+
+void application::add_window_commands() {
+  commands_.add({.id = "window.palette",
+                 .title = "Find a command...",
+                 .group = "View",
+                 .icon = icon::search,
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_P},
+                 .run = [this](const argument&) {
+                   palette_open_ = true;
+                   palette_text_.clear();
+                   palette_choice_ = 0;
+                 }});
+  commands_.add({.id = "window.theme",
+                 .title = "Light theme",
+                 .group = "View",
+                 .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_L},
+                 .run =
+                     [this](const argument&) {
+                       settings_.theme = settings_.theme == theme_kind::dark ? theme_kind::light : theme_kind::dark;
+                       settings_.save();
+                       restyle_ = true;
+                     },
+                 .checked = [this] { return settings_.theme == theme_kind::light; }});
+  const auto resize = [this](float factor) {
+    settings_.text_scale = factor == 0 ? 1.0F : std::clamp(settings_.text_scale * factor, 0.7F, 2.5F);
+    settings_.save();
+    restyle_ = true;
+  };
+  commands_.add({.id = "window.larger",
+                 .title = "Larger text",
+                 .group = "View",
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_Equal, ImGuiMod_Ctrl | ImGuiKey_KeypadAdd},
+                 .run = [resize](const argument&) { resize(1.1F); }});
+  commands_.add({.id = "window.smaller",
+                 .title = "Smaller text",
+                 .group = "View",
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_Minus, ImGuiMod_Ctrl | ImGuiKey_KeypadSubtract},
+                 .run = [resize](const argument&) { resize(1 / 1.1F); }});
+  commands_.add({.id = "window.normal_text",
+                 .title = "Normal text size",
+                 .group = "View",
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_0},
+                 .run = [resize](const argument&) { resize(0); }});
+  for (const auto& each : views_) {
+    if (each.get() == timeline_) continue;
+    commands_.add({.id = std::string("panel.") + each->name(),
+                   .title = each->name(),
+                   .group = "Panels",
+                   .run = [which = each.get()](const argument&) { which->visible = !which->visible; },
+                   .checked = [which = each.get()] { return which->visible; }});
+    commands_.add({.id = std::string("panel.focus.") + each->name(), .run = [which = each.get()](const argument&) {
+                     which->visible = true;
+                     ImGui::SetWindowFocus(which->name());
+                   }});
+  }
+  commands_.add(
+      {.id = "window.reset_layout", .title = "Reset the layout", .group = "Panels", .run = [this](const argument&) {
+         for (const auto& each : views_) each->visible = true;
+         layout_wanted_ = true;
+       }});
+  commands_.add({.id = "help.keys",
+                 .title = "Keys and mouse",
+                 .group = "Help",
+                 .keys = {ImGuiKey_F1},
+                 .run = [this](const argument&) { keys_open_ = !keys_open_; }});
+  commands_.add({.id = "help.about", .title = "About Sluice", .group = "Help", .run = [this](const argument&) {
+                   about_open_ = true;
+                 }});
+}
+
+void application::choose_file() {
+  if (!dialog_) {
+    if (!pfd::settings::available()) {
+      notice_ = "no file dialog here: install zenity or kdialog, drop the file on the window, or start `sluice FILE`";
+      return;
+    }
+    dialog_ = std::make_shared<file_dialog>(
+        file_dialog{pfd::open_file("Open a recording", "", {"Recordings", "*.sluice", "All files", "*"})});
+    return;
+  }
+  if (!dialog_->dialog.ready(0)) return;
+  const std::vector<std::string> chosen = dialog_->dialog.result();
+  dialog_.reset();
+  for (const std::string& path : chosen) open(path);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "app/gui/gl/program.hpp"
+#include "core/query/answers.hpp"
+#include "imgui.h"
+
+/// The timeline's own renderer: the boxes of a track go to the GPU once an answer, and are drawn by one instanced call a
+/// frame whatever their number. Panning and zooming change uniforms only.
+namespace sluice::gui::draw {
+
+enum box_style : std::uint32_t {
+  gap_after = 1,  ///< Leaves a pixel to the next box when there is room.
+  hatched = 2,    ///< Estimated, or not tracked.
+  dimmed = 4,     ///< Provisional, or filtered away.
+};
+
+/// Times are ns after the batch's origin: a float holds them to a pixel as long as the origin is within a few views.
+struct box {
+  float begin = 0;
+  float end = 0;
+  float low = 0;  ///< In units of the track, from its bottom.
+  float high = 0;
+  ImU32 colour = 0;
+  std::uint32_t style = 0;
+};
+
+struct rectangle {
+  ImVec2 min;
+  ImVec2 max;
+  [[nodiscard]] float width() const { return max.x - min.x; }
+  [[nodiscard]] float height() const { return max.y - min.y; }
+  [[nodiscard]] bool contains(ImVec2 point) const {
+    return point.x >= min.x && point.x < max.x && point.y >= min.y && point.y < max.y;
+  }
+};
+
+/// The boxes of one track in GPU memory. Must be destroyed while the context is current.
+class box_batch {
+ public:
+  box_batch() = default;
+  ~box_batch();
+  box_batch(box_batch&& other) noexcept;
+  box_batch& operator=(box_batch&& other) noexcept;
+
+  /// Uploads; O(boxes). `boxes` is scratch of the caller and may be reused at once.
+  void assign(query::time_ns origin, const std::vector<box>& boxes);
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] query::time_ns origin() const { return origin_; }
+
+ private:
+  friend class box_renderer;
+  query::time_ns origin_ = 0;
+  std::size_t count_ = 0;
+  std::size_t capacity_ = 0;
+  unsigned vertex_array_ = 0;
+  unsigned buffer_ = 0;
+};
+
+/// One a GL context.
+class box_renderer {
+ public:
+  /// Compiles the shaders; the context must be current.
+  [[nodiscard]] result<void> start();
+
+  /// Adds to `list` a draw of `batch` with the time `visible` spread over `area`, clipped to it and to the list's clip
+  /// rectangle. `units` of the track fill the height. The batch must live until the frame is rendered.
+  void add(ImDrawList& list, const box_batch& batch, const rectangle& area, query::time_range visible, float units,
+           ImU32 background);
+
+ private:
+  struct call;
+  static void run(const ImDrawList* list, const ImDrawCmd* command);
+  void render(const call& what, const ImDrawCmd& command);
+
+  gl::program program_;
+  int origin_ns_ = -1;
+  int pixels_per_ns_ = -1;
+  int area_ = -1;
+  int units_ = -1;
+  int viewport_ = -1;
+  int background_ = -1;
+  int pitch_ = -1;
+};
+
+}  // namespace sluice::gui::draw

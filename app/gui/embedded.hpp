@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+/// Files that are part of the program: CMake's sluice_embed() makes one function of each.
+namespace sluice::gui::embedded {
+
+[[nodiscard]] std::span<const unsigned char> font_regular();
+[[nodiscard]] std::span<const unsigned char> font_bold();
+[[nodiscard]] std::span<const unsigned char> font_icons();
+[[nodiscard]] std::span<const unsigned char> box_vertex();
+[[nodiscard]] std::span<const unsigned char> box_fragment();
+
+[[nodiscard]] inline std::string_view text(std::span<const unsigned char> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace sluice::gui::embedded

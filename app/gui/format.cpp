@@ -1,0 +1,177 @@
+#include "app/gui/format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+namespace sluice::gui::format {
+namespace {
+
+constexpr const char* micro = "\xC2\xB5s";
+
+/// Three significant digits.
+std::string three(double number) {
+  const double size = std::fabs(number);
+  if (size >= 99.95) return fmt::format("{:.0f}", number);
+  if (size >= 9.995) return fmt::format("{:.1f}", number);
+  return fmt::format("{:.2f}", number);
+}
+
+struct time_unit {
+  double ns;
+  const char* name;
+};
+constexpr std::array<time_unit, 4> time_units = {{{1e9, "s"}, {1e6, "ms"}, {1e3, micro}, {1, "ns"}}};
+
+const time_unit& unit_for(double ns) {
+  for (const time_unit& unit : time_units)
+    if (ns >= unit.ns * 0.9995) return unit;
+  return time_units.back();
+}
+
+/// The 1, 2 or 5 times a power of `base10` that is not below `least`.
+double round_step(double least) {
+  const double power = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (power * factor >= least * (1 - 1e-9)) return power * factor;
+  return power * 10;
+}
+
+double round_bytes(double least) {
+  const double power = std::exp2(10.0 * std::floor(std::log2(std::max(least, 1.0)) / 10.0));
+  const double mantissa = least / power;
+  for (const double nice :
+       {1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 16.0, 20.0, 32.0, 50.0, 64.0, 100.0, 128.0, 200.0, 256.0, 512.0})
+    if (nice >= mantissa * (1 - 1e-9)) return nice * power;
+  return 1024 * power;
+}
+
+std::string plain(double number) {
+  std::string text = fmt::format("{:.3f}", number);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (!text.empty() && text.back() == '.') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string duration(query::time_ns ns) {
+  if (ns == trace::unknown_time) return "unknown";
+  const double size = std::fabs(static_cast<double>(ns));
+  const char* sign = ns < 0 ? "-" : "";
+  if (size >= 120e9) {
+    const double seconds = size / 1e9;
+    return fmt::format("{}{:.0f} min {:02.0f} s", sign, std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
+  }
+  const time_unit& unit = unit_for(size);
+  if (unit.ns == 1) return fmt::format("{} ns", ns);
+  return fmt::format("{}{} {}", sign, three(size / unit.ns), unit.name);
+}
+
+std::string time_point(query::time_ns ns, query::time_ns resolution) {
+  if (ns == trace::unknown_time) return "unknown";
+  const double size = std::fabs(static_cast<double>(ns));
+  const time_unit& unit = unit_for(std::max(size, 1.0));
+  const double digits = std::log10(unit.ns / static_cast<double>(std::max<query::time_ns>(resolution, 1)));
+  return fmt::format("{:.{}f} {}", static_cast<double>(ns) / unit.ns,
+                     std::clamp(static_cast<int>(std::ceil(digits)), 0, 9), unit.name);
+}
+
+std::string bytes(double count) {
+  static constexpr std::array<const char*, 6> names = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t power = 0;
+  double number = count;
+  while (std::fabs(number) >= 1023.5 && power + 1 < names.size()) {
+    number /= 1024;
+    ++power;
+  }
+  if (power == 0) return fmt::format("{:.0f} B", number);
+  return fmt::format("{} {}", three(number), names[power]);
+}
+
+std::string rate(double bytes_per_second) {
+  if (std::fabs(bytes_per_second) >= 0.9995e9 || bytes_per_second == 0) return three(bytes_per_second / 1e9) + " GB/s";
+  if (std::fabs(bytes_per_second) >= 0.9995e6) return three(bytes_per_second / 1e6) + " MB/s";
+  return three(bytes_per_second / 1e3) + " kB/s";
+}
+
+std::string count(std::uint64_t number) {
+  std::string digits = fmt::format("{}", number);
+  for (auto place = static_cast<std::ptrdiff_t>(digits.size()) - 3; place > 0; place -= 3)
+    digits.insert(static_cast<std::size_t>(place), ",");
+  return digits;
+}
+
+std::string share(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+
+std::string address(std::uint64_t value) { return fmt::format("0x{:x}", value); }
+
+time_axis time_ticks(query::time_range visible, int wanted) {
+  time_axis axis;
+  if (visible.length() <= 0) return axis;
+  const double least = static_cast<double>(visible.length()) / std::max(wanted, 1);
+  axis.step = std::max<query::time_ns>(1, std::llround(round_step(std::max(least, 1.0))));
+  const double lead =
+      static_cast<double>(axis.step) / std::pow(10.0, std::floor(std::log10(static_cast<double>(axis.step)) + 1e-9));
+  axis.subdivisions = lead > 1.5 && lead < 3 ? 4 : 5;
+  if (axis.step < 5) axis.subdivisions = 1;
+
+  const time_unit& unit = unit_for(static_cast<double>(axis.step));
+  const auto unit_ns = static_cast<query::time_ns>(unit.ns);
+  const query::time_ns farthest = std::max(std::llabs(visible.begin), std::llabs(visible.end));
+  // "1234567.8 us" cannot be read: count from a round time nearby instead, and say so at the axis.
+  if (farthest / unit_ns >= 100000) {
+    const query::time_ns coarse = unit_ns * 1000;
+    axis.base = visible.begin / coarse * coarse;
+    if (axis.base > visible.begin) axis.base -= coarse;
+  }
+  const auto floor_div = [](query::time_ns a, query::time_ns b) { return a / b - (a % b < 0 ? 1 : 0); };
+  const query::time_ns first = floor_div(visible.begin, axis.step) * axis.step;
+  for (query::time_ns at = first; at <= visible.end; at += axis.step) {
+    const double number = static_cast<double>(at - axis.base) / unit.ns;
+    axis.ticks.emplace_back(at, fmt::format("{}{} {}", axis.base != 0 ? "+" : "", plain(number), unit.name));
+    if (axis.ticks.size() > 200) break;
+  }
+  return axis;
+}
+
+std::string value(double amount, value_unit unit) {
+  switch (unit) {
+    case value_unit::bytes:
+      return bytes(amount);
+    case value_unit::rate:
+      return rate(amount);
+    case value_unit::nanoseconds:
+      return duration(static_cast<query::time_ns>(amount));
+    case value_unit::fraction:
+      return share(amount);
+    case value_unit::none:
+      break;
+  }
+  return std::fabs(amount) >= 1e6 ? fmt::format("{:.3g}", amount) : plain(amount);
+}
+
+value_axis value_ticks(double maximum, value_unit unit, int wanted) {
+  value_axis axis;
+  if (!(maximum > 0) || !std::isfinite(maximum)) maximum = unit == value_unit::bytes ? 1024 : 1;
+  const double least = maximum / std::max(wanted, 1);
+  const double step = unit == value_unit::bytes ? round_bytes(least) : round_step(least);
+  axis.top = maximum * 1.08;
+  for (int i = 1; i * step <= axis.top && i < 12; ++i) {
+    std::string label = value(i * step, unit);
+    // "2.00 GiB" says no more than "2 GiB" on an axis.
+    if (const auto dot = label.find('.'); dot != std::string::npos) {
+      const auto end = label.find(' ');
+      auto last = label.find_last_not_of('0', end == std::string::npos ? end : end - 1);
+      if (last == dot) --last;
+      label.erase(last + 1, (end == std::string::npos ? label.size() : end) - last - 1);
+    }
+    axis.ticks.push_back({i * step, std::move(label)});
+  }
+  return axis;
+}
+
+}  // namespace sluice::gui::format

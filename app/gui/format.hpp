@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/query/answers.hpp"
+
+/// Numbers as people read them. Times in ns, us, ms, s; sizes in binary units; rates in GB/s (10^9). Three significant
+/// digits where a figure is compared, all of them where it is quoted.
+namespace sluice::gui::format {
+
+/// "640 ns", "12.3 us" (with the micro sign), "4.56 ms", "1.23 s", "2 min 05 s"; "unknown" for trace::unknown_time.
+[[nodiscard]] std::string duration(query::time_ns ns);
+/// A point in time with as many digits as `resolution` (ns) needs: "1.234 56 s" without the spaces.
+[[nodiscard]] std::string time_point(query::time_ns ns, query::time_ns resolution);
+/// "512 B", "1.50 KiB", "12.3 MiB".
+[[nodiscard]] std::string bytes(double count);
+/// "55.5 GB/s", "12.0 MB/s".
+[[nodiscard]] std::string rate(double bytes_per_second);
+/// "12,345".
+[[nodiscard]] std::string count(std::uint64_t number);
+/// "42.1 %".
+[[nodiscard]] std::string share(double fraction);
+/// "0x7f3a00000000".
+[[nodiscard]] std::string address(std::uint64_t value);
+
+struct tick {
+  double value = 0;
+  std::string label;
+};
+
+/// Where to put marks on a time axis, `wanted` or fewer of them, at 1, 2 or 5 times a power of ten.
+struct time_axis {
+  query::time_ns step = 1;  ///< Between two labelled ticks.
+  int subdivisions = 5;     ///< Unlabelled marks in each step.
+  query::time_ns base = 0;  ///< What the labels count from; not 0 when they would get too long.
+  std::vector<std::pair<query::time_ns, std::string>> ticks;
+};
+[[nodiscard]] time_axis time_ticks(query::time_range visible, int wanted);
+
+enum class value_unit : std::uint8_t { none, bytes, rate, nanoseconds, fraction };
+
+/// A value axis from 0 to at least `maximum`, with two or three labelled lines that are round in the unit.
+struct value_axis {
+  double top = 1;
+  std::vector<tick> ticks;  ///< Without the zero line.
+};
+[[nodiscard]] value_axis value_ticks(double maximum, value_unit unit, int wanted);
+[[nodiscard]] std::string value(double amount, value_unit unit);
+
+}  // namespace sluice::gui::format

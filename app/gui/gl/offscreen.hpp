@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace sluice::gui::gl {
+
+/// A picture in memory: rows from the top, three bytes (R, G, B) a pixel, no padding.
+struct image {
+  int width = 0;
+  int height = 0;
+  std::vector<std::uint8_t> pixels;
+};
+
+/// An OpenGL 3.3 core context without a window or a display server (EGL on Mesa's surfaceless platform, found at run
+/// time), with a colour buffer to draw into. One thread at a time; the context is current on the thread that made it.
+class offscreen_context {
+ public:
+  /// Fails with `unavailable` when the machine has no libEGL or no driver for it.
+  [[nodiscard]] static result<std::unique_ptr<offscreen_context>> create(int width, int height);
+  ~offscreen_context();
+  offscreen_context(const offscreen_context&) = delete;
+  offscreen_context& operator=(const offscreen_context&) = delete;
+
+  /// Makes the colour buffer the target of what is drawn next.
+  void bind() const;
+  /// What is in the colour buffer now. Waits for the GL to finish.
+  [[nodiscard]] image read() const;
+  [[nodiscard]] int width() const { return width_; }
+  [[nodiscard]] int height() const { return height_; }
+
+ private:
+  offscreen_context() = default;
+  [[nodiscard]] result<void> start(int width, int height);
+
+  void* library_ = nullptr;
+  void* display_ = nullptr;
+  void* context_ = nullptr;
+  unsigned framebuffer_ = 0;
+  unsigned colour_ = 0;
+  int width_ = 0;
+  int height_ = 0;
+};
+
+/// The current contents of `framebuffer` (0: the window's back buffer).
+[[nodiscard]] image read_framebuffer(unsigned framebuffer, int width, int height);
+
+}  // namespace sluice::gui::gl

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "app/gui/gl/offscreen.hpp"
+
+namespace sluice::gui::gl {
+
+/// Writes `picture` to `path` as a PNG, whole or not at all: an existing file is replaced only by a complete one.
+[[nodiscard]] result<void> write_png(const image& picture, const std::string& path);
+
+}  // namespace sluice::gui::gl

@@ -1,0 +1,61 @@
+#include "app/gui/gl/program.hpp"
+
+#include <string>
+#include <utility>
+
+#include "app/gui/gl/gl.hpp"
+
+namespace sluice::gui::gl {
+namespace {
+
+result<GLuint> compile(std::string_view name, GLenum kind, std::string_view source) {
+  const GLuint shader = glCreateShader(kind);
+  const char* text = source.data();
+  const GLint length = static_cast<GLint>(source.size());
+  glShaderSource(shader, 1, &text, &length);
+  glCompileShader(shader);
+  GLint good = 0;
+  glGetShaderiv(shader, GL_COMPILE_STATUS, &good);
+  if (good != 0) return shader;
+  char log[512] = {};
+  glGetShaderInfoLog(shader, sizeof log, nullptr, log);
+  glDeleteShader(shader);
+  return fail(error_code::unavailable, "the driver refused a shader: " + std::string(log), std::string(name));
+}
+
+}  // namespace
+
+result<program> program::build(std::string_view name, std::string_view vertex, std::string_view fragment) {
+  const auto front = compile(name, GL_VERTEX_SHADER, vertex);
+  if (!front) return tl::unexpected(front.error());
+  const auto back = compile(name, GL_FRAGMENT_SHADER, fragment);
+  if (!back) return tl::unexpected(back.error());
+  program made;
+  made.id_ = glCreateProgram();
+  glAttachShader(made.id_, *front);
+  glAttachShader(made.id_, *back);
+  glLinkProgram(made.id_);
+  glDeleteShader(*front);
+  glDeleteShader(*back);
+  GLint good = 0;
+  glGetProgramiv(made.id_, GL_LINK_STATUS, &good);
+  if (good == 0) {
+    char log[512] = {};
+    glGetProgramInfoLog(made.id_, sizeof log, nullptr, log);
+    return fail(error_code::unavailable, "the driver could not link a shader: " + std::string(log), std::string(name));
+  }
+  return made;
+}
+
+program::~program() {
+  if (id_ != 0) glDeleteProgram(id_);
+}
+
+program& program::operator=(program&& other) noexcept {
+  std::swap(id_, other.id_);
+  return *this;
+}
+
+int program::uniform(const char* name) const { return glGetUniformLocation(id_, name); }
+
+}  // namespace sluice::gui::gl

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace sluice::gui::gl {
+
+/// A linked shader program of the current context. Movable, freed with its owner.
+class program {
+ public:
+  program() = default;
+  /// Compiles and links; the error holds the driver's log.
+  [[nodiscard]] static result<program> build(std::string_view name, std::string_view vertex, std::string_view fragment);
+  ~program();
+  program(program&& other) noexcept : id_(other.id_) { other.id_ = 0; }
+  program& operator=(program&& other) noexcept;
+
+  [[nodiscard]] unsigned id() const { return id_; }
+  [[nodiscard]] int uniform(const char* name) const;
+
+ private:
+  unsigned id_ = 0;
+};
+
+}  // namespace sluice::gui::gl

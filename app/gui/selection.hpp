@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/query/answers.hpp"
+
+namespace sluice::gui {
+
+enum class document_id : std::uint32_t { none = 0 };
+
+enum class selection_kind : std::uint8_t { none, event, block, track };
+
+/// The one selection of the window.
+struct selection {
+  document_id document = document_id::none;
+  selection_kind kind = selection_kind::none;
+  std::uint64_t id = 0;
+  friend bool operator==(const selection&, const selection&) = default;
+};
+
+/// Where the user is: what going back returns to.
+struct location {
+  selection selected;
+  std::optional<query::time_range> range;  ///< The selected range, in the document's time.
+  query::time_range visible;
+  friend bool operator==(const location&, const location&) = default;
+};
+
+}  // namespace sluice::gui

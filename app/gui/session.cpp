@@ -1,0 +1,252 @@
+#include "app/gui/session.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t history_limit = 200;
+constexpr double patience = 20;           // s without growth after which a recording is no longer looked at for news
+constexpr query::time_ns narrowest = 10;  // ns across the window: below, a pixel is less than a nanosecond
+
+query::time_range span_of(const trace::snapshot& shot) {
+  const query::time_range span = analysis::bounded(query::time_range{shot.begin(), shot.end()});
+  return shot.end() == shot.begin() ? query::time_range{span.begin, span.begin + 1} : span;
+}
+
+/// Somebody may be writing it right now.
+bool may_grow(const trace::snapshot& shot, const std::string& path) {
+  if (shot.complete()) return false;
+  std::error_code failed;
+  const auto written = std::filesystem::last_write_time(path, failed);
+  return !failed && std::filesystem::file_time_type::clock::now() - written < std::chrono::seconds(10);
+}
+
+/// All of it, with a little air so that the first and the last event do not touch the frame.
+query::time_range with_margin(query::time_range span) {
+  const query::time_ns air = std::max<query::time_ns>(span.length() / 100, 1);
+  return {span.begin - air, span.end + air};
+}
+
+}  // namespace
+
+struct session::load {
+  document_id id{};
+  std::string path;
+  bool live = false;
+  std::atomic<bool> finished = false;
+  result<std::shared_ptr<trace::file>> opened = nullptr;
+  std::thread worker;
+
+  ~load() {
+    if (worker.joinable()) worker.join();
+  }
+};
+
+session::session(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+session::~session() {
+  loads_.clear();
+  while (!documents_.empty()) close(documents_.back()->id);
+}
+
+void session::open(const std::string& path, bool live) {
+  for (const auto& open : documents_)
+    if (open->path == path && !live) return activate(open->id);
+  auto started = std::make_unique<load>();
+  started->id = static_cast<document_id>(next_id_++);
+  started->path = path;
+  started->live = live;
+  load* raw = started.get();
+  started->worker = std::thread([raw, wake = wake_] {
+    raw->opened = trace::file::open(raw->path);
+    raw->finished = true;
+    if (wake) wake();
+  });
+  loads_.push_back(std::move(started));
+}
+
+const std::string& session::opening_path() const {
+  static const std::string none;
+  return loads_.empty() ? none : loads_.back()->path;
+}
+
+void session::take_loads() {
+  for (auto& ready : loads_) {
+    if (!ready->finished) continue;
+    if (!ready->opened) {
+      failures_.push_back(ready->opened.error());
+    } else {
+      auto made = std::make_unique<document>();
+      made->id = ready->id;
+      made->path = ready->path;
+      made->title = std::filesystem::path(ready->path).filename().string();
+      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_});
+      made->live = ready->live || may_grow(*made->engine->snapshot(), made->path);
+      made->span = span_of(*made->engine->snapshot());
+      made->visible = made->target = with_margin(made->span);
+      documents_.push_back(std::move(made));
+      activate(ready->id);
+      if (opened) opened(*documents_.back());
+    }
+    ready.reset();
+  }
+  std::erase(loads_, nullptr);
+}
+
+void session::follow(document& which, double seconds) {
+  if (which.live) which.engine->refresh();
+  const auto shot = which.engine->snapshot();
+  which.quiet = shot->version() != which.version ? 0 : which.quiet + seconds;
+  which.version = shot->version();
+  if (shot->complete() || which.quiet > patience) which.live = false;
+  const query::time_range now = span_of(*shot);
+  if (now == which.span) return;
+  which.span = now;
+  if (!which.fitted) return;
+  which.visible = which.target = with_margin(now);
+  if (which.id == active_) here_.visible = which.target;
+}
+
+void session::stop_following(document_id id) {
+  if (document* which = find(id)) which->live = false;
+}
+
+bool session::update(double seconds) {
+  const std::size_t before = loads_.size();
+  take_loads();
+  for (const auto& each : documents_) follow(*each, seconds);
+  document* shown = active();
+  if (shown != nullptr && shown->visible != shown->target) {
+    const double share = animations ? 1 - std::exp(-seconds * 20) : 1;
+    const auto step = [share](query::time_ns from, query::time_ns to) {
+      return from + static_cast<query::time_ns>(static_cast<double>(to - from) * share);
+    };
+    const query::time_range next{step(shown->visible.begin, shown->target.begin),
+                                 step(shown->visible.end, shown->target.end)};
+    const auto near = static_cast<double>(shown->target.length()) / 2000;
+    const bool arrived = std::fabs(static_cast<double>(next.begin - shown->target.begin)) < near &&
+                         std::fabs(static_cast<double>(next.end - shown->target.end)) < near;
+    shown->visible = arrived || next == shown->visible || next.length() <= 0 ? shown->target : next;
+  }
+  return before != loads_.size();
+}
+
+document* session::active() { return find(active_); }
+const document* session::active() const { return const_cast<session*>(this)->find(active_); }
+
+document* session::find(document_id id) {
+  const auto found = std::find_if(documents_.begin(), documents_.end(), [id](const auto& d) { return d->id == id; });
+  return found == documents_.end() ? nullptr : found->get();
+}
+
+void session::close(document_id id) {
+  const auto found = std::find_if(documents_.begin(), documents_.end(), [id](const auto& d) { return d->id == id; });
+  if (found == documents_.end()) return;
+  const std::string scratch = (*found)->removed_at_close ? (*found)->path : std::string();
+  documents_.erase(found);
+  std::error_code ignored;
+  if (!scratch.empty()) std::filesystem::remove(scratch, ignored);
+  const auto gone = [id](const location& where) { return where.selected.document == id; };
+  std::erase_if(back_, gone);
+  std::erase_if(forward_, gone);
+  if (active_ == id) {
+    active_ = document_id::none;
+    here_ = {};
+    if (!documents_.empty()) activate(documents_.back()->id);
+  }
+}
+
+void session::activate(document_id id) {
+  if (id == active_) return;
+  const document* next = find(id);
+  if (next == nullptr) return;
+  if (active_ != document_id::none) remember();
+  active_ = id;
+  here_ = {selection{id, selection_kind::none, 0}, std::nullopt, next->target};
+}
+
+bool session::busy() const {
+  return !loads_.empty() || std::any_of(documents_.begin(), documents_.end(),
+                                        [](const auto& d) { return d->engine && d->engine->busy(); });
+}
+
+std::vector<error> session::take_failures() { return std::exchange(failures_, {}); }
+
+void session::remember() {
+  if (!back_.empty() && back_.back() == here_) return;
+  back_.push_back(here_);
+  if (back_.size() > history_limit) back_.erase(back_.begin());
+  forward_.clear();
+}
+
+void session::select(const selection& what) {
+  if (what == here_.selected) return;
+  remember();
+  here_.selected = what;
+  if (here_.selected.document == document_id::none) here_.selected.document = active_;
+}
+
+void session::select_range(std::optional<query::time_range> range) {
+  if (range == here_.range) return;
+  remember();
+  here_.range = range;
+}
+
+query::time_range session::clamp(query::time_range wanted, query::time_range span) {
+  const query::time_range whole = with_margin(span);
+  const query::time_ns length = std::clamp(wanted.length(), std::min(narrowest, whole.length()), whole.length());
+  // Grow or shrink about the middle, then push back inside.
+  query::time_ns begin = wanted.begin + (wanted.length() - length) / 2;
+  begin = std::clamp(begin, whole.begin, whole.end - length);
+  return {begin, begin + length};
+}
+
+void session::show(query::time_range visible, bool animate) {
+  document* shown = active();
+  if (shown == nullptr) return;
+  shown->target = clamp(visible, shown->span);
+  shown->fitted = shown->target == with_margin(shown->span);
+  if (!animate || !animations) shown->visible = shown->target;
+  here_.visible = shown->target;
+}
+
+void session::go_to(query::time_range visible, bool animate) {
+  remember();
+  show(visible, animate);
+}
+
+bool session::moving() const {
+  const document* shown = active();
+  return shown != nullptr && shown->visible != shown->target;
+}
+
+void session::apply(const location& where) {
+  if (where.selected.document != document_id::none && find(where.selected.document) != nullptr)
+    active_ = where.selected.document;
+  here_ = where;
+  show(where.visible, true);
+}
+
+void session::back() {
+  if (back_.empty()) return;
+  forward_.push_back(here_);
+  const location where = back_.back();
+  back_.pop_back();
+  apply(where);
+}
+
+void session::forward() {
+  if (forward_.empty()) return;
+  back_.push_back(here_);
+  const location where = forward_.back();
+  forward_.pop_back();
+  apply(where);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,81 @@
+#include "app/gui/settings.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace sluice::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+int number(const std::string& text, int least, int most, int otherwise) {
+  int value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value >= least && value <= most ? value : otherwise;
+}
+
+}  // namespace
+
+std::string settings::default_folder() {
+  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && config[0] == '/')
+    return std::string(config) + "/sluice";
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
+    return std::string(home) + "/.config/sluice";
+  return {};
+}
+
+settings::settings(std::string folder) : folder_(std::move(folder)) {
+  if (folder_.empty()) return;
+  std::ifstream file(folder_ + "/settings");
+  for (std::string line; std::getline(file, line);) {
+    const auto space = line.find(' ');
+    if (space == std::string::npos) continue;
+    const std::string key = line.substr(0, space);
+    const std::string value = line.substr(space + 1);
+    if (key == "theme") theme = value == "light" ? theme_kind::light : theme_kind::dark;
+    if (key == "text") text_scale = static_cast<float>(number(value, 60, 300, 100)) / 100.0F;
+    if (key == "width") width = number(value, 320, 16384, width);
+    if (key == "height") height = number(value, 200, 16384, height);
+    if (key == "recent" && recent_.size() < recent_limit) recent_.push_back(value);
+  }
+}
+
+void settings::add_recent(const std::string& path) {
+  std::error_code failed;
+  const fs::path whole = fs::absolute(path, failed);
+  const std::string name = failed ? path : whole.lexically_normal().string();
+  std::erase(recent_, name);
+  recent_.insert(recent_.begin(), name);
+  if (recent_.size() > recent_limit) recent_.resize(recent_limit);
+  save();
+}
+
+void settings::forget_recent() {
+  recent_.clear();
+  save();
+}
+
+void settings::save() const {
+  if (folder_.empty()) return;
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  std::ostringstream text;
+  text << "theme " << (theme == theme_kind::light ? "light" : "dark") << '\n'
+       << "text " << static_cast<int>(text_scale * 100 + 0.5F) << '\n'
+       << "width " << width << "\nheight " << height << '\n';
+  for (const std::string& path : recent_)
+    if (path.find('\n') == std::string::npos) text << "recent " << path << '\n';
+  const std::string partial = folder_ + "/settings.part";
+  {
+    std::ofstream file(partial, std::ios::trunc);
+    file << text.str();
+    if (!file.flush()) return;
+  }
+  fs::rename(partial, folder_ + "/settings", failed);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/gui/theme.hpp"
+
+namespace sluice::gui {
+
+/// What the window remembers from one run to the next, in $XDG_CONFIG_HOME/sluice (~/.config/sluice). A file that cannot
+/// be read or written is as good as none: settings never stop the program.
+class settings {
+ public:
+  /// `folder` empty: nothing is read or kept (pictures, tests).
+  explicit settings(std::string folder);
+  /// The folder the environment names.
+  [[nodiscard]] static std::string default_folder();
+
+  theme_kind theme = theme_kind::dark;
+  float text_scale = 1;
+  int width = 1440;
+  int height = 900;
+
+  /// Paths, the newest first, at most `recent_limit`.
+  [[nodiscard]] const std::vector<std::string>& recent() const { return recent_; }
+  void add_recent(const std::string& path);
+  void forget_recent();
+  void save() const;
+  /// Where ImGui keeps the layout of the panels; empty: nowhere.
+  [[nodiscard]] std::string layout_file() const { return folder_.empty() ? "" : folder_ + "/layout.ini"; }
+
+  static constexpr std::size_t recent_limit = 12;
+
+ private:
+  std::string folder_;
+  std::vector<std::string> recent_;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/gui/format.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "imgui_stdlib.h"
+
+namespace sluice::gui {
+namespace {
+
+struct column {
+  const char* title;
+  query::block_column sort;
+  float width;  ///< Design pixels; 0: what is left.
+};
+constexpr std::array<column, 8> columns = {{{"Address", query::block_column::address, 128},
+                                            {"Size", query::block_column::bytes, 84},
+                                            {"Layer", query::block_column::layer, 78},
+                                            {"Kind", query::block_column::kind, 74},
+                                            {"Allocated", query::block_column::born, 92},
+                                            {"Freed", query::block_column::died, 92},
+                                            {"Lifetime", query::block_column::lifetime, 84},
+                                            {"Name", query::block_column::name, 0}}};
+
+/// The blocks that lived in the selected range, or in the whole recording. Scrolls by row index: a float could not
+/// address the rows of a long recording by pixels.
+class blocks_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Blocks"; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  void reset() override {
+    question_ = {};
+    first_ = 0;
+  }
+
+  void draw(view_context& with) override {
+    const document& shown = *with.state.active();
+    draw_filters(with);
+    query::blocks_question wanted{
+        with.state.range().value_or(shown.span), level_, only_unfreed_, sort_, descending_, filter_};
+    if (!with.state.range()) wanted.range.end += 1;  // blocks that live at the very end are in it
+    const auto answer = question_.ask(*shown.engine, wanted);
+    progress_line(with, answer.complete, answer.progress);
+    if (!answer) return;
+    const query::block_table& table = *answer.value;
+    draw_count(with, table);
+    if (table.rows.empty() && answer.complete)
+      return empty_state(with, icon::search, "No block here",
+                         filter_.empty() && !only_unfreed_ && !level_
+                             ? "Nothing was allocated in this range."
+                             : "No block in this range passes the filters above.");
+    draw_table(with, table);
+  }
+
+ private:
+  void draw_filters(const view_context& with) {
+    ImGui::SetNextItemWidth(std::min(with.px(220), ImGui::GetContentRegionAvail().x * 0.35F));
+    ImGui::InputTextWithHint("##filter", "Name or address", &filter_);
+    ImGui::SameLine();
+    ImGui::SetNextItemWidth(with.px(118));
+    if (ImGui::BeginCombo("##layer", level_ ? layer_name(*level_) : "all layers")) {
+      if (ImGui::Selectable("all layers", !level_)) level_.reset();
+      for (std::size_t i = 0; i < trace::layer_count; ++i) {
+        const auto level = static_cast<trace::layer>(i);
+        if (ImGui::Selectable(layer_name(level), level_ == level)) level_ = level;
+      }
+      ImGui::EndCombo();
+    }
+    ImGui::SameLine();
+    ImGui::Checkbox("never freed", &only_unfreed_);
+  }
+
+  static void draw_count(const view_context& with, const query::block_table& table) {
+    const std::string text = format::count(table.rows.size()) + (table.rows.size() == 1 ? " block" : " blocks") +
+                             (with.state.range() ? " in the selected range" : "");
+    const float width = ImGui::CalcTextSize(text.c_str()).x;
+    ImGui::SameLine();
+    if (ImGui::GetContentRegionAvail().x < width) return ImGui::NewLine();
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - width);
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextDisabled("%s", text.c_str());
+  }
+
+  void draw_table(const view_context& with, const query::block_table& table) {
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+    const float bar = ImGui::GetStyle().ScrollbarSize;
+    const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor(room.y / row_height) - 1));
+    const auto rows = static_cast<std::int64_t>(table.rows.size());
+    const std::int64_t last_first = std::max<std::int64_t>(0, rows - fits);
+    const ImVec2 origin = ImGui::GetCursorScreenPos();
+    if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0)
+      first_ -= static_cast<std::int64_t>(std::lround(ImGui::GetIO().MouseWheel * 3));
+    draw_scroll_bar(with, {origin.x + room.x - bar, origin.y + row_height}, {bar, room.y - row_height}, rows, fits);
+    first_ = std::clamp<std::int64_t>(first_, 0, last_first);
+    ImGui::SetCursorScreenPos(origin);
+    const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable |
+                                  ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
+                                  ImGuiTableFlags_BordersInnerH;
+    if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()), flags, {room.x - bar - with.px(2), room.y}))
+      return;
+    for (const column& each : columns) {
+      ImGuiTableColumnFlags own =
+          each.width > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch;
+      own |= each.sort == query::block_column::bytes || each.sort == query::block_column::lifetime
+                 ? ImGuiTableColumnFlags_PreferSortDescending
+                 : 0;
+      if (each.sort == query::block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
+      ImGui::TableSetupColumn(each.title, own, each.width > 0 ? with.px(each.width) : 1.0F,
+                              static_cast<ImGuiID>(each.sort));
+    }
+    ImGui::TableHeadersRow();
+    if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs != nullptr && specs->SpecsDirty) {
+      if (specs->SpecsCount > 0) {
+        sort_ = static_cast<query::block_column>(specs->Specs[0].ColumnUserID);
+        descending_ = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
+      }
+      specs->SpecsDirty = false;
+    }
+    for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
+      draw_row(with, table.rows[static_cast<std::size_t>(i)]);
+    ImGui::EndTable();
+  }
+
+  static void draw_row(const view_context& with, const query::block_row& row) {
+    const selection& chosen = with.state.selected();
+    const bool selected = chosen.kind == selection_kind::block && chosen.id == trace::raw(row.block);
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::PushID(static_cast<int>(trace::raw(row.block)));
+    const std::string address = format::address(row.address);
+    if (ImGui::Selectable(address.c_str(), selected,
+                          ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick)) {
+      with.commands.invoke("selection.set",
+                           selection{with.state.active()->id, selection_kind::block, trace::raw(row.block)});
+      if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
+    }
+    ImGui::PopID();
+    ImGui::TableNextColumn();
+    right_text(format::bytes(static_cast<double>(row.bytes)));
+    ImGui::TableNextColumn();
+    swatch(with, with.colours.layers[static_cast<std::size_t>(row.level)]);
+    ImGui::TextUnformatted(layer_name(row.level));
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted(memory_kind_name(row.kind));
+    ImGui::TableNextColumn();
+    right_text(format::time_point(row.born, 1000));
+    ImGui::TableNextColumn();
+    const bool kept = row.died == trace::unknown_time;
+    right_text(kept ? std::string("never") : format::time_point(row.died, 1000), kept);
+    ImGui::TableNextColumn();
+    right_text(kept ? std::string("-") : format::duration(row.died - row.born), kept);
+    ImGui::TableNextColumn();
+    const std::string_view name = with.text(row.name);
+    ImGui::TextUnformatted(name.data(), name.data() + name.size());
+  }
+
+  void draw_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64_t rows, std::int64_t fits) {
+    if (rows <= fits || size.y <= with.px(24)) return;
+    ImGui::SetCursorScreenPos(at);
+    ImGui::InvisibleButton("scroll", size);
+    const float grip = std::max(with.px(18), size.y * static_cast<float>(fits) / static_cast<float>(rows));
+    const double room = static_cast<double>(size.y) - static_cast<double>(grip);
+    const auto last_first = static_cast<double>(rows - fits);
+    if (ImGui::IsItemActive())
+      first_ = static_cast<std::int64_t>(
+          std::clamp((static_cast<double>(ImGui::GetMousePos().y - at.y - grip * 0.5F)) / room, 0.0, 1.0) * last_first);
+    const float top = at.y + static_cast<float>(room * std::clamp(static_cast<double>(first_) / last_first, 0.0, 1.0));
+    const ImU32 colour = ImGui::IsItemActive() || ImGui::IsItemHovered() ? with.colours.muted : with.colours.line;
+    ImGui::GetWindowDrawList()->AddRectFilled({at.x + with.px(2), std::floor(top)},
+                                              {at.x + size.x - with.px(2), std::floor(top + grip)}, colour, with.px(3));
+  }
+
+  query::slot<query::blocks_question> question_;
+  std::string filter_;
+  std::optional<trace::layer> level_;
+  bool only_unfreed_ = false;
+  query::block_column sort_ = query::block_column::bytes;
+  bool descending_ = true;
+  std::int64_t first_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_blocks_view() { return std::make_unique<blocks_view>(); }
+
+}  // namespace sluice::gui

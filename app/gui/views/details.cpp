@@ -1,0 +1,73 @@
+#include <algorithm>
+
+#include "app/gui/format.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+
+namespace sluice::gui {
+namespace {
+
+/// What is known about the selected event or block, with links to what it belongs to.
+class details_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Details"; }
+  void reset() override { question_ = {}; }
+
+  void draw(view_context& with) override {
+    const selection& chosen = with.state.selected();
+    if (chosen.kind != selection_kind::event && chosen.kind != selection_kind::block)
+      return empty_state(with, icon::info, "Nothing selected",
+                         "Click a box on the timeline or a row of the table of blocks.");
+    query::details_question wanted;
+    if (chosen.kind == selection_kind::event) {
+      wanted.event = static_cast<trace::event_id>(chosen.id);
+    } else {
+      wanted.block = static_cast<trace::block_id>(chosen.id);
+    }
+    const auto answer = question_.ask(*with.state.active()->engine, wanted);
+    progress_line(with, answer.complete, answer.progress);
+    if (answer.failure) return empty_state(with, icon::warning, "Not in this recording", answer.failure->message);
+    if (!answer) return;
+    const query::event_details& found = *answer.value;
+    ImGui::PushFont(with.fonts.bold, 0);
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted(found.title.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::PopFont();
+    command_button(with, "selection.reveal");
+    ImGui::Dummy({0, with.px(2)});
+    float column = with.px(60);
+    for (const query::detail& each : found.details)
+      column = std::max(column, ImGui::CalcTextSize(each.label.c_str()).x + with.px(16));
+    column = std::min(column, ImGui::GetContentRegionAvail().x * 0.45F);
+    int row = 0;
+    for (const query::detail& each : found.details) {
+      ImGui::PushID(row++);
+      draw_row(with, each, column);
+      ImGui::PopID();
+    }
+  }
+
+ private:
+  static void draw_row(const view_context& with, const query::detail& each, float column) {
+    const bool to_event = each.link != trace::event_id::none;
+    const bool to_block = each.block != trace::block_id::none;
+    if (!to_event && !to_block) return field(with, each.label, each.value, column);
+    const float left = ImGui::GetCursorPosX();
+    ImGui::TextDisabled("%s", each.label.c_str());
+    ImGui::SameLine(left + column);
+    if (!link(with, each.value)) return;
+    const document_id here = with.state.active()->id;
+    with.commands.invoke("selection.set", to_event ? selection{here, selection_kind::event, trace::raw(each.link)}
+                                                   : selection{here, selection_kind::block, trace::raw(each.block)});
+    with.commands.invoke("selection.reveal");
+  }
+
+  query::slot<query::details_question> question_;
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_details_view() { return std::make_unique<details_view>(); }
+
+}  // namespace sluice::gui

@@ -1,0 +1,191 @@
+#include "app/gui/views/overview.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace sluice::gui {
+
+void overview_strip::draw(view_context& with, const query::track_list& tracks, const draw::rectangle& header,
+                          const draw::rectangle& area) {
+  const document& shown = *with.state.active();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const query::time_range span =
+      session::clamp({shown.span.begin - shown.span.length(), shown.span.end + shown.span.length()}, shown.span);
+  const row_frame where{header, area, span, ImGui::IsWindowHovered() && area.contains(ImGui::GetMousePos()),
+                        ImGui::GetMousePos()};
+  if (theme_ != with.colours.kind) {
+    theme_ = with.colours.kind;
+    memory_ = nullptr;
+    for (bar& each : bars_) each.shown = nullptr;
+  }
+
+  const float bars_height = with.px(5) * static_cast<float>(bar_count);
+  const draw::rectangle upper{{area.min.x, area.min.y + with.px(3)},
+                              {area.max.x, area.min.y + with.px(3) + bars_height}};
+  const draw::rectangle lower{{area.min.x, upper.max.y + 1}, {area.max.x, area.max.y - 1}};
+  for (const query::track& each : tracks.tracks)
+    if (each.kind == query::track_kind::memory) {
+      draw_memory(with, *shown.engine, each, span, lower, list);
+      break;
+    }
+  draw_streams(with, *shown.engine, tracks, span, upper, list);
+
+  const float line = ImGui::GetTextLineHeight();
+  list.AddText({header.min.x + with.px(12), std::floor((header.min.y + header.max.y - line) * 0.5F)},
+               with.colours.muted, "Overview");
+
+  // What the timeline shows: the rest is dimmed only by its frame, so that nothing is painted twice.
+  const float left = std::floor(std::clamp(where.x_of(shown.visible.begin), area.min.x, area.max.x));
+  const float right = std::floor(std::clamp(where.x_of(shown.visible.end), area.min.x, area.max.x));
+  if (right - left < area.width() - 1) {
+    const ImU32 veil = (with.colours.background & ~IM_COL32_A_MASK) | (0xA0U << IM_COL32_A_SHIFT);
+    list.AddRectFilled(area.min, {left, area.max.y}, veil);
+    list.AddRectFilled({right, area.min.y}, area.max, veil);
+    list.AddRect({left, area.min.y}, {std::max(right, left + 2), area.max.y}, with.colours.accent);
+    const float middle = std::floor((area.min.y + area.max.y) * 0.5F);
+    for (const float x : {left, right})
+      list.AddRectFilled({x - with.px(2), middle - with.px(7)}, {x + with.px(2), middle + with.px(7)},
+                         with.colours.accent, with.px(2));
+  }
+  if (const auto& range = with.state.range()) {
+    const float from = std::floor(where.x_of(range->begin));
+    const float to = std::max(from + 1, std::floor(where.x_of(range->end)));
+    list.AddRectFilled({from, area.max.y - with.px(3)}, {to, area.max.y}, with.colours.accent);
+  }
+  if (with.hovered_time && !where.hovered) {
+    const float x = std::floor(where.x_of(*with.hovered_time));
+    if (x >= area.min.x && x < area.max.x) list.AddLineV(x, area.min.y, area.max.y, with.colours.muted);
+  }
+  list.AddLineH(header.min.x, area.max.x, area.max.y, with.colours.line);
+  handle_mouse(with, where);
+}
+
+void overview_strip::draw_memory(view_context& with, query::engine& from, const query::track& what,
+                                 query::time_range span, const draw::rectangle& area, ImDrawList& list) {
+  const auto answer =
+      memory_question_.ask(from, {what.id, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
+  if (!answer) return;
+  if (answer.value != memory_) {
+    memory_ = answer.value;
+    static thread_local std::vector<draw::box> boxes;
+    boxes.clear();
+    // One curve: the highest of what any layer had in use.
+    std::size_t width = 0;
+    for (const query::band& band : memory_->bands) width = std::max(width, band.bins.size());
+    const double ns_per_bin =
+        width == 0 ? 0 : static_cast<double>(memory_->range.length()) / static_cast<double>(width);
+    for (std::size_t at = 0; at < width; ++at) {
+      double highest = 0;
+      for (std::size_t level = 0; level < trace::layer_count; ++level) {
+        double total = 0;
+        for (const query::band& band : memory_->bands)
+          if (band.role == query::band_role::used && static_cast<std::size_t>(band.level) == level &&
+              at < band.bins.size())
+            total += band.bins[at].maximum;
+        highest = std::max(highest, total);
+      }
+      const draw::box now{static_cast<float>(static_cast<double>(at) * ns_per_bin),
+                          static_cast<float>(static_cast<double>(at + 1) * ns_per_bin),
+                          0,
+                          static_cast<float>(highest),
+                          mix(with.colours.layers[0], with.colours.background, 0.35F),
+                          0};
+      if (!boxes.empty() && boxes.back().high == now.high) {
+        boxes.back().end = now.end;
+      } else {
+        boxes.push_back(now);
+      }
+    }
+    memory_batch_.assign(memory_->range.begin, boxes);
+  }
+  double top = 0;
+  for (const query::band& band : memory_->bands)
+    if (band.role == query::band_role::used)
+      for (const query::bin& bin : band.bins) top = std::max(top, bin.maximum);
+  with.boxes.add(list, memory_batch_, area, span, static_cast<float>(std::max(top * 1.05, 1.0)),
+                 with.colours.background);
+}
+
+void overview_strip::draw_streams(view_context& with, query::engine& from, const query::track_list& tracks,
+                                  query::time_range span, const draw::rectangle& area, ImDrawList& list) {
+  const float height = with.px(5);
+  std::size_t next = 0;
+  // The directions first: copies are what the program is about; then as many streams as there is room for.
+  for (const query::track_kind kind : {query::track_kind::direction, query::track_kind::stream})
+    for (const query::track& each : tracks.tracks) {
+      if (each.kind != kind || next >= bar_count || (kind == query::track_kind::direction && next >= 2)) continue;
+      bar& drawn = bars_[next];
+      const draw::rectangle lane{{area.min.x, area.min.y + height * static_cast<float>(next)},
+                                 {area.max.x, area.min.y + height * static_cast<float>(next + 1) - 1}};
+      ++next;
+      const auto answer =
+          drawn.question.ask(from, {each.id, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
+      if (!answer) continue;
+      if (answer.value != drawn.shown) {
+        drawn.shown = answer.value;
+        static thread_local std::vector<draw::box> boxes;
+        boxes.clear();
+        for (const query::slice& s : drawn.shown->slices) {
+          if (s.depth != 0) continue;
+          const ImU32 colour =
+              mix(with.colours.background, with.colours.slice(s.kind), 0.35F + 0.65F * std::clamp(s.busy, 0.0F, 1.0F));
+          const query::time_ns origin = drawn.shown->range.begin;
+          boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), 0, 1, colour, 0});
+        }
+        drawn.batch.assign(drawn.shown->range.begin, boxes);
+      }
+      with.boxes.add(list, drawn.batch, lane, span, 1, with.colours.background);
+    }
+}
+
+void overview_strip::handle_mouse(view_context& with, const row_frame& where) {
+  const document& shown = *with.state.active();
+  const float left = where.x_of(shown.visible.begin);
+  const float right = where.x_of(shown.visible.end);
+  const float reach = with.px(5);
+  const auto over = [&] {
+    if (std::fabs(where.mouse.x - left) <= reach) return grip::left;
+    if (std::fabs(where.mouse.x - right) <= reach) return grip::right;
+    const bool all = right - left >= where.area.width() - 1;
+    return where.mouse.x > left && where.mouse.x < right && !all ? grip::move : grip::fresh;
+  };
+  ImGui::SetCursorScreenPos(where.area.min);
+  ImGui::InvisibleButton("overview", {where.area.width(), where.area.height()});
+  const bool hovered = ImGui::IsItemHovered();
+  const grip now = grip_ != grip::none ? grip_ : over();
+  if (hovered || grip_ != grip::none)
+    ImGui::SetMouseCursor(now == grip::move ? ImGuiMouseCursor_Hand : ImGuiMouseCursor_ResizeEW);
+  if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+    grip_ = grip::none;
+    return with.commands.invoke("timeline.fit");
+  }
+  if (ImGui::IsItemActivated()) {
+    grip_ = over();
+    grabbed_ = shown.visible;
+    grabbed_at_ = where.time_at(where.mouse.x);
+  }
+  if (!ImGui::IsItemActive()) grip_ = grip::none;
+  if (grip_ == grip::none || !ImGui::IsMouseDragging(ImGuiMouseButton_Left, with.px(2))) return;
+  const query::time_ns time = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
+  query::time_range next = grabbed_;
+  switch (grip_) {
+    case grip::move:
+      next = {grabbed_.begin + time - grabbed_at_, grabbed_.end + time - grabbed_at_};
+      break;
+    case grip::left:
+      next.begin = std::min(time, grabbed_.end - 1);
+      break;
+    case grip::right:
+      next.end = std::max(time, grabbed_.begin + 1);
+      break;
+    case grip::fresh:
+      next = {std::min(time, grabbed_at_), std::max(time, grabbed_at_)};
+      break;
+    case grip::none:
+      break;
+  }
+  if (next.length() > 0) with.commands.invoke("timeline.show", next);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "app/gui/views/track_row.hpp"
+
+namespace sluice::gui {
+
+/// The whole recording in a strip: memory as an area, what the streams did as thin bars, and the part that the timeline
+/// shows. Drag to move it, drag an edge or outside it to choose another, double-click for all.
+class overview_strip {
+ public:
+  /// Draws in the current window, over `header` and `area`; asks for nothing but what the strip needs.
+  void draw(view_context& with, const query::track_list& tracks, const draw::rectangle& header,
+            const draw::rectangle& area);
+  void reset() { *this = overview_strip(); }
+
+ private:
+  void draw_memory(view_context& with, query::engine& from, const query::track& what, query::time_range span,
+                   const draw::rectangle& area, ImDrawList& list);
+  void draw_streams(view_context& with, query::engine& from, const query::track_list& tracks, query::time_range span,
+                    const draw::rectangle& area, ImDrawList& list);
+  void handle_mouse(view_context& with, const row_frame& where);
+
+  static constexpr std::size_t bar_count = 4;
+  struct bar {
+    query::slot<query::slices_question> question;
+    std::shared_ptr<const query::slice_list> shown;
+    draw::box_batch batch;
+  };
+  std::array<bar, bar_count> bars_;
+  query::slot<query::series_question> memory_question_;
+  std::shared_ptr<const query::series> memory_;
+  draw::box_batch memory_batch_;
+  theme_kind theme_ = theme_kind::dark;
+  enum class grip { none, move, left, right, fresh } grip_ = grip::none;
+  query::time_range grabbed_;
+  query::time_ns grabbed_at_ = 0;
+};
+
+}  // namespace sluice::gui

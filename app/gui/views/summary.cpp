@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "app/gui/format.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+
+namespace sluice::gui {
+namespace {
+
+/// What the whole recording says: findings that lead to their place, the highest memory use and who held it, and what was
+/// never freed. The report's own figures.
+class summary_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Summary"; }
+  void reset() override { question_ = {}; }
+
+  void draw(view_context& with) override {
+    const auto answer = question_.ask(*with.state.active()->engine, {});
+    progress_line(with, answer.complete, answer.progress);
+    if (!answer) return;
+    const analysis::summary& all = *answer.value;
+    field(with, "length", format::duration(all.span.length()), with.px(110));
+    field(with, "events", format::count(all.events), with.px(110));
+    field(with, "blocks", format::count(all.blocks), with.px(110));
+    field(with, "file", format::bytes(static_cast<double>(all.file_bytes)), with.px(110));
+    for (const auto& each : all.processes)
+      field(with, "process " + std::to_string(each.pid),
+            each.command + (each.exit_status > 0 ? ", exit " + std::to_string(each.exit_status) : ""), with.px(110));
+    draw_findings(with, all);
+    draw_peaks(with, all);
+    draw_unfreed(with, all);
+  }
+
+ private:
+  static void draw_findings(const view_context& with, const analysis::summary& all) {
+    heading(with, "Findings");
+    if (all.findings.empty()) ImGui::TextDisabled("Nothing stands out.");
+    int number = 0;
+    for (const analysis::finding& each : all.findings) {
+      ImGui::PushID(number++);
+      const ImU32 colour = each.severity == trace::severity::error     ? with.colours.failure
+                           : each.severity == trace::severity::warning ? with.colours.warning
+                                                                       : with.colours.accent;
+      ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(colour), "%s",
+                         each.severity == trace::severity::info ? icon::info : icon::warning);
+      ImGui::SameLine(0, with.px(8));
+      ImGui::BeginGroup();
+      ImGui::PushTextWrapPos(0);
+      ImGui::TextUnformatted(each.text.c_str());
+      if (!each.advice.empty()) {
+        ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+        ImGui::TextUnformatted(each.advice.c_str());
+        ImGui::PopStyleColor();
+      }
+      ImGui::PopTextWrapPos();
+      if (each.range.length() > 0 && link(with, "Show where")) {
+        with.commands.invoke("selection.range", each.range);
+        const query::time_ns air = each.range.length() / 20 + 1;
+        with.commands.invoke("timeline.go_to", query::time_range{each.range.begin - air, each.range.end + air});
+      }
+      if (each.event != trace::event_id::none || each.block != trace::block_id::none) {
+        if (each.range.length() > 0) ImGui::SameLine();
+        if (link(with, each.event != trace::event_id::none ? "Select the event" : "Select the block")) {
+          const document_id here = with.state.active()->id;
+          with.commands.invoke("selection.set", each.event != trace::event_id::none
+                                                    ? selection{here, selection_kind::event, trace::raw(each.event)}
+                                                    : selection{here, selection_kind::block, trace::raw(each.block)});
+          with.commands.invoke("selection.reveal");
+        }
+      }
+      ImGui::EndGroup();
+      ImGui::PopID();
+    }
+  }
+
+  static void draw_peaks(const view_context& with, const analysis::summary& all) {
+    if (all.peaks.empty()) return;
+    heading(with, "Highest memory use");
+    int number = 0;
+    for (const analysis::memory_peak& each : all.peaks) {
+      ImGui::PushID(number++);
+      swatch(with, with.colours.layers[static_cast<std::size_t>(each.level)]);
+      ImGui::Text("%s, %s:  %s", layer_name(each.level), memory_kind_name(each.kind),
+                  format::bytes(static_cast<double>(each.bytes)).c_str());
+      ImGui::SameLine();
+      if (link(with, "at " + format::time_point(each.time, std::max<query::time_ns>(all.span.length() / 10000, 1)))) {
+        const query::time_ns air = std::max<query::time_ns>(all.span.length() / 40, 50);
+        with.commands.invoke("timeline.go_to", query::time_range{each.time - air, each.time + air});
+      }
+      ImGui::Indent(with.px(15));
+      for (const analysis::holder& holder : each.holders) {
+        const std::string_view name = with.text(holder.name);
+        field(with, format::bytes(static_cast<double>(holder.bytes)),
+              std::string(name.empty() ? "no name" : name) + ", " + format::count(holder.blocks) +
+                  (holder.blocks == 1 ? " block" : " blocks"),
+              with.px(90));
+      }
+      if (each.other_bytes > 0)
+        field(with, format::bytes(static_cast<double>(each.other_bytes)), "others", with.px(90));
+      ImGui::Unindent(with.px(15));
+      ImGui::PopID();
+    }
+  }
+
+  static void draw_unfreed(const view_context& with, const analysis::summary& all) {
+    if (all.unfreed.empty()) return;
+    heading(with, "Never freed");
+    int number = 0;
+    for (const analysis::unfreed_group& each : all.unfreed) {
+      ImGui::Text("%s, %s:  %s in %s %s%s", layer_name(each.level), memory_kind_name(each.kind),
+                  format::bytes(static_cast<double>(each.bytes)).c_str(), format::count(each.count).c_str(),
+                  each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
+      ImGui::Indent(with.px(15));
+      for (const analysis::unfreed_block& block : each.largest) {
+        ImGui::PushID(number++);
+        const std::string_view name = with.text(block.name);
+        ImGui::TextDisabled("%s", format::bytes(static_cast<double>(block.bytes)).c_str());
+        ImGui::SameLine(with.px(115));
+        if (link(with, format::address(block.address) + "  " + std::string(name))) {
+          with.commands.invoke("selection.set",
+                               selection{with.state.active()->id, selection_kind::block, trace::raw(block.block)});
+          with.commands.invoke("selection.reveal");
+        }
+        ImGui::PopID();
+      }
+      ImGui::Unindent(with.px(15));
+    }
+  }
+
+  query::slot<query::summary_question> question_;
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_summary_view() { return std::make_unique<summary_view>(); }
+
+}  // namespace sluice::gui

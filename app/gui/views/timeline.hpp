@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "app/gui/format.hpp"
+#include "app/gui/views/overview.hpp"
+
+namespace sluice::gui {
+
+/// The tracks of a recording on one time axis, under the overview and a ruler.
+class timeline_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Timeline"; }
+  void draw(view_context& with) override;
+  void reset() override;
+  [[nodiscard]] bool scrolls() const override { return false; }
+
+  /// The time under the mouse in the last frame.
+  [[nodiscard]] std::optional<query::time_ns> hovered_time() const { return hovered_time_; }
+  /// Where the time axis was drawn in the last frame: tests aim the mouse with it.
+  [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
+
+ private:
+  struct shared_row {
+    std::unique_ptr<track_row> row;
+  };
+  void draw_ruler(view_context& with, const row_frame& where, const format::time_axis& axis);
+  void draw_tracks(view_context& with, const query::track_list& tracks, const row_frame& where,
+                   const format::time_axis& axis);
+  float draw_group(view_context& with, const row_frame& where, float y, const std::string& key,
+                   const std::string& title, std::string_view detail, ImDrawList& list);
+  void draw_range(view_context& with, const row_frame& where, ImDrawList& list);
+  void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
+  void handle_mouse(view_context& with, const row_frame& where, const row_hit& hit);
+
+  query::slot<query::tracks_question> tracks_question_;
+  query::slot<query::details_question> details_question_;
+  overview_strip overview_;
+  std::map<std::uint64_t, shared_row> rows_;
+  std::set<std::string> folded_;
+  std::optional<query::time_ns> hovered_time_;
+  draw::rectangle axis_area_{};
+  float header_width_ = 208;  // design pixels
+  std::optional<query::time_ns> drag_from_;
+  bool dragging_ = false;
+  float pan_from_ = 0;
+  query::time_range pan_start_;
+};
+
+}  // namespace sluice::gui

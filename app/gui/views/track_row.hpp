@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/gui/draw/boxes.hpp"
+#include "app/gui/views/view.hpp"
+
+namespace sluice::gui {
+
+/// Where a row of the timeline is drawn in this frame.
+struct row_frame {
+  draw::rectangle header;  ///< Label, legend and value axis.
+  draw::rectangle area;    ///< The time axis; as wide as `visible`.
+  query::time_range visible;
+  bool hovered = false;  ///< The mouse is over `area`, and nothing lies on top.
+  ImVec2 mouse;
+
+  [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(visible.length()) / area.width(); }
+  [[nodiscard]] float x_of(query::time_ns time) const {
+    return area.min.x + static_cast<float>(static_cast<double>(time - visible.begin) / ns_per_pixel());
+  }
+  [[nodiscard]] query::time_ns time_at(float x) const {
+    return visible.begin + static_cast<query::time_ns>(static_cast<double>(x - area.min.x) * ns_per_pixel());
+  }
+};
+
+/// What the mouse is on.
+struct row_hit {
+  trace::event_id event{};
+  query::time_range span;
+};
+
+/// A track as drawn: its standing question and its boxes on the GPU.
+class track_row {
+ public:
+  virtual ~track_row() = default;
+  /// In pixels, for the track as it is now.
+  [[nodiscard]] virtual float height(const view_context& with, const query::track& what) const = 0;
+  /// Draws into `list`. Shows a tip for what is under the mouse, and returns it.
+  virtual row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
+                       ImDrawList& list) = 0;
+};
+
+/// Kernels, copies and calls, one box each, nested by depth.
+[[nodiscard]] std::unique_ptr<track_row> make_slice_row();
+/// Memory, pools, bandwidth and counters: curves over time as filled areas.
+[[nodiscard]] std::unique_ptr<track_row> make_series_row();
+[[nodiscard]] std::unique_ptr<track_row> make_track_row(const query::track& what);
+
+/// Label and second line at the top of a row's header. Returns the y below them.
+float draw_row_label(const view_context& with, ImDrawList& list, const draw::rectangle& header,
+                     const query::track& what, float right_margin);
+
+/// "at::native::vectorized_add" of "void at::native::vectorized_add<4, float>(...)": what names a kernel in little room.
+[[nodiscard]] std::string_view short_name(std::string_view full);
+
+}  // namespace sluice::gui

@@ -1,0 +1,150 @@
+#include "app/gui/views/welcome.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "app/gui/views/widgets.hpp"
+#include "imgui_internal.h"
+
+namespace sluice::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string recordings_near_program() {
+  if (const char* named = std::getenv("SLUICE_RECORDINGS"); named != nullptr && named[0] != '\0') return named;
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  if (failed) return {};
+  for (const fs::path place : {"share/sluice/recordings", "assets/recordings"}) {
+    fs::path folder = program.parent_path();
+    for (int up = 0; up < 4; ++up) {
+      if (fs::is_directory(folder / place, failed)) return (folder / place).string();
+      folder = folder.parent_path();
+    }
+  }
+  return {};
+}
+
+/// A row that is clicked as a whole: a name, and muted words beside or below it.
+bool entry(const view_context& with, const char* sign, std::string_view title, std::string_view words, float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float pad = with.px(8);
+  const float text_left = at.x + with.px(30);
+  const float room = width - (text_left - at.x) - pad;
+  const float line = ImGui::GetTextLineHeight();
+  const float height = words.empty() ? line + pad * 1.5F : line * 2 + pad * 1.5F + 1;
+  ImGui::PushID(title.data(), title.data() + title.size());
+  ImGui::PushID(words.data(), words.data() + words.size());
+  const bool clicked = ImGui::InvisibleButton("entry", {width, std::floor(height)});
+  ImGui::PopID();
+  ImGui::PopID();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (ImGui::IsItemHovered() || ImGui::IsItemFocused())
+    list->AddRectFilled(at, {at.x + width, at.y + std::floor(height)}, with.colours.hover, with.px(4));
+  const float top = std::floor(at.y + pad * 0.75F);
+  list->AddText({at.x + pad, top}, with.colours.accent, sign);
+  const auto write = [&](float y, ImU32 colour, std::string_view text) {
+    const ImVec2 size = ImGui::CalcTextSize(text.data(), text.data() + text.size());
+    ImGui::PushStyleColor(ImGuiCol_Text, colour);
+    ImGui::RenderTextEllipsis(list, {text_left, y}, {text_left + room, y + line + 2}, text_left + room, text.data(),
+                              text.data() + text.size(), &size);
+    ImGui::PopStyleColor();
+    if (size.x > room && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+      ImGui::SetTooltip("%.*s", static_cast<int>(text.size()), text.data());
+  };
+  write(top, with.colours.text, title);
+  if (!words.empty()) write(top + line + 1, with.colours.muted, words);
+  return clicked;
+}
+
+}  // namespace
+
+std::vector<recording_entry> find_recordings(const std::string& folder) {
+  const fs::path place = folder.empty() ? recordings_near_program() : folder;
+  std::vector<recording_entry> found;
+  std::error_code failed;
+  if (place.empty() || !fs::is_directory(place, failed)) return found;
+  std::map<std::string, std::string> words;
+  std::ifstream index(place / "index.txt");
+  for (std::string line; std::getline(index, line);)
+    if (const auto tab = line.find('\t'); tab != std::string::npos) words[line.substr(0, tab)] = line.substr(tab + 1);
+  for (const auto& file : fs::directory_iterator(place, failed)) {
+    const fs::path& path = file.path();
+    if (path.extension() != ".sluice") continue;
+    found.push_back({path.string(), path.stem().string(), words[path.filename().string()]});
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.title < b.title; });
+  return found;
+}
+
+void welcome_view::draw(view_context& with, const settings& remembered, const std::vector<recording_entry>& recordings,
+                        const std::vector<demo_entry>& demos) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const bool two = room.x > with.px(760);
+  const float width = std::floor(std::min(room.x - with.px(24), with.px(two ? 1000 : 520)));
+  const float gap = with.px(28);
+  const float column = two ? std::floor((width - gap) * 0.5F) : width;
+  const float left = std::floor(ImGui::GetCursorPosX() + (room.x - width) * 0.5F);
+  ImGui::SetCursorPos({left, ImGui::GetCursorPosY() + std::floor(std::max(with.px(12), room.y * 0.07F))});
+
+  ImGui::PushFont(with.fonts.bold, 26.0F);
+  ImGui::TextUnformatted("Sluice");
+  ImGui::PopFont();
+  ImGui::SetCursorPosX(left);
+  ImGui::TextDisabled("%s", "Where GPU memory goes, and what moves it.");
+  ImGui::Dummy({0, with.px(10)});
+  ImGui::SetCursorPosX(left);
+  command_button(with, "file.open", "Open a recording...");
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextDisabled("or drop one on this window");
+  ImGui::Dummy({0, with.px(8)});
+
+  const auto title = [&](const char* text) {
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
+    heading(with, text);
+  };
+  ImGui::SetCursorPosX(left);
+  ImGui::BeginGroup();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
+  title("Demos");
+  if (demos.empty()) ImGui::TextDisabled("None in this build.");
+  for (const demo_entry& each : demos)
+    if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
+  ImGui::PopStyleVar();
+  ImGui::EndGroup();
+  if (two) {
+    ImGui::SameLine(left + column + gap);
+  } else {
+    ImGui::SetCursorPosX(left);
+  }
+  ImGui::BeginGroup();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
+  if (!recordings.empty()) {
+    title("Recordings from real GPUs");
+    for (const recording_entry& each : recordings)
+      if (entry(with, icon::chip, each.title, each.shows, column)) with.commands.invoke("file.open_path", each.path);
+    ImGui::Dummy({0, with.px(8)});
+  }
+  title("Recent");
+  if (remembered.recent().empty()) {
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
+    ImGui::TextDisabled("Files you open are listed here.");
+  }
+  for (const std::string& path : remembered.recent()) {
+    const fs::path file(path);
+    if (entry(with, icon::file, file.filename().string(), file.parent_path().string(), column))
+      with.commands.invoke("file.open_path", path);
+  }
+  ImGui::Dummy({0, with.px(8)});
+  title("Record a program of your own");
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
+  ImGui::TextDisabled("sluice record -o trace.sluice -- python train.py");
+  ImGui::PopStyleVar();
+  ImGui::EndGroup();
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,244 @@
+#include "app/gui/views/widgets.hpp"
+
+#include <algorithm>
+
+#include "imgui_internal.h"
+
+namespace sluice::gui {
+
+std::string_view view_context::text(trace::string_id id) const {
+  const document* shown = state.active();
+  return shown != nullptr && shown->engine ? shown->engine->snapshot()->tables().text(id) : std::string_view{};
+}
+
+namespace {
+void plain(std::string_view text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
+
+float width_of(std::string_view text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x; }
+}  // namespace
+
+void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float left = ImGui::GetCursorPosX();
+  const float wrap = std::min(room.x, with.px(420));
+  const float line = ImGui::GetTextLineHeightWithSpacing();
+  const float advice_height = ImGui::CalcTextSize(advice.data(), advice.data() + advice.size(), false, wrap).y;
+  const bool show_icon = icon != nullptr && room.y > line * 4 + advice_height;
+  const float height = line + advice_height + (show_icon ? line * 1.8F : 0);
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0F, (room.y - height) * 0.45F));
+  const auto centre = [&](float width) { ImGui::SetCursorPosX(left + std::max(0.0F, (room.x - width) * 0.5F)); };
+  if (show_icon) {
+    ImGui::PushFont(nullptr, ImGui::GetStyle().FontSizeBase * 1.5F);
+    centre(ImGui::CalcTextSize(icon).x);
+    ImGui::TextDisabled("%s", icon);
+    ImGui::PopFont();
+  }
+  centre(width_of(headline));
+  plain(headline);
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  const float advice_width = std::min(wrap, width_of(advice));
+  centre(advice_width);
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + advice_width + 1);
+  plain(advice);
+  ImGui::PopTextWrapPos();
+  ImGui::PopStyleColor();
+}
+
+void field(const view_context& with, std::string_view label, std::string_view value, float column) {
+  const float left = ImGui::GetCursorPosX();
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  plain(label);
+  ImGui::PopStyleColor();
+  ImGui::SameLine(left + std::max(column, width_of(label) + with.px(8)));
+  ImGui::PushTextWrapPos(0);
+  plain(value);
+  ImGui::PopTextWrapPos();
+}
+
+void heading(const view_context& with, std::string_view text) {
+  if (ImGui::GetCursorPosY() > with.px(24)) ImGui::Dummy(ImVec2(0, with.px(4)));
+  ImGui::PushFont(with.fonts.bold, 0);
+  plain(text);
+  ImGui::PopFont();
+}
+
+void clipped_text(std::string_view text, float width) {
+  ImVec2 at = ImGui::GetCursorScreenPos();
+  at.y += ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset;
+  const float line = ImGui::GetTextLineHeight();
+  const ImVec2 size = ImGui::CalcTextSize(text.data(), text.data() + text.size());
+  ImGui::RenderTextEllipsis(ImGui::GetWindowDrawList(), at, ImVec2(at.x + width, at.y + line + 2), at.x + width,
+                            text.data(), text.data() + text.size(), &size);
+  ImGui::Dummy(ImVec2(std::min(width, size.x), line));
+  if (size.x > width && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort))
+    ImGui::SetTooltip("%.*s", static_cast<int>(text.size()), text.data());
+}
+
+void right_text(std::string_view text, bool muted) {
+  const float room = ImGui::GetContentRegionAvail().x;
+  const float width = width_of(text);
+  if (room > width) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
+  if (muted) {
+    ImGui::TextDisabled("%.*s", static_cast<int>(text.size()), text.data());
+  } else {
+    plain(text);
+  }
+}
+
+bool command_button(const view_context& with, std::string_view id, const char* label, bool icon_only) {
+  const command* what = with.commands.find(id);
+  if (what == nullptr) return false;
+  std::string face;
+  if (what->icon != nullptr) face = what->icon;
+  if (!icon_only) {
+    if (!face.empty()) face += "  ";
+    face += label != nullptr ? label : what->title;
+  }
+  face += "##";
+  face += id;
+  ImGui::BeginDisabled(!with.commands.enabled(*what));
+  const bool pressed =
+      icon_only ? ImGui::Button(face.c_str(), ImVec2(ImGui::GetFrameHeight() * 1.15F, 0)) : ImGui::Button(face.c_str());
+  ImGui::EndDisabled();
+  if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal | ImGuiHoveredFlags_AllowWhenDisabled)) {
+    const std::string keys = key_text(*what);
+    if (keys.empty()) {
+      if (icon_only) ImGui::SetTooltip("%s", what->title.c_str());
+    } else {
+      ImGui::SetTooltip("%s  (%s)", what->title.c_str(), keys.c_str());
+    }
+  }
+  if (pressed) with.commands.invoke(id);
+  return pressed;
+}
+
+void swatch(const view_context& with, ImU32 colour, bool hatched) {
+  const float side = with.px(9);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float top = at.y + (ImGui::GetTextLineHeight() - side) * 0.5F;
+  const ImVec2 min(std::floor(at.x), std::floor(top));
+  const ImVec2 max(min.x + side, min.y + side);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (hatched) {
+    list->AddRectFilled(min, max, mix(with.colours.background, colour, 0.35F));
+    list->AddRect(min, max, colour);
+  } else {
+    list->AddRectFilled(min, max, colour);
+  }
+  ImGui::Dummy(ImVec2(side, ImGui::GetTextLineHeight()));
+  ImGui::SameLine(0, with.px(6));
+}
+
+bool link(const view_context& with, std::string_view text) {
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.accent);
+  plain(text);
+  ImGui::PopStyleColor();
+  const bool over = ImGui::IsItemHovered();
+  if (over) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    const ImVec2 low(ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y);
+    ImGui::GetWindowDrawList()->AddLineH(low.x, ImGui::GetItemRectMax().x, low.y, with.colours.accent);
+  }
+  return over && ImGui::IsMouseClicked(ImGuiMouseButton_Left);
+}
+
+void progress_line(const view_context& with, bool complete, float progress) {
+  if (complete) return;
+  const ImVec2 at = ImGui::GetWindowPos();
+  const float width = ImGui::GetWindowSize().x;
+  const float share = std::clamp(progress, 0.05F, 1.0F);
+  ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + std::floor(width * share), at.y + with.px(2)),
+                                            with.colours.accent);
+}
+
+const char* layer_name(trace::layer level) {
+  switch (level) {
+    case trace::layer::driver:
+      return "driver";
+    case trace::layer::pool:
+      return "pool";
+    case trace::layer::framework:
+      return "framework";
+    case trace::layer::user:
+      return "user";
+  }
+  return "unknown";
+}
+
+const char* memory_kind_name(trace::memory_kind kind) {
+  switch (kind) {
+    case trace::memory_kind::unknown:
+      return "unknown";
+    case trace::memory_kind::device:
+      return "device";
+    case trace::memory_kind::pinned:
+      return "pinned";
+    case trace::memory_kind::managed:
+      return "managed";
+    case trace::memory_kind::host:
+      return "host";
+    case trace::memory_kind::array:
+      return "array";
+    case trace::memory_kind::reservation:
+      return "reservation";
+    case trace::memory_kind::physical:
+      return "physical";
+    case trace::memory_kind::mapping:
+      return "mapping";
+  }
+  return "unknown";
+}
+
+const char* direction_name(trace::direction direction) {
+  switch (direction) {
+    case trace::direction::unknown:
+      return "unknown";
+    case trace::direction::h2d:
+      return "host to device";
+    case trace::direction::d2h:
+      return "device to host";
+    case trace::direction::d2d:
+      return "device to device";
+    case trace::direction::p2p:
+      return "peer to peer";
+    case trace::direction::h2h:
+      return "host to host";
+  }
+  return "unknown";
+}
+
+const char* slice_kind_name(query::slice_kind kind) {
+  switch (kind) {
+    case query::slice_kind::kernel:
+      return "Kernel";
+    case query::slice_kind::h2d:
+      return "Copy, host to device";
+    case query::slice_kind::d2h:
+      return "Copy, device to host";
+    case query::slice_kind::d2d:
+      return "Copy, device to device";
+    case query::slice_kind::p2p:
+      return "Copy, peer to peer";
+    case query::slice_kind::h2h:
+      return "Copy, host to host";
+    case query::slice_kind::memset:
+      return "Memset";
+    case query::slice_kind::migration:
+      return "Migration";
+    case query::slice_kind::api_call:
+      return "API call";
+    case query::slice_kind::sync:
+      return "Wait";
+    case query::slice_kind::range:
+      return "Range";
+    case query::slice_kind::file_io:
+      return "File I/O";
+    case query::slice_kind::marker:
+      return "Marker";
+    case query::slice_kind::graph:
+      return "Graph";
+  }
+  return "Event";
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string_view>
+
+#include "app/gui/views/view.hpp"
+
+/// The few things that several views draw the same way.
+namespace sluice::gui {
+
+/// One line, or two of them, in the middle of what is left of the window: why there is nothing to see.
+void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice);
+
+/// "label      value" with the value right of `column`; the value wraps.
+void field(const view_context& with, std::string_view label, std::string_view value, float column);
+
+/// A heading inside a panel.
+void heading(const view_context& with, std::string_view text);
+
+/// Text that ends in an ellipsis when it is wider than `width`; the whole of it in a tip.
+void clipped_text(std::string_view text, float width);
+
+/// Text set right in the current table cell.
+void right_text(std::string_view text, bool muted = false);
+
+/// A button that runs a command; greyed when it cannot run. Its tip names its key. `label` null: the command's title.
+bool command_button(const view_context& with, std::string_view id, const char* label = nullptr, bool icon_only = false);
+
+/// A coloured square before a label: a legend's entry. Advances the cursor on the same line.
+void swatch(const view_context& with, ImU32 colour, bool hatched = false);
+
+/// Text that looks and acts like a link. True when clicked.
+bool link(const view_context& with, std::string_view text);
+
+/// A thin line of progress at the top of the current window while an answer is not complete.
+void progress_line(const view_context& with, bool complete, float progress);
+
+[[nodiscard]] const char* layer_name(trace::layer level);
+[[nodiscard]] const char* memory_kind_name(trace::memory_kind kind);
+[[nodiscard]] const char* direction_name(trace::direction direction);
+[[nodiscard]] const char* slice_kind_name(query::slice_kind kind);
+
+}  // namespace sluice::gui

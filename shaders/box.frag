@@ -1,0 +1,16 @@
+#version 330 core
+flat in vec4 paint;
+flat in uint pattern;
+uniform vec4 background;     // what hatching and dimming let through
+uniform float pitch;         // pixels between two hatch lines
+out vec4 result;
+
+void main() {
+  vec3 ink = paint.rgb;
+  if ((pattern & 2u) != 0u) {
+    float stripe = mod(gl_FragCoord.x + gl_FragCoord.y, pitch);
+    ink = mix(background.rgb, ink, stripe < pitch * 0.3 ? 0.62 : 0.36);
+  }
+  if ((pattern & 4u) != 0u) ink = mix(background.rgb, ink, 0.38);
+  result = vec4(ink, 1.0);
+}
