@@ -49,6 +49,12 @@ command_line split(int argc, char** argv) {
   return line;
 }
 
+/// `sluice FILE`, whether the file exists or not, and `sluice --demo NAME`.
+bool is_for_window(const std::string& word) {
+  if (word.substr(0, 1) == "-") return word == "--demo" || word.rfind("--demo=", 0) == 0 || word == "--device";
+  return word.find('/') != std::string::npos || word.find('.') != std::string::npos || std::filesystem::exists(word);
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int run(int argc, char** argv) {
@@ -60,14 +66,16 @@ int run(int argc, char** argv) {
   const std::vector<verb> verbs = {
       {"record", "Record what a program does with GPU memory",
        [&](CLI::App& command) { return declare_record(command, after_dashes); }},
+#ifdef SLUICE_HAVE_GUI
+      {"open", "Open the window; also `sluice FILE`, `sluice --demo NAME` and `sluice` alone", declare_open},
+      {"screenshot", "Draw the window into a picture, without a display", declare_screenshot},
+#endif
   };
 
   auto& words = line.arguments;
   if (names_verb(verbs, "open") &&
-      (words.empty() || (words.front().substr(0, 1) != "-" && !names_verb(verbs, words.front()) &&
-                         std::filesystem::exists(words.front())))) {
+      (words.empty() || (!names_verb(verbs, words.front()) && is_for_window(words.front()))))
     words.insert(words.begin(), "open");
-  }
 
   if (!words.empty() && words.front().substr(0, 1) != "-" && !names_verb(verbs, words.front())) {
     complain("there is no verb '" + words.front() + "'; see sluice --help");

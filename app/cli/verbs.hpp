@@ -29,4 +29,8 @@ void complain(const std::string& line);
 /// `after_dashes` is what followed "--": the command to record. It outlives the action.
 [[nodiscard]] action declare_record(CLI::App& command, std::span<const std::string> after_dashes);
 
+/// Built with the window only.
+[[nodiscard]] action declare_open(CLI::App& command);
+[[nodiscard]] action declare_screenshot(CLI::App& command);
+
 }  // namespace sluice::cli

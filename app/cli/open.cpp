@@ -1,0 +1,64 @@
+// sluice open, and sluice alone: the window.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cli/demos_of_program.hpp"
+#include "app/cli/verbs.hpp"
+#include "app/gui/window.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct wish {
+  std::vector<std::string> files;
+  std::string demo;
+  std::string device;
+};
+
+result<void> show(const wish& wanted) {
+  // A file that cannot be opened is said here, before a window covers the terminal.
+  for (const std::string& file : wanted.files)
+    if (auto opened = trace::file::open(file); !opened) return tl::unexpected(opened.error());
+  gui::application_options content;
+  content.config_folder = gui::settings::default_folder();
+  content.demos = demos_of_program();
+  content.demo_device = wanted.device;
+  auto made = gui::window::create(std::move(content));
+  if (!made) return tl::unexpected(made.error());
+  for (const std::string& file : wanted.files) (*made)->app().open(file);
+  if (!wanted.demo.empty()) (*made)->app().start_demo(wanted.demo);
+  (*made)->run();
+  return {};
+}
+
+bool is_demo(const std::string& name) {
+  for (const gui::demo_entry& each : demos_of_program())
+    if (each.name == name) return true;
+  return false;
+}
+
+}  // namespace
+
+action declare_open(CLI::App& command) {
+  auto wanted = std::make_shared<wish>();
+  command.add_option("FILE", wanted->files, "Recordings to open; without one, the welcome screen");
+  command.add_option("--demo", wanted->demo, "Run this demo and watch it live");
+  command.add_option("--device", wanted->device, "Where the demo runs: sim or cuda")
+      ->check(CLI::IsMember({"sim", "cuda"}));
+  return [wanted] {
+    if (!wanted->demo.empty() && !is_demo(wanted->demo)) {
+      complain("there is no demo '" + wanted->demo + "'; see sluice demo --list");
+      return status_usage;
+    }
+    if (auto shown = show(*wanted); !shown) {
+      complain(shown.error().to_string());
+      return status_failed;
+    }
+    return 0;
+  };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,150 @@
+// sluice screenshot: the window as a picture, where there is no display.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/demos_of_program.hpp"
+#include "app/cli/verbs.hpp"
+#include "app/gui/gl/png.hpp"
+#include "app/gui/picture.hpp"
+
+namespace sluice::cli {
+namespace {
+
+constexpr double patience = 120;  // s until a picture that is not complete is given up
+constexpr int largest_side = 16384;
+
+struct wish {
+  std::string file;
+  std::string out;
+  std::string size = "1600x900";
+  std::string range;
+  std::string theme = "dark";
+  std::string view;
+  double scale = 1;
+  int frames = 0;
+};
+
+result<std::pair<int, int>> parse_size(const std::string& text) {
+  int width = 0;
+  int height = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, width);
+  const auto second = first.ptr < end && *first.ptr == 'x' ? std::from_chars(first.ptr + 1, end, height) : first;
+  if (second.ptr != end || width < 64 || height < 64 || width > largest_side || height > largest_side)
+    return fail(error_code::invalid_argument, "'" + text + "' is no size; expected WxH in pixels, such as 1600x900",
+                "--size");
+  return std::pair(width, height);
+}
+
+/// "1.5s", "250ms", "10us", "400ns"; a bare number is seconds.
+std::optional<query::time_ns> parse_time(std::string_view text) {
+  double number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(read.ptr, static_cast<std::size_t>(text.data() + text.size() - read.ptr));
+  const double ns = unit.empty() || unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "us" ? 1e3 : unit == "ns" ? 1 : 0;
+  if (read.ec != std::errc{} || ns == 0 || !std::isfinite(number) || std::fabs(number * ns) > 9e18) return std::nullopt;
+  return static_cast<query::time_ns>(std::llround(number * ns));
+}
+
+result<query::time_range> parse_range(const std::string& text) {
+  const auto colon = text.find(':');
+  const auto from = parse_time(std::string_view(text).substr(0, colon));
+  const auto to = colon == std::string::npos ? std::nullopt : parse_time(std::string_view(text).substr(colon + 1));
+  if (!from || !to || *to <= *from)
+    return fail(error_code::invalid_argument,
+                "'" + text + "' is no range; expected FROM:TO, such as 1.5s:2s or 200ms:250ms", "--range");
+  return query::time_range{*from, *to};
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void print_frame_times(gui::picture& shown, int frames) {
+  std::vector<double> times;
+  for (int i = 0; i < frames; ++i) times.push_back(shown.step() * 1e3);
+  std::sort(times.begin(), times.end());
+  std::printf("frames %d, median %.2f ms, fastest %.2f ms, slowest %.2f ms\n", frames, times[times.size() / 2],
+              times.front(), times.back());
+}
+
+result<void> draw(const wish& wanted) {
+  const auto size = parse_size(wanted.size);
+  if (!size) return tl::unexpected(size.error());
+  std::optional<query::time_range> range;
+  if (!wanted.range.empty()) {
+    const auto parsed = parse_range(wanted.range);
+    if (!parsed) return tl::unexpected(parsed.error());
+    range = *parsed;
+  }
+  gui::picture_options options;
+  options.width = size->first;
+  options.height = size->second;
+  options.scale = static_cast<float>(wanted.scale);
+  options.theme = wanted.theme == "light" ? gui::theme_kind::light : gui::theme_kind::dark;
+  gui::application_options content;
+  content.demos = demos_of_program();
+  auto made = gui::picture::create(options, std::move(content));
+  if (!made) return tl::unexpected(made.error());
+  gui::picture& shown = **made;
+  if (!wanted.view.empty() && !shown.app().show_only(wanted.view))
+    return fail(error_code::not_found, "there is no view '" + wanted.view + "'", "--view",
+                "choose one of " + joined(shown.app().view_names()));
+  if (!wanted.file.empty()) shown.app().open(wanted.file);
+  const auto settle = [&]() -> result<void> {
+    if (!shown.settle(patience))
+      return fail(error_code::io, "the recording could not be read within two minutes", wanted.file,
+                  "try a shorter --range");
+    if (!shown.app().failures().empty()) return tl::unexpected(shown.app().failures().front());
+    return {};
+  };
+  if (auto settled = settle(); !settled) return settled;
+  if (range) {
+    shown.app().invoke("timeline.show", *range);
+    if (auto settled = settle(); !settled) return settled;
+  }
+  if (wanted.frames > 0) print_frame_times(shown, wanted.frames);
+  return wanted.out.empty() ? result<void>{} : gui::gl::write_png(shown.read(), wanted.out);
+}
+
+}  // namespace
+
+action declare_screenshot(CLI::App& command) {
+  auto wanted = std::make_shared<wish>();
+  command.add_option("FILE", wanted->file, "The recording; without one, the welcome screen");
+  command.add_option("-o,--output", wanted->out, "The picture to write (PNG)");
+  command.add_option("--size", wanted->size, "Pixels, WxH")->capture_default_str();
+  command.add_option("--range", wanted->range, "The time to show, FROM:TO, such as 1.5s:2s or 200ms:250ms");
+  command.add_option("--theme", wanted->theme, "dark or light")
+      ->check(CLI::IsMember({"dark", "light"}))
+      ->capture_default_str();
+  command.add_option("--view", wanted->view,
+                     "One panel only: timeline, summary, details, statistics, blocks, messages");
+  command.add_option("--scale", wanted->scale, "Of text and measures, for dense displays")
+      ->check(CLI::Range(0.5, 4.0))
+      ->capture_default_str();
+  command.add_option("--frames", wanted->frames, "Draw so many more frames and print their times")
+      ->check(CLI::Range(1, 100000));
+  return [wanted] {
+    if (wanted->out.empty() && wanted->frames == 0) {
+      complain("screenshot: no picture named; add -o picture.png");
+      return status_usage;
+    }
+    if (auto drawn = draw(*wanted); !drawn) {
+      complain(drawn.error().to_string());
+      return drawn.error().code == error_code::invalid_argument ? status_usage : status_failed;
+    }
+    return 0;
+  };
+}
+
+}  // namespace sluice::cli
