@@ -1,0 +1,230 @@
+#include "tests/gui/sample.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/trace/writer.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+
+constexpr time_ns ms = 1'000'000;
+
+class pipeline {
+ public:
+  explicit pipeline(file_writer& to) : to_(to) {}
+
+  void write() {
+    tables();
+    memory();
+    for (int i = 0; i < sample::chunks; ++i) chunk(i);
+    samples();
+    finish();
+  }
+
+ private:
+  event_base base(time_ns time) const {
+    event_base made;
+    made.time = time;
+    made.process = process_id{1};
+    made.thread = thread_id{1};
+    return made;
+  }
+
+  template <class Row>
+  Row at(time_ns time) const {
+    Row row;
+    static_cast<event_base&>(row) = base(time);
+    return row;
+  }
+
+  void tables() {
+    process_row process;
+    process.id = process_id{1};
+    process.pid = 4242;
+    process.command = to_.intern("./pipeline --chunks 60");
+    to_.add(process);
+    thread_row thread;
+    thread.id = thread_id{1};
+    thread.process = process_id{1};
+    thread.tid = 4242;
+    thread.name = to_.intern("pipeline");
+    to_.add(thread);
+    device_row device;
+    device.id = device_id{1};
+    device.uuid_high = 1;
+    device.name = to_.intern("NVIDIA H200");
+    device.kind = device_kind::cuda;
+    device.ordinal = 0;
+    device.memory_bytes = std::uint64_t{141} << 30;
+    device.link_generation = 5;
+    device.link_width = 16;
+    device.link_peak = sample::peak;
+    to_.add(device);
+    context_row context;
+    context.id = context_id{1};
+    context.process = process_id{1};
+    context.device = device_id{1};
+    to_.add(context);
+    const char* names[] = {"copy in", "compute", "copy out"};
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      stream_row stream;
+      stream.id = stream_id{i};
+      stream.process = process_id{1};
+      stream.context = context_id{1};
+      stream.device = device_id{1};
+      stream.handle = 6 + i;
+      stream.name = to_.intern(names[i - 1]);
+      to_.add(stream);
+    }
+    pool_row pool;
+    pool.id = pool_id{1};
+    pool.process = process_id{1};
+    pool.device = device_id{1};
+    pool.level = layer::pool;
+    pool.name = to_.intern("chunk pool");
+    to_.add(pool);
+  }
+
+  block_id alloc(time_ns time, layer level, memory_kind kind, std::uint64_t bytes, const char* name,
+                 block_id parent = {}) {
+    auto row = at<alloc_event>(time);
+    row.block = block_id{++blocks_};
+    row.parent = parent;
+    row.level = level;
+    row.kind = kind;
+    if (kind == memory_kind::device) row.device = device_id{1};
+    if (level == layer::pool) row.pool = pool_id{1};
+    row.address = 0x7f3a'0000'0000 + blocks_ * 0x200'0000;
+    row.bytes = bytes;
+    row.call_begin = time - 20'000;
+    row.name = to_.intern(name);
+    to_.add(row);
+    return row.block;
+  }
+
+  void release(time_ns time, block_id block, layer level) {
+    auto row = at<free_event>(time);
+    row.block = block;
+    row.level = level;
+    to_.add(row);
+  }
+
+  void memory() {
+    segment_ = alloc(200'000, layer::driver, memory_kind::device, 256 << 20, "cuMemAlloc");
+    pinned_ = alloc(350'000, layer::driver, memory_kind::pinned, 64 << 20, "cuMemHostAlloc");
+    pool_state(210'000, 256 << 20, 0);
+  }
+
+  void pool_state(time_ns time, std::uint64_t reserved, std::uint64_t used) {
+    auto row = at<pool_event>(time);
+    row.pool = pool_id{1};
+    row.operation = pool_operation::grow;
+    row.reserved = reserved;
+    row.used = used;
+    to_.add(row);
+  }
+
+  void copy(time_ns begin, direction way, stream_id stream) {
+    auto call = at<api_call_event>(begin - 60'000);
+    call.end = begin - 30'000;
+    call.name = to_.intern("cuMemcpyAsync");
+    call.stream = stream;
+    call.bytes = sample::chunk_bytes;
+    call.id = to_.next_event();
+    to_.add(call);
+    auto row = at<transfer_event>(begin);
+    row.end = begin + sample::copy_ns;
+    row.direction = way;
+    row.source_kind = way == direction::h2d ? memory_kind::pinned : memory_kind::device;
+    row.destination_kind = way == direction::h2d ? memory_kind::device : memory_kind::pinned;
+    row.bytes = sample::chunk_bytes;
+    row.device = device_id{1};
+    row.context = context_id{1};
+    row.stream = stream;
+    row.call = call.id;
+    row.asynchronous = true;
+    to_.add(row);
+  }
+
+  void chunk(int i) {
+    const time_ns begin = ms + i * sample::chunk_ns;
+    auto scope = at<host_range_event>(begin - 80'000);
+    scope.end = begin + 280'000;
+    scope.name = to_.intern("chunk");
+    to_.add(scope);
+    const block_id buffer =
+        alloc(begin - 70'000, layer::pool, memory_kind::device, sample::chunk_bytes, "chunk buffer", segment_);
+    used_ += sample::chunk_bytes;
+    pool_state(begin - 70'000, 256 << 20, used_);
+    copy(begin, direction::h2d, stream_id{1});
+    auto kernel = at<kernel_event>(begin + sample::copy_ns);
+    kernel.end = begin + sample::copy_ns + 250'000 + (i % 7) * 12'000;
+    kernel.name = to_.intern(i % 5 == 4 ? "void reduce_blocks<256>(float const*, float*)"
+                                        : "void scale_and_add<float, 4>(float*, float const*, int)");
+    kernel.device = device_id{1};
+    kernel.context = context_id{1};
+    kernel.stream = stream_id{2};
+    kernel.grid_x = 4096;
+    kernel.grid_y = kernel.grid_z = 1;
+    kernel.block_x = 256;
+    kernel.block_y = kernel.block_z = 1;
+    to_.add(kernel);
+    copy(begin + 2 * sample::chunk_ns, direction::d2h, stream_id{3});
+    const time_ns done = begin + 3 * sample::chunk_ns;
+    if (i % 20 == 19) return;  // three chunks are never given back
+    release(done, buffer, layer::pool);
+    used_ -= sample::chunk_bytes;
+  }
+
+  void samples() {
+    for (int i = 0; i < 10; ++i) {
+      auto row = at<device_memory_event>(i * 3 * ms);
+      row.device = device_id{1};
+      row.total = std::uint64_t{141} << 30;
+      row.free = row.total - (std::uint64_t{256} << 20) - (std::uint64_t{480} << 20) -
+                 static_cast<std::uint64_t>(i % 3) * (8 << 20);
+      row.recorder = 13 << 20;
+      to_.add(row);
+    }
+  }
+
+  void finish() {
+    const time_ns end = ms + (sample::chunks + 3) * sample::chunk_ns;
+    auto wait = at<sync_event>(end - 700'000);
+    wait.end = end;
+    wait.kind = sync_kind::context;
+    to_.add(wait);
+    release(end + 100'000, pinned_, layer::driver);
+    auto warning = at<message_event>(end);
+    warning.severity = severity::warning;
+    warning.text = to_.intern("another profiler took CUPTI over for 2 ms");
+    to_.add(warning);
+  }
+
+  file_writer& to_;
+  std::uint64_t blocks_ = 0;
+  std::uint64_t used_ = 0;
+  block_id segment_{};
+  block_id pinned_{};
+};
+
+}  // namespace
+
+void write_sample(const std::string& path) {
+  auto to = file_writer::create(path);
+  ASSERT_TRUE(to) << to.error().to_string();
+  pipeline(*to).write();
+  const auto closed = to->close();
+  ASSERT_TRUE(closed) << closed.error().to_string();
+}
+
+void write_empty(const std::string& path) {
+  auto to = file_writer::create(path);
+  ASSERT_TRUE(to) << to.error().to_string();
+  const auto closed = to->close();
+  ASSERT_TRUE(closed) << closed.error().to_string();
+}
+
+}  // namespace sluice::test
