@@ -23,6 +23,10 @@ endif()
 add_library(sluice_options INTERFACE)
 target_compile_features(sluice_options INTERFACE cxx_std_20)
 target_compile_options(sluice_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms about std::string in optimised builds: GCC bug 105651.
+  target_compile_options(sluice_options INTERFACE -Wno-restrict)
+endif()
 target_include_directories(sluice_options INTERFACE "${CMAKE_SOURCE_DIR}")
 
 if(SLUICE_SANITIZE STREQUAL "address")
