@@ -154,7 +154,7 @@ void assembler::sort_in(ring_source& ring, const record_view& record, std::size_
     ring.thread = names_.thread(ring.process->names, r.tid, {r.name, strnlen(r.name, sizeof r.name)});
     return;
   }
-  if (record.type == record_type::loss) {
+  if (record.type == record_type::loss && (record.flags & flag_of_ring) != 0) {
     const auto r = decode<loss_record>(record);
     ring.reported_losses += r.events;
     ring.reported_memory_losses += r.memory_events;

@@ -69,6 +69,8 @@ enum record_flag : std::uint32_t {
   /// Every time in this record is CLOCK_MONOTONIC ns already (what CUPTI's activity records carry), whatever the
   /// ring's clock is.
   flag_monotonic = 256,
+  /// A `loss_record` of the ring itself: what it reports is in the ring's own count too.
+  flag_of_ring = 512,
 };
 
 /// Which clock a ring's times are on. A simulated process has no other clock.

@@ -200,6 +200,7 @@ class ring_producer {
     if (!has_room(maximum_record_bytes < capacity_ / 4 ? maximum_record_bytes : capacity_ / 4, ordinary_limit()))
       return;
     loss_record loss{};
+    loss.header.flags = flag_of_ring;
     loss.header.time = header_->first_lost.load(std::memory_order_relaxed);
     loss.end = header_->last_lost.load(std::memory_order_relaxed);
     loss.events = lost_ - reported_;
