@@ -1,9 +1,12 @@
 #include "core/format.hpp"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
+#include <memory>
 #include <span>
 
 namespace sluice {
@@ -45,9 +48,11 @@ std::string format_time(trace::time_ns ns) {
 }
 
 std::string format_moment(trace::time_ns time) {
-  const double seconds = static_cast<double>(time) * 1e-9;
+  const double ns = static_cast<double>(time);
   if (time == 0) return "0 s";
-  return std::abs(seconds) < 1e-3 ? fmt::format("{:.9f} s", seconds) : fmt::format("{:.6f} s", seconds);
+  if (std::abs(ns) < 1e6) return fmt::format("{:.3f} us", ns * 1e-3);
+  if (std::abs(ns) < 1e9) return fmt::format("{:.3f} ms", ns * 1e-6);
+  return fmt::format("{:.6f} s", ns * 1e-9);
 }
 
 std::string format_share(double share) {
@@ -75,6 +80,24 @@ std::string format_some(std::uint64_t count, std::string_view noun) {
     }
   }
   return format_count(count) + " " + plural;
+}
+
+std::string readable_name(std::string_view symbol) {
+  std::string text(symbol);
+  // A hostile name must not cost more than it is worth.
+  if (!text.starts_with("_Z") || text.size() > 16384) return text;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status),
+                                                     std::free);
+  return status == 0 && plain ? std::string(plain.get()) : text;
+}
+
+std::string shortened(std::string text, std::size_t columns) {
+  if (text.size() <= columns || columns < 4) return text;
+  std::size_t keep = columns - 3;
+  while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xc0U) == 0x80) --keep;  // Not inside a character.
+  text.resize(keep);
+  return text + "...";
 }
 
 std::string_view name_of(trace::layer level) {

@@ -20,7 +20,7 @@ namespace sluice {
 /// A length of time: "450 ns", "12.3 us", "1.50 ms", "2.00 s"; three digits, whole seconds kept beyond 1000 s.
 [[nodiscard]] std::string format_time(trace::time_ns ns);
 
-/// A point in time: "2.314159 s", to the microsecond; to the nanosecond under 1 ms.
+/// A point in time: "2.314159 s", "18.130 ms", to the microsecond; "200.000 us", to the nanosecond, under 1 ms.
 [[nodiscard]] std::string format_moment(trace::time_ns time);
 
 /// "12 %", "0.3 %" of a share in 0..1.
@@ -34,6 +34,12 @@ namespace sluice {
 
 /// "3 blocks", "1 block".
 [[nodiscard]] std::string format_some(std::uint64_t count, std::string_view noun);
+
+/// A kernel's or function's name as its programmer wrote it: C++ symbols are demangled, others returned as they are.
+[[nodiscard]] std::string readable_name(std::string_view symbol);
+
+/// `text` cut to `columns` characters, with "..." where something is missing.
+[[nodiscard]] std::string shortened(std::string text, std::size_t columns);
 
 /// "driver", "pool", "framework", "user".
 [[nodiscard]] std::string_view name_of(trace::layer level);

@@ -37,7 +37,7 @@ class finder {
 
  private:
   finding& add(finding_kind kind, severity how_bad, std::string text, std::string advice) {
-    found_.push_back({kind, how_bad, std::move(text), std::move(advice), of_.span, {}, {}});
+    found_.push_back({kind, how_bad, std::move(text), std::move(advice), of_.whole.range, {}, {}});
     return found_.back();
   }
 
@@ -161,7 +161,7 @@ class finder {
   // --- devices ------------------------------------------------------------------------------------------------------
 
   void activity(const device_activity& device) {
-    const double span = static_cast<double>(of_.span.length());
+    const double span = static_cast<double>(of_.whole.range.length());
     const double copies = static_cast<double>(device.copy_busy);
     if (device.kernels > 0 && copies > 0.05 * span && static_cast<double>(device.overlap) < 0.25 * copies) {
       add(finding_kind::copies_not_overlapped, severity::warning,
@@ -175,7 +175,7 @@ class finder {
       add(finding_kind::device_idle, severity::info,
           fmt::format("The GPU was idle for {} of the recording ({} of {}).",
                       format_share(1 - static_cast<double>(device.busy) / span),
-                      format_time(of_.span.length() - device.busy), format_time(of_.span.length())),
+                      format_time(of_.whole.range.length() - device.busy), format_time(of_.whole.range.length())),
           "Look at what the host threads do in the gaps.");
     }
   }
@@ -228,7 +228,7 @@ class finder {
   }
 
   void host_waits() {
-    const double span = static_cast<double>(of_.span.length());
+    const double span = static_cast<double>(of_.whole.range.length());
     for (const thread_statistics& thread : of_.whole.threads) {
       if (static_cast<double>(thread.wait_busy) < 0.5 * span) continue;
       const trace::thread_row* row = tables_.threads.find(thread.thread);

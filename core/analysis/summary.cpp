@@ -54,10 +54,11 @@ bool has_ended(const trace::process_row* process) {
   return process != nullptr && (process->end != trace::unknown_time || process->exit_status >= 0);
 }
 
-std::vector<unfreed_group> find_unfreed(const memory_use& memory, const trace::tables& tables) {
+std::vector<unfreed_group> find_unfreed(const memory_use& memory, const trace::tables& tables, time_range range) {
   std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind>, unfreed_group> groups;
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || block.freed() || block.born_before() || block.imported()) continue;
+    if (block.born < range.begin || block.born >= range.end) continue;
     unfreed_group& group = groups[{block.process, block.level, block.kind}];
     group.process = block.process;
     group.level = block.level;
@@ -88,9 +89,10 @@ std::vector<unfreed_group> find_unfreed(const memory_use& memory, const trace::t
   return all;
 }
 
-std::vector<failed_allocation> find_failures(const memory_use& memory) {
+std::vector<failed_allocation> find_failures(const memory_use& memory, time_range range) {
   std::vector<failed_allocation> all;
   for (const trace::alloc_failed_event& row : memory.failed()) {
+    if (row.time < range.begin || row.time >= range.end) continue;
     all.push_back(
         {row.id, bounded(row.time), row.process, row.device, row.level, row.kind, row.name, row.bytes, row.error});
   }
@@ -125,16 +127,19 @@ std::vector<fragmentation_figure> find_fragmentation(const memory_use& memory, c
   for (const memory_peak& peak : peaks) {
     if (peak.level == trace::layer::driver) continue;
     std::map<trace::block_id, std::vector<std::pair<std::uint64_t, std::uint64_t>>> segments;
+    bool inside = true;  // Addresses that contradict the parents say nothing about holes.
     for (const block_record& block : memory.blocks()) {
       if (!block.allocated || block.level != peak.level || block.kind != peak.kind || block.device != peak.device)
         continue;
       const block_record* segment = memory.find(block.parent);
       if (segment == nullptr || !segment->live_at(peak.time)) continue;
       auto& children = segments[block.parent];
-      if (!block.live_at(peak.time) || block.address < segment->address) continue;
-      children.emplace_back(block.address - segment->address, block.reserved_bytes);
+      if (!block.live_at(peak.time)) continue;
+      const std::uint64_t offset = block.address - segment->address;
+      inside = inside && block.address >= segment->address && offset < segment->bytes;
+      children.emplace_back(offset, block.reserved_bytes);
     }
-    if (segments.empty()) continue;
+    if (segments.empty() || !inside) continue;
     fragmentation_figure figure;
     figure.device = peak.device;
     figure.level = peak.level;
@@ -174,7 +179,7 @@ std::vector<process_figure> list_processes(const index& from, const trace::table
 
 }  // namespace
 
-summary summarise(const index& from, const trace::snapshot& trace) {
+summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
   const trace::tables& tables = trace.tables();
   summary all;
   all.span = whole_of(trace);
@@ -185,12 +190,16 @@ summary summarise(const index& from, const trace::snapshot& trace) {
   all.blocks = static_cast<std::uint64_t>(std::count_if(from.memory().blocks().begin(), from.memory().blocks().end(),
                                                         [](const block_record& b) { return b.allocated; }));
   all.processes = list_processes(from, tables);
-  all.whole = measure(from, tables, all.span);
+  all.whole = measure(from, tables, range.value_or(all.span));
   all.peaks = find_peaks(from.memory(), all.whole);
-  all.unfreed = find_unfreed(from.memory(), tables);
-  all.failures = find_failures(from.memory());
+  all.unfreed = find_unfreed(from.memory(), tables, all.whole.range);
+  all.failures = find_failures(from.memory(), all.whole.range);
   all.fragmentation = find_fragmentation(from.memory(), all.peaks);
   all.warnings.assign(trace.warnings().begin(), trace.warnings().end());
+  if (!all.complete) {
+    all.warnings.push_back(
+        "the file has no index: the recording still runs, or its writer died; what could be read is shown");
+  }
   const std::vector<std::string> own = from.warnings();
   all.warnings.insert(all.warnings.end(), own.begin(), own.end());
   if (all.whole.lost_memory_events > 0) {

@@ -9,8 +9,8 @@
 #include "core/trace/model.hpp"
 #include "core/trace/reader.hpp"
 
-/// What a whole recording says: the figures of its full range, and those that only the whole can have (peaks and their
-/// holders, blocks never freed, findings). The report prints it, the window shows it.
+/// What a recording says, or a range of it: its figures, and what follows from them (peaks and their holders, blocks never
+/// freed, findings). The report prints it, the window shows it.
 namespace sluice::analysis {
 
 /// Blocks live at one moment that share what made them.
@@ -127,7 +127,7 @@ struct summary {
   std::uint64_t events = 0;
   std::uint64_t blocks = 0;
   std::vector<process_figure> processes;
-  range_statistics whole;                           ///< The figures of `span`.
+  range_statistics whole;                           ///< The figures of `span`, or of the range asked for.
   std::vector<memory_peak> peaks;                   ///< By device, layer, kind; only what was ever used.
   std::vector<unfreed_group> unfreed;               ///< Most bytes first.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
@@ -142,8 +142,10 @@ struct summary {
 
 class index;
 
-/// The whole recording's figures. `from` must have taken in all of `trace`. O(events).
-[[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace);
+/// The figures of the whole recording, or of `range`: then peaks, failures and findings are the range's, and of blocks never
+/// freed only those born in it count. `from` must have taken in all of `trace`. O(events in the range + blocks).
+[[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace,
+                                std::optional<time_range> range = std::nullopt);
 
 /// Hints for `of`, most important first; `summarise` calls it.
 [[nodiscard]] std::vector<finding> findings_of(const summary& of, const trace::tables& tables);

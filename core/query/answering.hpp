@@ -40,12 +40,4 @@ void for_each_track(const sources& from, const std::function<void(track&&)>& vis
 /// The track of that id, without its words; not_found if there is none.
 [[nodiscard]] result<track> find_track(std::uint64_t id, const sources& from);
 
-// --- words ----------------------------------------------------------------------------------------------------------
-
-[[nodiscard]] std::string device_label(trace::device_id id, const trace::tables& tables);
-[[nodiscard]] std::string stream_label(trace::stream_id id, const trace::tables& tables);
-[[nodiscard]] std::string thread_label(trace::thread_id id, const trace::tables& tables);
-[[nodiscard]] std::string process_label(trace::process_id id, const trace::tables& tables);
-[[nodiscard]] std::string pool_label(trace::pool_id id, const trace::tables& tables);
-
 }  // namespace sluice::query

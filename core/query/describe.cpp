@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/analysis/labels.hpp"
 #include "core/format.hpp"
 
 namespace sluice::query {
@@ -55,12 +56,14 @@ class words {
                {}, id);
   }
   words& device(trace::device_id id) {
-    return id == trace::device_id::none ? *this : put("Device", device_label(id, tables_));
+    return id == trace::device_id::none ? *this : put("Device", analysis::device_label(id, tables_));
   }
   words& stream(trace::stream_id id) {
-    return id == trace::stream_id::none ? *this : put("Stream", stream_label(id, tables_));
+    return id == trace::stream_id::none ? *this : put("Stream", analysis::stream_label(id, tables_));
   }
-  words& pool(trace::pool_id id) { return id == trace::pool_id::none ? *this : put("Pool", pool_label(id, tables_)); }
+  words& pool(trace::pool_id id) {
+    return id == trace::pool_id::none ? *this : put("Pool", analysis::pool_label(id, tables_));
+  }
 
   words& span(time_ns begin, time_ns end) {
     made_.span = {begin, std::max(begin, end)};
@@ -87,8 +90,8 @@ class words {
     return moment("Enqueued", enqueued).put("Waited in the queue", waited >= 0 ? format_time(waited) : "");
   }
   words& common(const trace::event_base& row) {
-    if (row.process != trace::process_id::none) put("Process", process_label(row.process, tables_));
-    if (row.thread != trace::thread_id::none) put("Thread", thread_label(row.thread, tables_));
+    if (row.process != trace::process_id::none) put("Process", analysis::process_label(row.process, tables_));
+    if (row.thread != trace::thread_id::none) put("Thread", analysis::thread_label(row.thread, tables_));
     static constexpr std::array names = {"", "sampled", "estimated", "inferred"};
     return put("How it is known", names[static_cast<std::size_t>(row.source) % names.size()]);
   }
@@ -213,7 +216,7 @@ event_details describe(const trace::alloc_failed_event& row, const sources& from
 event_details describe(const trace::pool_event& row, const sources& from) {
   static constexpr std::array names = {"sampled", "grew", "shrank", "was trimmed"};
   words w(from, row.id);
-  w.title(fmt::format("{} {}", pool_label(row.pool, from.trace.tables()),
+  w.title(fmt::format("{} {}", analysis::pool_label(row.pool, from.trace.tables()),
                       names[static_cast<std::size_t>(row.operation) % names.size()]));
   w.instant(row.time).bytes("Reserved", row.reserved).bytes("Used", row.used).pool(row.pool).common(row);
   for_each_track(from, [&](track&& candidate) {
@@ -246,7 +249,7 @@ event_details describe(const trace::transfer_event& row, const sources& from) {
   w.address("From address", row.source_address).address("To address", row.destination_address);
   w.block("From block", row.source_block).block("To block", row.destination_block);
   w.device(row.device).stream(row.stream).put("Asynchronous", row.asynchronous ? "yes" : "no");
-  if (row.peer != trace::device_id::none) w.put("From device", device_label(row.peer, w.tables()));
+  if (row.peer != trace::device_id::none) w.put("From device", analysis::device_label(row.peer, w.tables()));
   w.queued(row.enqueued, row.time).event("Asked for by", row.call).put_nonzero("Graph node", row.graph_node);
   return w.common(row).on_stream(row, row.device, row.stream).done();
 }
@@ -275,7 +278,7 @@ event_details describe(const trace::memset_event& row, const sources& from) {
 event_details describe(const trace::kernel_event& row, const sources& from) {
   words w(from, row.id);
   const std::string name = w.text(row.name);
-  w.title(name.empty() ? "Kernel" : name).interval(row.time, row.end);
+  w.title(name.empty() ? "Kernel" : readable_name(name)).interval(row.time, row.end);
   if (row.grid_x > 0) {
     w.put("Grid", fmt::format("{} x {} x {}", row.grid_x, row.grid_y, row.grid_z));
     w.put("Block", fmt::format("{} x {} x {}", row.block_x, row.block_y, row.block_z));
@@ -412,8 +415,8 @@ event_details describe(const analysis::block_record& block, const sources& from)
     w.put("Died", "never freed");
   }
   w.device(block.device).stream(block.stream).pool(block.pool).block("Inside", block.parent);
-  if (block.process != trace::process_id::none) w.put("Process", process_label(block.process, w.tables()));
-  if (block.thread != trace::thread_id::none) w.put("Thread", thread_label(block.thread, w.tables()));
+  if (block.process != trace::process_id::none) w.put("Process", analysis::process_label(block.process, w.tables()));
+  if (block.thread != trace::thread_id::none) w.put("Thread", analysis::thread_label(block.thread, w.tables()));
   return w.stack(block.stack).on_memory(block.device, block.kind).done();
 }
 

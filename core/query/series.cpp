@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/analysis/labels.hpp"
 #include "core/format.hpp"
 #include "core/query/answering.hpp"
 
@@ -114,12 +115,13 @@ series memory_series(const series_question& question, const track& row, const so
       continue;
     }
     if (pool.reserved.empty()) {
-      put_kind(all.stack(pool_label(id, from.trace.tables()), band_role::used, pool.blocks),
+      put_kind(all.stack(analysis::pool_label(id, from.trace.tables()), band_role::used, pool.blocks),
                {row.device, layer::driver, about->kind});
       continue;
     }
-    put_kind(all.stack(pool_label(id, from.trace.tables()) + " (reserved)", band_role::reserved, pool.reserved),
-             {row.device, layer::driver, about->kind});
+    put_kind(
+        all.stack(analysis::pool_label(id, from.trace.tables()) + " (reserved)", band_role::reserved, pool.reserved),
+        {row.device, layer::driver, about->kind});
   }
   double ceiling = 0;
   if (const auto samples = memory.devices().find(row.device); samples != memory.devices().end()) {

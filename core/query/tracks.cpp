@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/analysis/labels.hpp"
 #include "core/format.hpp"
 #include "core/query/answering.hpp"
 
@@ -14,8 +15,6 @@ using trace::device_id;
 
 /// More rows than anybody can look at; a file that claims more gets the first ones.
 constexpr std::size_t track_limit = 4096;
-
-std::string_view text_of(const trace::tables& tables, trace::string_id id) { return tables.text(id); }
 
 /// Devices in the order of the table, then those that only events name, then none.
 std::vector<device_id> devices_of(const sources& from) {
@@ -123,7 +122,7 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
       row.label = row.device == device_id::none ? "Host memory" : "Device memory";
       break;
     case track_kind::pool:
-      row.label = pool_label(row.pool, tables);
+      row.label = analysis::pool_label(row.pool, tables);
       break;
     case track_kind::bandwidth:
       row.label = row.direction == trace::direction::d2d ? "Bandwidth inside the device" : "Bandwidth";
@@ -133,22 +132,22 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
       row.label[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(row.label[0])));
       break;
     case track_kind::stream:
-      row.label = stream_label(row.stream, tables);
+      row.label = analysis::stream_label(row.stream, tables);
       break;
     case track_kind::host_thread:
-      row.label = thread_label(row.thread, tables);
+      row.label = analysis::thread_label(row.thread, tables);
       break;
     case track_kind::counter: {
       const trace::counter_row* about = tables.counters.find(row.counter);
-      const std::string_view name = about == nullptr ? std::string_view{} : text_of(tables, about->name);
+      const std::string_view name = about == nullptr ? std::string_view{} : tables.text(about->name);
       row.label = name.empty() ? fmt::format("Counter {}", raw(row.counter)) : std::string(name);
       break;
     }
   }
-  if (row.device != device_id::none) row.detail = device_label(row.device, tables);
+  if (row.device != device_id::none) row.detail = analysis::device_label(row.device, tables);
   const bool of_process =
       row.process != trace::process_id::none && (many_processes || row.kind == track_kind::host_thread);
-  if (of_process) row.detail += (row.detail.empty() ? "" : ", ") + process_label(row.process, tables);
+  if (of_process) row.detail += (row.detail.empty() ? "" : ", ") + analysis::process_label(row.process, tables);
 }
 
 }  // namespace
@@ -198,48 +197,6 @@ result<track_list> answer_to(const tracks_question&, const sources& from) {
     list.tracks.push_back(std::move(row));
   });
   return list;
-}
-
-std::string device_label(device_id id, const trace::tables& tables) {
-  const trace::device_row* row = tables.devices.find(id);
-  if (row == nullptr) return fmt::format("Device {}", raw(id));
-  const std::string_view name = text_of(tables, row->name);
-  if (row->kind == trace::device_kind::simulated) return name.empty() ? "simulated device" : std::string(name);
-  if (row->ordinal < 0) return name.empty() ? fmt::format("Device {}", raw(id)) : std::string(name);
-  return fmt::format("{} (GPU {})", name.empty() ? "Device" : name, row->ordinal);
-}
-
-std::string stream_label(trace::stream_id id, const trace::tables& tables) {
-  if (id == trace::stream_id::none) return "No stream";
-  const trace::stream_row* row = tables.streams.find(id);
-  if (row == nullptr) return fmt::format("Stream #{}", raw(id));
-  if (const std::string_view name = text_of(tables, row->name); !name.empty()) return std::string(name);
-  return row->is_default ? "Default stream" : fmt::format("Stream {}", row->handle);
-}
-
-std::string thread_label(trace::thread_id id, const trace::tables& tables) {
-  const trace::thread_row* row = tables.threads.find(id);
-  if (row == nullptr) return id == trace::thread_id::none ? "No thread" : fmt::format("Thread #{}", raw(id));
-  if (const std::string_view name = text_of(tables, row->name); !name.empty())
-    return fmt::format("{} ({})", name, row->tid);
-  return fmt::format("Thread {}", row->tid);
-}
-
-std::string process_label(trace::process_id id, const trace::tables& tables) {
-  const trace::process_row* row = tables.processes.find(id);
-  if (row == nullptr) return fmt::format("process #{}", raw(id));
-  const std::string_view command = text_of(tables, row->command);
-  // The program's name: the first word, without its folder.
-  std::string_view program = command.substr(0, command.find(' '));
-  if (const auto slash = program.rfind('/'); slash != std::string_view::npos) program.remove_prefix(slash + 1);
-  return program.empty() ? fmt::format("process {}", row->pid) : fmt::format("{} ({})", program, row->pid);
-}
-
-std::string pool_label(trace::pool_id id, const trace::tables& tables) {
-  const trace::pool_row* row = tables.pools.find(id);
-  if (row == nullptr) return fmt::format("Pool #{}", raw(id));
-  const std::string_view name = text_of(tables, row->name);
-  return name.empty() ? fmt::format("Pool {}", format_address(row->handle)) : std::string(name);
 }
 
 }  // namespace sluice::query

@@ -1,0 +1,64 @@
+// sluice report: prints the figures of a trace.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/cli/report_output.hpp"
+#include "app/cli/verbs.hpp"
+#include "core/analysis/index.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct report_options {
+  std::string file;
+  std::string format = "text";
+  std::string range;
+};
+
+int print(const report_options& options) {
+  const auto opened = trace::file::open(options.file);
+  if (!opened) {
+    complain(opened.error().to_string());
+    return status_failed;
+  }
+  const auto now = (*opened)->latest();
+  std::optional<analysis::time_range> range;
+  if (!options.range.empty()) {
+    const auto parsed = parse_range(options.range, analysis::whole_of(*now));
+    if (!parsed) {
+      complain(parsed.error().to_string());
+      return status_usage;
+    }
+    range = *parsed;
+  }
+  analysis::index index;
+  while (!index.absorb(*now, now->chunks().size() + 1)) {
+  }
+  const analysis::summary all = analysis::summarise(index, *now, range);
+  const report_subject subject{all, now->tables(), options.file};
+  const std::string text = options.format == "json" ? report_json(subject) : report_text(subject);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    complain("cannot write the report: the output was closed or is full");
+    return status_failed;
+  }
+  return 0;
+}
+
+}  // namespace
+
+action declare_report(CLI::App& command) {
+  auto options = std::make_shared<report_options>();
+  command.add_option("FILE", options->file, "The trace to report on")->required();
+  command.add_option("--format", options->format, "text, or json in a documented schema")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command.add_option("--range", options->range,
+                     "FROM:TO, only this part of the recording, as in 1.5s:2s or 200ms: (to the end)");
+  return [options] { return print(*options); };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,56 @@
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "app/cli/report_output.hpp"
+
+namespace sluice::cli {
+namespace {
+
+/// A time with its unit; nothing if it is none.
+std::optional<analysis::time_ns> parse_time(std::string_view text) {
+  double number = 0;
+  const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{}) return std::nullopt;
+  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  double scale = 0;
+  if (unit.empty() || unit == "s") scale = 1e9;
+  if (unit == "ms") scale = 1e6;
+  if (unit == "us") scale = 1e3;
+  if (unit == "ns") scale = 1;
+  const double ns = number * scale;
+  if (scale == 0 || !std::isfinite(ns) || std::abs(ns) > static_cast<double>(analysis::latest_time))
+    return std::nullopt;
+  return static_cast<analysis::time_ns>(std::llround(ns));
+}
+
+}  // namespace
+
+result<analysis::time_range> parse_range(const std::string& text, analysis::time_range whole) {
+  const auto colon = text.find(':');
+  const std::string_view all = text;
+  if (colon == std::string::npos) {
+    return fail(error_code::invalid_argument, "'" + text + "' is no range", {},
+                "write FROM:TO, as in 1.5s:2s or 200ms:");
+  }
+  analysis::time_range range = whole;
+  const std::string_view from = all.substr(0, colon);
+  const std::string_view to = all.substr(colon + 1);
+  for (const auto& [part, into] : {std::pair{from, &range.begin}, std::pair{to, &range.end}}) {
+    if (part.empty()) continue;
+    const auto time = parse_time(part);
+    if (!time) {
+      return fail(error_code::invalid_argument, "'" + std::string(part) + "' is no time", {},
+                  "write a number with ns, us, ms or s, as in 1.5s");
+    }
+    *into = *time;
+  }
+  if (range.end <= range.begin) {
+    return fail(error_code::invalid_argument, "the range '" + text + "' is empty", {},
+                "its end must come after its begin");
+  }
+  return range;
+}
+
+}  // namespace sluice::cli

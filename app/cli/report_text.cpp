@@ -1,0 +1,339 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/report_output.hpp"
+#include "app/cli/text_table.hpp"
+#include "core/analysis/labels.hpp"
+#include "core/format.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using analysis::device_label;
+using analysis::summary;
+
+/// Long enough for most kernel names, short enough for a terminal beside the figures.
+constexpr std::size_t name_columns = 72;
+constexpr std::size_t names_shown = 8;
+
+std::string rate_or_dash(double rate) { return rate > 0 ? format_rate(rate) : "-"; }
+
+std::string share_of(trace::time_ns part, trace::time_ns whole) {
+  return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
+}
+
+std::string capital(std::string_view text) {
+  std::string made(text);
+  if (!made.empty() && made[0] >= 'a' && made[0] <= 'z') made[0] = static_cast<char>(made[0] - 'a' + 'A');
+  return made;
+}
+
+/// One report, section by section. A section without anything to say is left out.
+class writer {
+ public:
+  explicit writer(const report_subject& subject) : of_(subject.of), tables_(subject.tables), path_(subject.path) {}
+
+  std::string all() {
+    head();
+    findings();
+    memory();
+    pools();
+    transfers();
+    devices();
+    names("Kernels by time", of_.whole.kernels, of_.whole.kernel_names);
+    names("Named ranges by time", of_.whole.ranges, of_.whole.ranges.size());
+    names("API calls by time", of_.whole.calls, of_.whole.calls.size());
+    threads();
+    unfreed();
+    failures();
+    return std::move(text_);
+  }
+
+ private:
+  template <class... Parts>
+  void line(fmt::format_string<Parts...> form, Parts&&... parts) {
+    text_ += fmt::format(form, std::forward<Parts>(parts)...) + "\n";
+  }
+  void section(std::string_view title) { line("\n{}", title); }
+  std::string text_of(trace::string_id id) const { return std::string(tables_.text(id)); }
+  std::string name_or(trace::string_id id, std::string_view otherwise) const {
+    const std::string_view name = tables_.text(id);
+    return name.empty() ? std::string(otherwise) : readable_name(name);
+  }
+
+  void head() {
+    line("{}", path_);
+    std::string facts = fmt::format("{}, {}, {}", format_time(of_.span.length()), format_some(of_.events, "event"),
+                                    format_bytes(of_.file_bytes));
+    if (of_.simulated) facts += ", simulated device: no time in it is real";
+    line("  {}", facts);
+    for (const trace::device_row& device : tables_.devices.rows()) {
+      std::string about = device_label(device.id, tables_);
+      if (device.memory_bytes > 0) about += fmt::format(", {}", format_bytes(device.memory_bytes));
+      if (device.link_peak > 0) {
+        about += device.link_generation > 0
+                     ? fmt::format(", PCIe {} x{} ({})", device.link_generation, device.link_width,
+                                   format_rate(static_cast<double>(device.link_peak)))
+                     : fmt::format(", link {}", format_rate(static_cast<double>(device.link_peak)));
+      }
+      line("  {}", about);
+    }
+    for (const analysis::process_figure& process : of_.processes) {
+      std::string about =
+          fmt::format("{} (pid {})", process.command.empty() ? "process" : shortened(process.command, 80), process.pid);
+      if (process.exit_status >= 0) about += fmt::format(", exit status {}", process.exit_status);
+      if (process.complete_until != trace::unknown_time && process.complete_until < of_.span.end - 1) {
+        about += fmt::format(", device times complete up to {}", format_moment(process.complete_until));
+      }
+      line("  {}", about);
+    }
+    if (of_.whole.range != of_.span) {
+      line("  only {} to {} ({})", format_moment(of_.whole.range.begin), format_moment(of_.whole.range.end),
+           format_time(of_.whole.range.length()));
+    }
+    for (const std::string& warning : of_.warnings) line("warning: {}", warning);
+    if (of_.events == 0) line("\nNothing was recorded.");
+  }
+
+  void findings() {
+    if (of_.findings.empty()) return;
+    section("What stands out");
+    for (const analysis::finding& finding : of_.findings) {
+      line("  {} {}", finding.severity == trace::severity::info ? "-" : "!", finding.text);
+      line("    {}", finding.advice);
+    }
+  }
+
+  // --- memory -------------------------------------------------------------------------------------------------------
+
+  const analysis::memory_statistics* statistics_of(const analysis::memory_peak& peak) const {
+    for (const auto& of : of_.whole.memory) {
+      if (of.device == peak.device && of.level == peak.level && of.kind == peak.kind) return &of;
+    }
+    return nullptr;
+  }
+
+  void memory() {
+    if (of_.peaks.empty() && of_.whole.untracked.empty()) return;
+    section("Memory (layers hold one another: do not add them)");
+    text_table table("llrlrrrr");
+    table.row({"", "", "peak", "at", "mean", "at the end", "allocations", "frees"});
+    for (const analysis::memory_peak& peak : of_.peaks) {
+      const analysis::memory_statistics* of = statistics_of(peak);
+      table.row({place(peak.device), fmt::format("{}: {}", name_of(peak.level), name_of(peak.kind)),
+                 format_bytes(peak.bytes), format_moment(peak.time), format_bytes(of->mean), format_bytes(of->at_end),
+                 format_count(of->allocations), format_count(of->frees)});
+    }
+    for (const analysis::untracked_statistics& of : of_.whole.untracked) {
+      table.row({place(of.device), "not tracked (1)", format_bytes(of.maximum), "", format_bytes(of.mean),
+                 format_bytes(of.at_end), "", ""});
+    }
+    text_ += table.text(2);
+    for (const analysis::untracked_statistics& of : of_.whole.untracked) {
+      line(
+          "  (1) context, modules, libraries, other processes; sampled {} times on {}. The recorder's own, about {}, "
+          "is not in it.",
+          format_count(of.samples), device_label(of.device, tables_), format_bytes(of.recorder));
+    }
+    holders();
+    fragmentation();
+  }
+
+  std::string place(trace::device_id device) const {
+    if (device == trace::device_id::none) return "host";
+    const trace::device_row* row = tables_.devices.find(device);
+    return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}", row->ordinal)
+                                               : fmt::format("device {}", raw(device));
+  }
+
+  void holders() {
+    bool titled = false;
+    for (const analysis::memory_peak& peak : of_.peaks) {
+      if (peak.holders.empty()) continue;
+      if (!titled) section("Who held it at the peak");
+      titled = true;
+      line("  {}, {}: {} at {}, {}", place(peak.device), fmt::format("{}: {}", name_of(peak.level), name_of(peak.kind)),
+           format_bytes(peak.bytes), format_moment(peak.time), format_some(peak.blocks, "block"));
+      text_table table("rrlr");
+      const std::size_t shown = std::min<std::size_t>(peak.holders.size(), 5);
+      std::uint64_t other = peak.other_bytes;
+      for (std::size_t i = 0; i < peak.holders.size(); ++i) {
+        const analysis::holder& h = peak.holders[i];
+        if (i >= shown) {
+          other += h.bytes;
+          continue;
+        }
+        std::string name = shortened(name_or(h.name, "(no name)"), name_columns);
+        if (h.pool != trace::pool_id::none) name += fmt::format(" in {}", analysis::pool_label(h.pool, tables_));
+        table.row({format_bytes(h.bytes), format_some(h.blocks, "block"), name,
+                   h.blocks > 1 ? fmt::format("largest {}", format_bytes(h.largest_bytes)) : ""});
+      }
+      if (other > 0) table.row({format_bytes(other), "", "others", ""});
+      text_ += table.text(4);
+    }
+  }
+
+  void fragmentation() {
+    for (const analysis::fragmentation_figure& f : of_.fragmentation) {
+      line("  {}, {} layer at its peak: {} in {}, {} free, largest hole {}, fragmentation {}", place(f.device),
+           name_of(f.level), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
+           format_bytes(f.free_bytes), format_bytes(f.largest_free), format_share(f.fragmentation));
+    }
+  }
+
+  void pools() {
+    if (of_.whole.pools.empty()) return;
+    section("Pools");
+    text_table table("lrrrr");
+    table.row({"", "reserved at most", "used at most", "used of reserved", "reserved at the end"});
+    for (const analysis::pool_statistics& pool : of_.whole.pools) {
+      table.row({analysis::pool_label(pool.pool, tables_), format_bytes(pool.reserved_maximum),
+                 format_bytes(pool.used_maximum), pool.used_share > 0 ? format_share(pool.used_share) : "-",
+                 format_bytes(pool.reserved_at_end)});
+    }
+    text_ += table.text(2);
+  }
+
+  // --- work ---------------------------------------------------------------------------------------------------------
+
+  void transfers() {
+    if (of_.whole.transfers.empty()) return;
+    section("Transfers");
+    text_table table("lrrrrrr");
+    table.row({"", "count", "bytes", "busy", "mean", "fastest", "of peak"});
+    for (const analysis::transfer_statistics& way : of_.whole.transfers) {
+      std::string label = capital(name_of(way.direction));
+      if (tables_.devices.rows().size() > 1) label += fmt::format(", {}", place(way.device));
+      const double peak = way.link_peak;
+      const auto of_peak = [&](double rate) {
+        return peak > 0 && rate > 0 ? format_share(rate / peak) : std::string("-");
+      };
+      table.row({label, format_count(way.count), format_bytes(way.bytes), format_time(way.busy),
+                 rate_or_dash(way.mean_bandwidth), rate_or_dash(way.fastest_bandwidth), of_peak(way.mean_bandwidth)});
+      for (const analysis::transfer_part& part : way.parts) {
+        const bool to_host = way.direction == trace::direction::d2h;
+        table.row({fmt::format("  {} {}", to_host ? "to" : "from", name_of_side(part.host_side)),
+                   format_count(part.count), format_bytes(part.bytes), format_time(part.busy),
+                   rate_or_dash(part.mean_bandwidth), rate_or_dash(part.fastest_bandwidth),
+                   of_peak(part.mean_bandwidth)});
+      }
+    }
+    text_ += table.text(2);
+    for (const trace::device_row& device : tables_.devices.rows()) limits(device);
+  }
+
+  void limits(const trace::device_row& device) {
+    if (device.link_peak == 0) return;
+    std::string about =
+        fmt::format("peak: the link's theoretical {} each way", format_rate(static_cast<double>(device.link_peak)));
+    if (device.attainable_h2d > 0 || device.attainable_d2h > 0) {
+      about += fmt::format("; attainable, as measured: {} to the device, {} from it",
+                           rate_or_dash(static_cast<double>(device.attainable_h2d)),
+                           rate_or_dash(static_cast<double>(device.attainable_d2h)));
+    }
+    line("  {}", about);
+  }
+
+  void devices() {
+    if (of_.whole.devices.empty()) return;
+    section("What the devices did");
+    const trace::time_ns span = of_.whole.range.length();
+    for (const analysis::device_activity& device : of_.whole.devices) {
+      line("  {}: busy {} of the time ({} of {})", device_label(device.device, tables_), share_of(device.busy, span),
+           format_time(device.busy), format_time(span));
+      text_table table("lrrl");
+      table.row({"kernels", format_count(device.kernels), format_time(device.kernel_busy),
+                 share_of(device.kernel_busy, span)});
+      table.row({"copies", "", format_time(device.copy_busy), share_of(device.copy_busy, span)});
+      if (device.copy_busy > 0) {
+        table.row({"  beside kernels", "", format_time(device.overlap),
+                   fmt::format("{} of the copies' time", share_of(device.overlap, device.copy_busy))});
+        table.row({"  alone: waiting for data", "", format_time(device.copy_only), share_of(device.copy_only, span)});
+      }
+      if (device.memsets > 0) {
+        table.row({"memsets", format_count(device.memsets), format_time(device.memset_busy),
+                   share_of(device.memset_busy, span)});
+      }
+      text_ += table.text(4);
+    }
+  }
+
+  void names(std::string_view title, const std::vector<analysis::named_time>& named, std::size_t of_all) {
+    if (named.empty()) return;
+    const std::size_t shown = std::min(named.size(), names_shown);
+    section(of_all > shown ? fmt::format("{} (the first {} of {})", title, shown, format_count(of_all))
+                           : std::string(title));
+    text_table table("rrrrl");
+    table.row({"total", "of the time", "count", "longest", ""});
+    for (std::size_t i = 0; i < shown; ++i) {
+      const analysis::named_time& n = named[i];
+      table.row({format_time(n.total), share_of(n.total, of_.whole.range.length()), format_count(n.count),
+                 format_time(n.longest), shortened(name_or(n.name, "(no name)"), name_columns)});
+    }
+    text_ += table.text(2);
+  }
+
+  void threads() {
+    if (of_.whole.threads.empty()) return;
+    section("Host threads");
+    text_table table("lrrrr");
+    table.row({"", "API calls", "in calls", "waiting for the device", "files"});
+    for (std::size_t i = 0; i < std::min(of_.whole.threads.size(), names_shown); ++i) {
+      const analysis::thread_statistics& t = of_.whole.threads[i];
+      std::string label = analysis::thread_label(t.thread, tables_);
+      if (of_.processes.size() > 1) label += " of " + analysis::process_label(t.process, tables_);
+      table.row({label, format_count(t.calls), format_time(t.call_busy), format_time(t.wait_busy),
+                 t.file_operations > 0 ? fmt::format("{} in {}", format_bytes(t.file_bytes), format_time(t.file_busy))
+                                       : "-"});
+    }
+    text_ += table.text(2);
+    if (of_.whole.threads.size() > names_shown) line("  and {} more", of_.whole.threads.size() - names_shown);
+  }
+
+  // --- what went wrong ----------------------------------------------------------------------------------------------
+
+  void unfreed() {
+    if (of_.unfreed.empty()) return;
+    section("Never freed");
+    for (const analysis::unfreed_group& group : of_.unfreed) {
+      line("  {}: {}, {}, {} in {}{}", fmt::format("{}: {}", name_of(group.level), name_of(group.kind)),
+           format_some(group.count, "block"), format_bytes(group.bytes), group.process_ended ? "left" : "live",
+           analysis::process_label(group.process, tables_),
+           group.process_ended ? " when it ended" : ", which still ran at the end of the recording");
+      text_table table("rlll");
+      const std::size_t shown = std::min<std::size_t>(group.largest.size(), 5);
+      for (std::size_t i = 0; i < shown; ++i) {
+        const analysis::unfreed_block& block = group.largest[i];
+        table.row({format_bytes(block.bytes), format_address(block.address), "born at " + format_moment(block.born),
+                   shortened(name_or(block.name, ""), name_columns)});
+      }
+      if (group.count > shown) table.row({"...", fmt::format("{} more", format_count(group.count - shown)), "", ""});
+      text_ += table.text(4);
+    }
+  }
+
+  void failures() {
+    if (of_.failures.empty()) return;
+    section("Failed allocations");
+    text_table table("rlll");
+    for (std::size_t i = 0; i < std::min(of_.failures.size(), names_shown); ++i) {
+      const analysis::failed_allocation& f = of_.failures[i];
+      table.row({format_bytes(f.bytes), format_moment(f.time), name_or(f.call, "(unknown call)"),
+                 fmt::format("error {}", f.error)});
+    }
+    text_ += table.text(2);
+    if (of_.whole.failed_allocations > names_shown) line("  and {} more", of_.whole.failed_allocations - names_shown);
+  }
+
+  const summary& of_;
+  const trace::tables& tables_;
+  const std::string& path_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string report_text(const report_subject& subject) { return writer(subject).all(); }
+
+}  // namespace sluice::cli

@@ -1,0 +1,40 @@
+#include "app/cli/text_table.hpp"
+
+#include <algorithm>
+
+namespace sluice::cli {
+namespace {
+
+/// Characters, not bytes: every byte that does not continue one.
+std::size_t columns_of(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0U) != 0x80; }));
+}
+
+}  // namespace
+
+text_table::text_table(const std::string& sides) {
+  for (const char c : sides) sides_.push_back(c == 'r' ? side::right : side::left);
+}
+
+std::string text_table::text(std::size_t indent) const {
+  std::vector<std::size_t> widths(sides_.size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i)
+      widths[i] = std::max(widths[i], columns_of(row[i]));
+  }
+  std::string all;
+  for (const auto& row : rows_) {
+    std::string line(indent, ' ');
+    for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i) {
+      if (i > 0) line += "  ";
+      const std::string padding(widths[i] - columns_of(row[i]), ' ');
+      line += sides_[i] == side::right ? padding + row[i] : row[i] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    all += line + "\n";
+  }
+  return all;
+}
+
+}  // namespace sluice::cli
