@@ -28,6 +28,8 @@ int run(const run_options& options, const std::map<std::string, std::string>& ex
   }
   std::map<std::string, std::string> variables = options.variables;
   variables.insert(extra.begin(), extra.end());
+  // Under a sanitizer dlopen does not look where the program's own RUNPATH says.
+  variables.emplace("LD_LIBRARY_PATH", fake_dir);
   variables.emplace("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0");
   for (char** v = environ; *v != nullptr; ++v) {
     const std::string text = *v;
