@@ -15,12 +15,7 @@ namespace sluice::capture {
 
 namespace {
 
-// trace::memory_kind, trace::direction, trace::migration_cause: numbers of the trace's model, which this library does
-// not include (it would bring the C++ library with it).
-constexpr std::uint8_t unknown = 0, device_memory = 1, pinned = 2, managed = 3, pageable = 4, array = 5;
-constexpr std::uint8_t h2d = 1, d2h = 2, d2d = 3, p2p = 4, h2h = 5;
-constexpr std::uint8_t cause_unknown = 0, cause_fault = 1, cause_prefetch = 2, cause_eviction = 3, cause_counter = 4;
-constexpr unsigned warning = 1;
+using namespace trace;
 
 std::atomic<std::uint64_t> requested{0};
 std::atomic<std::uint64_t> completed{0};
@@ -95,44 +90,44 @@ void deliver(Record record) {
   collector::emit(record);
 }
 
-std::uint8_t kind_of(std::uint8_t cupti_kind) {
+memory_kind kind_of(std::uint8_t cupti_kind) {
   switch (cupti_kind) {
     case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
-      return pageable;
+      return memory_kind::host;
     case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
-      return pinned;
+      return memory_kind::pinned;
     case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE:
     case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC:
-      return device_memory;
+      return memory_kind::device;
     case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY:
-      return array;
+      return memory_kind::array;
     case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED:
     case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC:
-      return managed;
+      return memory_kind::managed;
     default:
-      return unknown;
+      return memory_kind::unknown;
   }
 }
 
-std::uint8_t direction_of(std::uint8_t copy_kind) {
+direction direction_of(std::uint8_t copy_kind) {
   switch (copy_kind) {
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
-      return h2d;
+      return direction::h2d;
     case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
     case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH:
-      return d2h;
+      return direction::d2h;
     case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA:
     case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD:
     case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA:
     case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
-      return d2d;
+      return direction::d2d;
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
-      return h2h;
+      return direction::h2h;
     case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
-      return p2p;
+      return direction::p2p;
     default:
-      return unknown;
+      return direction::unknown;
   }
 }
 
@@ -147,9 +142,9 @@ void on_record(const layout::memcpy_prefix& in) {
   out.device = in.device;
   out.peer = collector::no_device;
   out.correlation = in.correlation;
-  out.direction = direction_of(in.copy_kind);
-  out.source_kind = kind_of(in.source_kind);
-  out.destination_kind = kind_of(in.destination_kind);
+  out.direction = raw(direction_of(in.copy_kind));
+  out.source_kind = raw(kind_of(in.source_kind));
+  out.destination_kind = raw(kind_of(in.destination_kind));
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }
@@ -165,9 +160,9 @@ void on_record(const layout::memcpy_peer_prefix& in) {
   out.device = in.destination_device;
   out.peer = in.source_device;
   out.correlation = in.correlation;
-  out.direction = p2p;
-  out.source_kind = kind_of(in.source_kind);
-  out.destination_kind = kind_of(in.destination_kind);
+  out.direction = raw(direction::p2p);
+  out.source_kind = raw(kind_of(in.source_kind));
+  out.destination_kind = raw(kind_of(in.destination_kind));
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }
@@ -183,7 +178,7 @@ void on_record(const layout::memset_prefix& in) {
   out.value = in.value;
   out.device = in.device;
   out.correlation = in.correlation;
-  out.kind = kind_of(static_cast<std::uint8_t>(in.memory_kind));
+  out.kind = raw(kind_of(static_cast<std::uint8_t>(in.memory_kind)));
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }
@@ -229,34 +224,34 @@ void on_record(const layout::migration_prefix& in) {
   out.device = in.destination;
   switch (in.counter_kind) {
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD:
-      out.direction = h2d;
+      out.direction = raw(direction::h2d);
       break;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH:
-      out.direction = d2h;
+      out.direction = raw(direction::d2h);
       out.device = in.source;
       break;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD:
-      out.direction = d2d;
+      out.direction = raw(direction::d2d);
       break;
     default:
       return;  // Faults: their own rows come with the wider recorder.
   }
   switch (in.flags) {
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_COHERENCE:
-      out.cause = cause_fault;
+      out.cause = raw(migration_cause::page_fault);
       break;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_USER:
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_PREFETCH:
-      out.cause = cause_prefetch;
+      out.cause = raw(migration_cause::prefetch);
       break;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_EVICTION:
-      out.cause = cause_eviction;
+      out.cause = raw(migration_cause::eviction);
       break;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_ACCESS_COUNTERS:
-      out.cause = cause_counter;
+      out.cause = raw(migration_cause::access_counter);
       break;
     default:
-      out.cause = cause_unknown;
+      out.cause = raw(migration_cause::unknown);
   }
   deliver(out);
 }
@@ -292,7 +287,7 @@ void change_device(std::uint32_t id, Change&& change) {
 void on_record(const layout::device_prefix& in) {
   if (in.visible == 0) return;
   change_device(in.id, [&](collector::device_record& device) {
-    device.kind = 1;  // trace::device_kind::cuda
+    device.kind = raw(device_kind::cuda);
     device.uuid_high = big_endian(in.uuid);
     device.uuid_low = big_endian(in.uuid + 8);
     device.name = collector::intern(in.name);
@@ -393,7 +388,7 @@ void enable(CUpti_ActivityKind kind, const char* what) {
   if (cupti.result_string != nullptr) cupti.result_string(result, &reason);
   char text[256];
   snprintf(text, sizeof text, "CUPTI does not record %s: %s", what, reason == nullptr ? "no reason given" : reason);
-  collector::message(warning, text);
+  collector::message(raw(severity::warning), text);
 }
 
 }  // namespace
@@ -402,7 +397,8 @@ void start_activity() noexcept {
   // The clock first: records that were begun before it would be on another one.
   cupti.register_timestamp(timestamp);
   if (cupti.register_callbacks(buffer_requested, buffer_completed) != CUPTI_SUCCESS) {
-    collector::message(warning, "CUPTI takes no activity buffers: copies, memsets and kernels have no device times");
+    collector::message(raw(severity::warning),
+                       "CUPTI takes no activity buffers: copies, memsets and kernels have no device times");
     return;
   }
   enable(CUPTI_ACTIVITY_KIND_DEVICE, "devices");

@@ -14,7 +14,6 @@ namespace sluice::capture {
 namespace {
 
 constexpr int period_ms = 50;
-constexpr unsigned warning = 1;
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
@@ -80,7 +79,7 @@ void sample_device(const context_entry& context) {
 }
 
 /// With the gate held.
-void sample_pool_entry(pool_entry& pool, std::uint64_t operation) {
+void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
   const std::uint64_t handle = pool.handle.load(std::memory_order_acquire);
   if (handle == 0 || driver.pool_attribute == nullptr) return;
   auto* const driver_handle = reinterpret_cast<CUmemoryPool>(handle);
@@ -90,7 +89,7 @@ void sample_pool_entry(pool_entry& pool, std::uint64_t operation) {
       driver.pool_attribute(driver_handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) != CUDA_SUCCESS) {
     return;
   }
-  if (operation == 0 && reserved == pool.reserved && used == pool.used) return;
+  if (operation == trace::pool_operation::sample && reserved == pool.reserved && used == pool.used) return;
   pool.reserved = reserved;
   pool.used = used;
   collector::pool_state_record out{};
@@ -99,7 +98,7 @@ void sample_pool_entry(pool_entry& pool, std::uint64_t operation) {
   out.pool = handle;
   out.reserved_bytes = reserved;
   out.used_bytes = used;
-  out.operation = operation;
+  out.operation = raw(operation);
   collector::emit(out);
 }
 
@@ -113,7 +112,7 @@ void sample() {
     seen[device] = true;
     sample_device(context);
   }
-  for (pool_entry& pool : pools) sample_pool_entry(pool, 0 /* trace::pool_operation::sample */);
+  for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample);
   sampler_gate.unlock();
 }
 
@@ -136,7 +135,7 @@ class rival_watch {
     if (!unheard || told_) return;
     told_ = true;
     collector::message(
-        warning,
+        raw(trace::severity::warning),
         "another profiler in this process has taken over CUPTI's activity records (torch.profiler does): "
         "from here on copies and kernels have no device times; allocations and calls are still recorded");
   }
@@ -254,7 +253,7 @@ void forget_flushing() noexcept {
   asked = answered = 0;
 }
 
-void sample_pool(std::uint64_t handle, std::uint64_t operation) noexcept {
+void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept {
   sampler_gate.lock();
   for (pool_entry& pool : pools) {
     if (pool.handle.load() == handle) sample_pool_entry(pool, operation);

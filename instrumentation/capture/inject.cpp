@@ -13,7 +13,7 @@ namespace sluice::capture {
 
 namespace {
 
-constexpr unsigned info = 0, warning = 1;
+constexpr unsigned info = raw(trace::severity::info), warning = raw(trace::severity::warning);
 /// How long the end of the program may wait for the last records. CUPTI answers in milliseconds, or hangs with the GPU.
 constexpr int last_flush_ms = 3000;
 

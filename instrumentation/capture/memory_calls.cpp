@@ -9,10 +9,7 @@ namespace sluice::capture {
 
 namespace {
 
-// trace::layer and trace::memory_kind.
-constexpr std::uint8_t driver_layer = 0, pool_layer = 1;
-constexpr std::uint8_t kind_unknown = 0, kind_device = 1, kind_pinned = 2, kind_managed = 3, kind_array = 5,
-                       kind_reservation = 6, kind_physical = 7, kind_mapping = 8;
+using namespace trace;
 
 template <class Handle>
 std::uint64_t number(Handle* handle) {
@@ -23,8 +20,8 @@ inline std::uint64_t number(CUdeviceptr address) { return address; }
 struct allocation {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  std::uint8_t kind = kind_device;
-  std::uint8_t level = driver_layer;
+  memory_kind kind = memory_kind::device;
+  layer level = layer::driver;
   std::uint64_t stream = 0;
   std::uint64_t pool = 0;
   std::uint32_t flags = 0;
@@ -47,8 +44,8 @@ void allocated(const call& c, const allocation& a) {
     out.name = c.name;
     out.status = c.result;
     out.device = c.device();
-    out.level = a.level;
-    out.kind = a.kind;
+    out.level = raw(a.level);
+    out.kind = raw(a.kind);
     collector::emit(out);
     return;
   }
@@ -65,12 +62,12 @@ void allocated(const call& c, const allocation& a) {
   out.device = c.device();
   out.context = c.context();
   out.correlation = c.correlation();
-  out.level = a.level;
-  out.kind = a.kind;
+  out.level = raw(a.level);
+  out.kind = raw(a.kind);
   collector::emit(out);
 }
 
-void freed(const call& c, std::uint64_t address, std::uint8_t kind, std::uint8_t level = driver_layer,
+void freed(const call& c, std::uint64_t address, memory_kind kind, layer level = layer::driver,
            std::uint64_t stream = 0, std::uint32_t flags = 0) {
   if (address == 0) return;
   collector::free_record out{};
@@ -79,8 +76,8 @@ void freed(const call& c, std::uint64_t address, std::uint8_t kind, std::uint8_t
   out.address = address;
   out.stream = stream;
   out.correlation = c.correlation();
-  out.level = level;
-  out.kind = kind;
+  out.level = raw(level);
+  out.kind = raw(kind);
   collector::emit(out);
 }
 
@@ -91,7 +88,7 @@ void free_done(const call& c, std::uint64_t address) {
   out.header.time = c.now;
   out.address = address;
   out.correlation = c.correlation();
-  out.level = driver_layer;
+  out.level = raw(layer::driver);
   collector::emit(out);
 }
 
@@ -132,7 +129,7 @@ void async_allocated(const call& c, const CUdeviceptr* address, std::size_t byte
                      std::uint64_t pool) {
   allocated(c, {.address = written(c, address),
                 .bytes = bytes,
-                .level = pool_layer,
+                .level = layer::pool,
                 .stream = c.stream(stream),
                 .pool = pool,
                 .flags = collector::flag_asynchronous});
@@ -170,47 +167,51 @@ constexpr call_entry table[] = {
           allocated(c, {.address = written(c, p.dptr), .bytes = pitch * p.Height}))},
     {ID(cuMemAllocManaged), "cuMemAllocManaged", nullptr,
      EDGE(P(cuMemAllocManaged);
-          allocated(c, {.address = written(c, p.dptr), .bytes = p.bytesize, .kind = kind_managed}))},
-    {ID(cuMemFree_v2), "cuMemFree", EDGE(P(cuMemFree_v2); freed(c, p.dptr, kind_unknown)),
+          allocated(c, {.address = written(c, p.dptr), .bytes = p.bytesize, .kind = memory_kind::managed}))},
+    {ID(cuMemFree_v2), "cuMemFree", EDGE(P(cuMemFree_v2); freed(c, p.dptr, memory_kind::unknown)),
      EDGE(P(cuMemFree_v2); free_done(c, p.dptr))},
     {ID(cuArrayCreate_v2), "cuArrayCreate", nullptr,
      EDGE(P(cuArrayCreate_v2);
           allocated(c, {.address = written(c, p.pHandle),
                         .bytes = p.pAllocateArray == nullptr ? 0 : array_bytes(three_dimensional(*p.pAllocateArray)),
-                        .kind = kind_array}))},
+                        .kind = memory_kind::array}))},
     {ID(cuArray3DCreate_v2), "cuArray3DCreate", nullptr,
      EDGE(P(cuArray3DCreate_v2);
           allocated(c, {.address = written(c, p.pHandle),
                         .bytes = p.pAllocateArray == nullptr ? 0 : array_bytes(*p.pAllocateArray),
-                        .kind = kind_array}))},
-    {ID(cuArrayDestroy), "cuArrayDestroy", EDGE(P(cuArrayDestroy); freed(c, number(p.hArray), kind_array)),
+                        .kind = memory_kind::array}))},
+    {ID(cuArrayDestroy), "cuArrayDestroy", EDGE(P(cuArrayDestroy); freed(c, number(p.hArray), memory_kind::array)),
      EDGE(P(cuArrayDestroy); free_done(c, number(p.hArray)))},
     {ID(cuMipmappedArrayCreate), "cuMipmappedArrayCreate", nullptr,
      EDGE(
          P(cuMipmappedArrayCreate); allocated(
              c, {.address = written(c, p.pHandle),
                  .bytes = p.pMipmappedArrayDesc == nullptr ? 0 : array_bytes(*p.pMipmappedArrayDesc, p.numMipmapLevels),
-                 .kind = kind_array}))},
+                 .kind = memory_kind::array}))},
     {ID(cuMipmappedArrayDestroy), "cuMipmappedArrayDestroy",
-     EDGE(P(cuMipmappedArrayDestroy); freed(c, number(p.hMipmappedArray), kind_array)),
+     EDGE(P(cuMipmappedArrayDestroy); freed(c, number(p.hMipmappedArray), memory_kind::array)),
      EDGE(P(cuMipmappedArrayDestroy); free_done(c, number(p.hMipmappedArray)))},
     {ID(cuIpcOpenMemHandle_v2), "cuIpcOpenMemHandle", nullptr, EDGE(P(cuIpcOpenMemHandle_v2); ipc_opened(c, p.pdptr))},
     {ID(cuIpcCloseMemHandle), "cuIpcCloseMemHandle",
-     EDGE(P(cuIpcCloseMemHandle); freed(c, p.dptr, kind_device, driver_layer, 0, collector::flag_ipc)), nullptr},
+     EDGE(P(cuIpcCloseMemHandle); freed(c, p.dptr, memory_kind::device, layer::driver, 0, collector::flag_ipc)),
+     nullptr},
     // Host memory.
     {ID(cuMemAllocHost_v2), "cuMemAllocHost", nullptr,
-     EDGE(P(cuMemAllocHost_v2); allocated(c, {.address = written(c, p.pp), .bytes = p.bytesize, .kind = kind_pinned}))},
+     EDGE(P(cuMemAllocHost_v2);
+          allocated(c, {.address = written(c, p.pp), .bytes = p.bytesize, .kind = memory_kind::pinned}))},
     {ID(cuMemHostAlloc), "cuMemHostAlloc", nullptr,
-     EDGE(P(cuMemHostAlloc); allocated(c, {.address = written(c, p.pp), .bytes = p.bytesize, .kind = kind_pinned}))},
-    {ID(cuMemFreeHost), "cuMemFreeHost", EDGE(P(cuMemFreeHost); freed(c, number(p.p), kind_pinned)),
+     EDGE(P(cuMemHostAlloc);
+          allocated(c, {.address = written(c, p.pp), .bytes = p.bytesize, .kind = memory_kind::pinned}))},
+    {ID(cuMemFreeHost), "cuMemFreeHost", EDGE(P(cuMemFreeHost); freed(c, number(p.p), memory_kind::pinned)),
      EDGE(P(cuMemFreeHost); free_done(c, number(p.p)))},
     {ID(cuMemHostRegister_v2), "cuMemHostRegister", nullptr,
-     EDGE(
-         P(cuMemHostRegister_v2); allocated(
-             c,
-             {.address = number(p.p), .bytes = p.bytesize, .kind = kind_pinned, .flags = collector::flag_registered}))},
+     EDGE(P(cuMemHostRegister_v2); allocated(c, {.address = number(p.p),
+                                                 .bytes = p.bytesize,
+                                                 .kind = memory_kind::pinned,
+                                                 .flags = collector::flag_registered}))},
     {ID(cuMemHostUnregister), "cuMemHostUnregister",
-     EDGE(P(cuMemHostUnregister); freed(c, number(p.p), kind_pinned, driver_layer, 0, collector::flag_registered)),
+     EDGE(P(cuMemHostUnregister);
+          freed(c, number(p.p), memory_kind::pinned, layer::driver, 0, collector::flag_registered)),
      EDGE(P(cuMemHostUnregister); free_done(c, number(p.p)))},
     // Stream-ordered memory.
     {ID(cuMemAllocAsync), "cuMemAllocAsync", nullptr,
@@ -223,30 +224,32 @@ constexpr call_entry table[] = {
      EDGE(P(cuMemAllocFromPoolAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool))), true},
     {ID(cuMemFreeAsync), "cuMemFreeAsync",
      EDGE(P(cuMemFreeAsync);
-          freed(c, p.dptr, kind_unknown, pool_layer, c.stream(p.hStream), collector::flag_asynchronous)),
+          freed(c, p.dptr, memory_kind::unknown, layer::pool, c.stream(p.hStream), collector::flag_asynchronous)),
      nullptr},
     {ID(cuMemFreeAsync_ptsz), "cuMemFreeAsync",
      EDGE(P(cuMemFreeAsync);
-          freed(c, p.dptr, kind_unknown, pool_layer, c.stream(p.hStream), collector::flag_asynchronous)),
+          freed(c, p.dptr, memory_kind::unknown, layer::pool, c.stream(p.hStream), collector::flag_asynchronous)),
      nullptr, true},
     {ID(cuMemPoolCreate), "cuMemPoolCreate", nullptr,
      EDGE(P(cuMemPoolCreate); if (written(c, p.pool) != 0) add_pool(number(*p.pool), c.device(), "memory pool"))},
     {ID(cuMemPoolDestroy), "cuMemPoolDestroy", EDGE(P(cuMemPoolDestroy); remove_pool(number(p.pool))), nullptr},
     {ID(cuMemPoolTrimTo), "cuMemPoolTrimTo", nullptr,
-     EDGE(P(cuMemPoolTrimTo); if (c.ok()) sample_pool(number(p.pool), 3 /* trim */))},
+     EDGE(P(cuMemPoolTrimTo); if (c.ok()) sample_pool(number(p.pool), pool_operation::trim))},
     {ID(cuDeviceSetMemPool), "cuDeviceSetMemPool", nullptr,
      EDGE(P(cuDeviceSetMemPool); forget_current_pool(static_cast<std::uint32_t>(p.dev)))},
     // Virtual memory: addresses, bytes and the mapping between them are three blocks.
     {ID(cuMemAddressReserve), "cuMemAddressReserve", nullptr,
      EDGE(P(cuMemAddressReserve);
-          allocated(c, {.address = written(c, p.ptr), .bytes = p.size, .kind = kind_reservation}))},
-    {ID(cuMemAddressFree), "cuMemAddressFree", EDGE(P(cuMemAddressFree); freed(c, p.ptr, kind_reservation)), nullptr},
+          allocated(c, {.address = written(c, p.ptr), .bytes = p.size, .kind = memory_kind::reservation}))},
+    {ID(cuMemAddressFree), "cuMemAddressFree", EDGE(P(cuMemAddressFree); freed(c, p.ptr, memory_kind::reservation)),
+     nullptr},
     {ID(cuMemCreate), "cuMemCreate", nullptr,
-     EDGE(P(cuMemCreate); allocated(c, {.address = written(c, p.handle), .bytes = p.size, .kind = kind_physical}))},
-    {ID(cuMemRelease), "cuMemRelease", EDGE(P(cuMemRelease); freed(c, p.handle, kind_physical)), nullptr},
+     EDGE(P(cuMemCreate);
+          allocated(c, {.address = written(c, p.handle), .bytes = p.size, .kind = memory_kind::physical}))},
+    {ID(cuMemRelease), "cuMemRelease", EDGE(P(cuMemRelease); freed(c, p.handle, memory_kind::physical)), nullptr},
     {ID(cuMemMap), "cuMemMap", nullptr,
-     EDGE(P(cuMemMap); allocated(c, {.address = p.ptr, .bytes = p.size, .kind = kind_mapping}))},
-    {ID(cuMemUnmap), "cuMemUnmap", EDGE(P(cuMemUnmap); freed(c, p.ptr, kind_mapping)), nullptr},
+     EDGE(P(cuMemMap); allocated(c, {.address = p.ptr, .bytes = p.size, .kind = memory_kind::mapping}))},
+    {ID(cuMemUnmap), "cuMemUnmap", EDGE(P(cuMemUnmap); freed(c, p.ptr, memory_kind::mapping)), nullptr},
     // Contexts.
     {ID(cuCtxDestroy_v2), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)), context_ended},
     {ID(cuDevicePrimaryCtxReset_v2), "cuDevicePrimaryCtxReset",

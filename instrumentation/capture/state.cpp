@@ -156,8 +156,8 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
   record.header.time = collector::now();
   record.pool = handle;
   record.device = device;
-  record.level = 1;  // trace::layer::pool
-  record.kind = 1;   // trace::memory_kind::device
+  record.level = raw(trace::layer::pool);
+  record.kind = raw(trace::memory_kind::device);
   record.name = collector::intern(name);
   collector::emit(record);
   for (pool_entry& entry : pools) {

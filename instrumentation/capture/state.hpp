@@ -3,12 +3,19 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/trace/kinds.hpp"
 #include "instrumentation/capture/foreign.hpp"
 
 /// What the capture library remembers of its process: contexts, streams, pools, and which work the device still owes us
 /// a record of. Fixed sizes, atomics, no locks on the callback paths. Nothing here is ever destroyed: callbacks come until
 /// the process ends.
 namespace sluice::capture {
+
+/// The number that a record carries for one of the model's closed sets.
+template <class Enum>
+[[nodiscard]] constexpr std::uint8_t raw(Enum value) {
+  return static_cast<std::uint8_t>(value);
+}
 
 inline constexpr unsigned max_devices = 32;
 inline constexpr unsigned max_contexts = 64;
@@ -162,8 +169,8 @@ bool flush_now(int milliseconds) noexcept;
 bool finish_flushing(int milliseconds) noexcept;
 /// In a fork's child: the flush thread is not here.
 void forget_flushing() noexcept;
-/// Reads one pool's sizes now and reports them as `operation` (trace::pool_operation).
-void sample_pool(std::uint64_t handle, std::uint64_t operation) noexcept;
+/// Reads one pool's sizes now and reports them as `operation`.
+void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept;
 
 /// CUPTI's callback for the driver API and for resources.
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);

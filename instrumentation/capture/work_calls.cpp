@@ -50,16 +50,16 @@ void done(const call& c, const work& w) {
   collector::emit(out);
 }
 
-void waited(const call& c, std::uint64_t kind, std::uint64_t stream) {
+void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   collector::sync_record out{};
   out.header.time = c.begin;
   out.end = c.now;
   out.stream = stream;
-  out.kind = kind;
+  out.kind = raw(kind);
   collector::emit(out);
 }
 
-void context_waited(const call& c) { waited(c, 3 /* trace::sync_kind::context */, 0); }
+void context_waited(const call& c) { waited(c, trace::sync_kind::context, 0); }
 
 void edge(const call& c, bool record, CUevent event, CUstream stream) {
   if (!c.ok()) return;
@@ -221,8 +221,8 @@ constexpr call_entry table[] = {
            captures.fetch_sub(1, std::memory_order_relaxed)),
     // Waits.
     BESIDE(cuStreamSynchronize, cuStreamSynchronize_ptsz, "cuStreamSynchronize",
-           waited(c, 2 /* trace::sync_kind::stream */, c.stream(p.hStream))),
-    {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(waited(c, 1 /* trace::sync_kind::event */, 0))},
+           waited(c, trace::sync_kind::stream, c.stream(p.hStream))),
+    {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(waited(c, trace::sync_kind::event, 0))},
     {ID(cuCtxSynchronize), "cuCtxSynchronize", nullptr, context_waited},
     {id_context_synchronize_v2, "cuCtxSynchronize", nullptr, context_waited},
     // Order between streams.

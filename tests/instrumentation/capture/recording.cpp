@@ -31,6 +31,7 @@ int run(const run_options& options, const std::map<std::string, std::string>& ex
   // Under a sanitizer dlopen does not look where the program's own RUNPATH says.
   variables.emplace("LD_LIBRARY_PATH", fake_dir);
   variables.emplace("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0");
+  variables.emplace("TSAN_OPTIONS", "die_after_fork=0");
   for (char** v = environ; *v != nullptr; ++v) {
     const std::string text = *v;
     const std::string name = text.substr(0, text.find('='));

@@ -1,4 +1,4 @@
-// A libcuda.so.1 without a GPU. Memory is the host's, copies copy, streams are immediate; kernels do nothing. Like the real
+// A libcuda.so.1 without a GPU. Memory is the host's, copies copy, streams are immediate. Like the real
 // driver it loads CUDA_INJECTION64_PATH at cuInit, and tells CUPTI (the fake one) of every call that changes something.
 
 #include <dlfcn.h>
@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,8 @@ struct driver_state {
   std::uint64_t total = std::uint64_t{8} << 30;
   std::uint64_t used = 0;
   std::map<std::uint64_t, std::uint64_t> blocks;  ///< Address and size of what counts as device memory.
+  std::map<std::uint64_t, std::uint64_t> pinned;  ///< Likewise of page-locked host memory.
+  std::set<std::uint64_t> managed;                ///< Of `blocks`.
   std::uint32_t next_stream = 13;
   std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each.
   std::map<std::uint64_t, CUmemoryPool> pool_of;
@@ -172,6 +175,7 @@ CUresult give_back(CUdeviceptr address) {
   const auto found = s.blocks.find(address);
   if (found == s.blocks.end()) return CUDA_ERROR_INVALID_VALUE;
   s.used -= found->second;
+  s.managed.erase(address);
   if (const auto pool = s.pool_of.find(address); pool != s.pool_of.end()) {
     s.pools[pool->second] -= found->second;
     s.pool_of.erase(pool);
@@ -191,6 +195,35 @@ CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 
+enum class place_kind { none, device, managed, pinned };
+
+bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t address,
+            std::uint64_t* base = nullptr) {
+  auto found = blocks.upper_bound(address);
+  if (found == blocks.begin()) return false;
+  --found;
+  if (base != nullptr) *base = found->first;
+  return address < found->first + found->second;
+}
+
+place_kind place_of(CUdeviceptr address) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  std::uint64_t base = 0;
+  if (within(s.pinned, address)) return place_kind::pinned;
+  if (!within(s.blocks, address, &base)) return place_kind::none;
+  return s.managed.contains(base) ? place_kind::managed : place_kind::device;
+}
+
+void pin(void* address, std::size_t bytes) {
+  std::lock_guard lock(state().mutex);
+  state().pinned[reinterpret_cast<std::uint64_t>(address)] = bytes;
+}
+bool unpin(void* address) {
+  std::lock_guard lock(state().mutex);
+  return state().pinned.erase(reinterpret_cast<std::uint64_t>(address)) != 0;
+}
+
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 void new_stream(CUstream* stream) {
@@ -206,6 +239,58 @@ void new_stream(CUstream* stream) {
   data.context = the_context;
   data.resourceHandle.stream = *stream;
   sluice_fake_hub()->callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED, &data);
+}
+
+/// Copies, and queues the record that says so: kinds by where the two ends lie.
+void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous) {
+  const auto memory_of = [](const void* address) -> std::uint8_t {
+    switch (place_of(reinterpret_cast<CUdeviceptr>(address))) {
+      case place_kind::device:
+        return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+      case place_kind::managed:
+        return CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
+      case place_kind::pinned:
+        return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+      default:
+        return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+    }
+  };
+  const auto on_host = [](std::uint8_t kind) {
+    return kind == CUPTI_ACTIVITY_MEMORY_KIND_PINNED || kind == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+  };
+  const std::uint8_t source = memory_of(from);
+  const std::uint8_t destination = memory_of(to);
+  const bool from_host = on_host(source);
+  const bool to_host = on_host(destination);
+  const int kind = from_host ? (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)
+                             : (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+  const std::uint64_t start = sluice_fake_hub()->timestamp();
+  std::memmove(to, from, bytes);
+  copied(c.correlation(), static_cast<std::uint8_t>(kind), source, destination, bytes, stream, start, asynchronous);
+}
+
+/// The kernels that the runtime ships, so that its tests can see them work; others do nothing.
+void run_kernel(const std::string& name, void** arguments) {
+  const auto argument = [&](int i, auto value) {
+    std::memcpy(&value, arguments[i], sizeof value);
+    return value;
+  };
+  using words = std::uint32_t*;
+  constexpr words none = nullptr;
+  constexpr std::uint64_t wide = 0;
+  constexpr std::uint32_t narrow = 0;
+  if (arguments == nullptr) return;
+  if (name == "affine_u32") {
+    const words data = argument(0, none);
+    for (std::uint64_t i = 0; i < argument(1, wide); ++i) {
+      for (std::uint32_t r = 0; r < argument(4, narrow); ++r) {
+        data[i] = data[i] * argument(2, narrow) + argument(3, narrow);
+      }
+    }
+  } else if (name == "add_u32") {
+    const words out = argument(0, none);
+    for (std::uint64_t i = 0; i < argument(3, wide); ++i) out[i] = argument(1, none)[i] + argument(2, none)[i];
+  }
 }
 
 }  // namespace
@@ -344,6 +429,10 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   *device = 0;
   return CUDA_SUCCESS;
 }
+CUresult cuCtxGetId(CUcontext, unsigned long long* id) {
+  *id = context_number;
+  return CUDA_SUCCESS;
+}
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -5;
@@ -364,12 +453,10 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 }
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
   std::lock_guard lock(state().mutex);
-  auto found = state().blocks.upper_bound(address);
-  if (found == state().blocks.begin()) return CUDA_ERROR_NOT_FOUND;
-  --found;
-  if (address >= found->first + found->second) return CUDA_ERROR_NOT_FOUND;
-  if (base != nullptr) *base = found->first;
-  if (bytes != nullptr) *bytes = found->second;
+  std::uint64_t start = 0;
+  if (!within(state().blocks, address, &start)) return CUDA_ERROR_NOT_FOUND;
+  if (base != nullptr) *base = start;
+  if (bytes != nullptr) *bytes = state().blocks[start];
   return CUDA_SUCCESS;
 }
 CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
@@ -378,7 +465,12 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
 }
 CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned flags) {
   CALL(cuMemAllocManaged, address, bytes, flags);
-  return the_call.leave(take(address, bytes));
+  const CUresult result = take(address, bytes);
+  if (result == CUDA_SUCCESS) {
+    std::lock_guard lock(state().mutex);
+    state().managed.insert(*address);
+  }
+  return the_call.leave(result);
 }
 CUresult cuMemFree_v2(CUdeviceptr address) {
   CALL(cuMemFree_v2, address);
@@ -386,25 +478,55 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
 }
 CUresult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags) {
   CALL(cuMemHostAlloc, address, bytes, flags);
-  *address = std::aligned_alloc(page, (bytes + page - 1) / page * page);
-  return the_call.leave(*address == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS);
+  *address = bytes == 0 ? nullptr : std::aligned_alloc(page, (bytes + page - 1) / page * page);
+  if (*address == nullptr) return the_call.leave(bytes == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
+  pin(*address, bytes);
+  return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemAllocHost_v2(void** address, std::size_t bytes) { return cuMemHostAlloc(address, bytes, 0); }
 CUresult cuMemFreeHost(void* address) {
   CALL(cuMemFreeHost, address);
+  if (!unpin(address)) return the_call.leave(CUDA_ERROR_INVALID_VALUE);
   std::free(address);
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemHostRegister_v2(void* address, std::size_t bytes, unsigned flags) {
   CALL(cuMemHostRegister_v2, address, bytes, flags);
+  if (place_of(reinterpret_cast<CUdeviceptr>(address)) != place_kind::none) {
+    return the_call.leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+  }
+  pin(address, bytes);
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemHostUnregister(void* address) {
   CALL(cuMemHostUnregister, address);
-  return the_call.leave(CUDA_SUCCESS);
+  return the_call.leave(unpin(address) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* address, unsigned) {
   *device = reinterpret_cast<CUdeviceptr>(address);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, std::size_t bytes, CUmemLocation to, unsigned flags,
+                               CUstream stream) {
+  CALL(cuMemPrefetchAsync_v2, address, bytes, to, flags, stream);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemAdvise_v2(CUdeviceptr, std::size_t, CUmem_advise, CUmemLocation) { return CUDA_SUCCESS; }
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, void** values, CUdeviceptr address) {
+  const place_kind place = place_of(address);
+  for (unsigned i = 0; i < count; ++i) {
+    if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+      const bool host_memory = place == place_kind::pinned;
+      *static_cast<unsigned*>(values[i]) = place == place_kind::none ? 0
+                                           : host_memory             ? CU_MEMORYTYPE_HOST
+                                                                     : CU_MEMORYTYPE_DEVICE;
+    } else if (wanted[i] == CU_POINTER_ATTRIBUTE_IS_MANAGED) {
+      *static_cast<unsigned*>(values[i]) = place == place_kind::managed ? 1 : 0;
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
   return CUDA_SUCCESS;
 }
 
@@ -460,40 +582,40 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
 
 // --- copies and memsets -----------------------------------------------------------------------------------------------------
 
-#define COPY(to, from, kind, source, destination, stream, asynchronous)                                  \
-  const std::uint64_t start = sluice_fake_hub()->timestamp();                                            \
-  std::memmove(to, from, bytes);                                                                         \
-  copied(the_call.correlation(), CUPTI_ACTIVITY_MEMCPY_KIND_##kind, CUPTI_ACTIVITY_MEMORY_KIND_##source, \
-         CUPTI_ACTIVITY_MEMORY_KIND_##destination, bytes, stream, start, asynchronous);                  \
-  return the_call.leave(CUDA_SUCCESS)
-
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
   CALL(cuMemcpyHtoD_v2, to, from, bytes);
-  COPY(host(to), from, HTOD, PAGEABLE, DEVICE, nullptr, false);
+  copy(the_call, host(to), from, bytes, nullptr, false);
+  return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
   CALL(cuMemcpyDtoH_v2, to, from, bytes);
-  COPY(to, host(from), DTOH, DEVICE, PAGEABLE, nullptr, false);
+  copy(the_call, to, host(from), bytes, nullptr, false);
+  return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   CALL(cuMemcpyDtoD_v2, to, from, bytes);
-  COPY(host(to), host(from), DTOD, DEVICE, DEVICE, nullptr, false);
+  copy(the_call, host(to), host(from), bytes, nullptr, false);
+  return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
   CALL(cuMemcpyHtoDAsync_v2, to, from, bytes, stream);
-  COPY(host(to), from, HTOD, PINNED, DEVICE, stream, true);
+  copy(the_call, host(to), from, bytes, stream, true);
+  return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   CALL(cuMemcpyDtoHAsync_v2, to, from, bytes, stream);
-  COPY(to, host(from), DTOH, DEVICE, PINNED, stream, true);
+  copy(the_call, to, host(from), bytes, stream, true);
+  return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   CALL(cuMemcpyDtoDAsync_v2, to, from, bytes, stream);
-  COPY(host(to), host(from), DTOD, DEVICE, DEVICE, stream, true);
+  copy(the_call, host(to), host(from), bytes, stream, true);
+  return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   CALL(cuMemcpyAsync, to, from, bytes, stream);
-  COPY(host(to), host(from), DTOD, DEVICE, DEVICE, stream, true);
+  copy(the_call, host(to), host(from), bytes, stream, true);
+  return the_call.leave(CUDA_SUCCESS);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
@@ -544,6 +666,10 @@ CUresult cuStreamSynchronize(CUstream stream) {
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  *id = number_of(stream);
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamGetPriority(CUstream, int* priority) {
   *priority = 0;
   return CUDA_SUCCESS;
@@ -591,7 +717,7 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
   return cuEventElapsedTime_v2(milliseconds, begin, end);
 }
 
-// --- kernels: loaded, launched, without effect --------------------------------------------------------------------------------
+// --- kernels ----------------------------------------------------------------------------
 
 CUresult cuModuleLoadData(CUmodule* module, const void*) {
   *module = reinterpret_cast<CUmodule>(new int);
@@ -612,7 +738,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
   CUpti_ActivityKernel9 record{};
   record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   record.start = sluice_fake_hub()->timestamp();
-  record.end = record.start + 1000;
+  run_kernel(*reinterpret_cast<std::string*>(function), arguments);
+  record.end = std::max(sluice_fake_hub()->timestamp(), record.start + 1);
   record.contextId = context_number;
   record.streamId = number_of(stream);
   record.gridX = static_cast<int>(gx);
