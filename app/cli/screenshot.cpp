@@ -29,6 +29,8 @@ struct wish {
   std::string view;
   double scale = 1;
   int frames = 0;
+  std::vector<std::string> commands;  ///< "ID" or "ID=ARGUMENT", run one after the other.
+  std::string mouse;                  ///< "X,Y": where the mouse rests.
 };
 
 result<std::pair<int, int>> parse_size(const std::string& text) {
@@ -61,6 +63,19 @@ result<query::time_range> parse_range(const std::string& text) {
     return fail(error_code::invalid_argument,
                 "'" + text + "' is no range; expected FROM:TO, such as 1.5s:2s or 200ms:250ms", "--range");
   return query::time_range{*from, *to};
+}
+
+/// "ID", or "ID=ARGUMENT" with a range, "event:N", "block:N", or a text.
+std::pair<std::string, gui::argument> parse_command(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos) return {text, {}};
+  const std::string id = text.substr(0, equals);
+  const std::string value = text.substr(equals + 1);
+  if (const auto range = parse_range(value)) return {id, *range};
+  for (const auto& [prefix, kind] : {std::pair{"event:", gui::selection_kind::event}, {"block:", gui::selection_kind::block}})
+    if (value.rfind(prefix, 0) == 0)
+      return {id, gui::selection{gui::document_id::none, kind, std::strtoull(value.c_str() + 6, nullptr, 10)}};
+  return {id, value};
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -112,6 +127,18 @@ result<void> draw(const wish& wanted) {
     shown.app().invoke("timeline.show", *range);
     if (auto settled = settle(); !settled) return settled;
   }
+  for (const std::string& each : wanted.commands) {
+    auto [id, with] = parse_command(each);
+    if (shown.app().commands().find(id) == nullptr)
+      return fail(error_code::invalid_argument, "there is no command '" + id + "'", "--run");
+    shown.app().invoke(id, std::move(with));
+    if (auto settled = settle(); !settled) return settled;
+  }
+  if (const auto comma = wanted.mouse.find(','); comma != std::string::npos) {
+    shown.move_mouse(std::strtof(wanted.mouse.c_str(), nullptr), std::strtof(wanted.mouse.c_str() + comma + 1, nullptr));
+    for (int i = 0; i < 60; ++i) shown.step();  // tips wait a moment
+    if (auto settled = settle(); !settled) return settled;
+  }
   if (wanted.frames > 0) print_frame_times(shown, wanted.frames);
   return wanted.out.empty() ? result<void>{} : gui::gl::write_png(shown.read(), wanted.out);
 }
@@ -134,6 +161,9 @@ action declare_screenshot(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--frames", wanted->frames, "Draw so many more frames and print their times")
       ->check(CLI::Range(1, 100000));
+  // For pictures of documents and for bug reports; not listed.
+  command.add_option("--run", wanted->commands, "Run this command of the window first")->group("");
+  command.add_option("--mouse", wanted->mouse, "Where the mouse rests, X,Y")->group("");
   return [wanted] {
     if (wanted->out.empty() && wanted->frames == 0) {
       complain("screenshot: no picture named; add -o picture.png");

@@ -65,6 +65,8 @@ double picture::step() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+void picture::move_mouse(float x, float y) { ImGui::GetIO().AddMousePosEvent(x, y); }
+
 bool picture::settle(double seconds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   int quiet = 0;

@@ -33,6 +33,8 @@ class picture {
   double step();
   /// Draws frames until every question is answered and nothing moves. False when that took longer than `seconds`.
   bool settle(double seconds);
+  /// Puts the mouse there, in pixels.
+  void move_mouse(float x, float y);
   /// What the last frame shows.
   [[nodiscard]] gl::image read() const { return context_->read(); }
 
