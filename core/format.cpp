@@ -43,14 +43,14 @@ std::string format_rate(double bytes_per_second) {
 }
 
 std::string format_time(trace::time_ns ns) {
-  static constexpr std::array units = {"ns", "us", "ms", "s"};
+  static constexpr std::array units = {"ns", "\u00b5s", "ms", "s"};
   return scaled(static_cast<double>(ns), 1000, units);
 }
 
 std::string format_moment(trace::time_ns time) {
   const double ns = static_cast<double>(time);
   if (time == 0) return "0 s";
-  if (std::abs(ns) < 1e6) return fmt::format("{:.3f} us", ns * 1e-3);
+  if (std::abs(ns) < 1e6) return fmt::format("{:.3f} \u00b5s", ns * 1e-3);
   if (std::abs(ns) < 1e9) return fmt::format("{:.3f} ms", ns * 1e-6);
   return fmt::format("{:.6f} s", ns * 1e-9);
 }

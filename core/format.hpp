@@ -17,10 +17,10 @@ namespace sluice {
 /// "52.1 GB/s", "830 MB/s", "12.0 kB/s": decimal units, three digits.
 [[nodiscard]] std::string format_rate(double bytes_per_second);
 
-/// A length of time: "450 ns", "12.3 us", "1.50 ms", "2.00 s"; three digits, whole seconds kept beyond 1000 s.
+/// A length of time: "450 ns", "12.3 µs", "1.50 ms", "2.00 s"; three digits, whole seconds kept beyond 1000 s.
 [[nodiscard]] std::string format_time(trace::time_ns ns);
 
-/// A point in time: "2.314159 s", "18.130 ms", to the microsecond; "200.000 us", to the nanosecond, under 1 ms.
+/// A point in time: "2.314159 s", "18.130 ms", to the microsecond; "200.000 µs", to the nanosecond, under 1 ms.
 [[nodiscard]] std::string format_moment(trace::time_ns time);
 
 /// "12 %", "0.3 %" of a share in 0..1.

@@ -72,7 +72,8 @@ std::pair<std::string, gui::argument> parse_command(const std::string& text) {
   const std::string id = text.substr(0, equals);
   const std::string value = text.substr(equals + 1);
   if (const auto range = parse_range(value)) return {id, *range};
-  for (const auto& [prefix, kind] : {std::pair{"event:", gui::selection_kind::event}, {"block:", gui::selection_kind::block}})
+  for (const auto& [prefix, kind] :
+       {std::pair{"event:", gui::selection_kind::event}, {"block:", gui::selection_kind::block}})
     if (value.rfind(prefix, 0) == 0)
       return {id, gui::selection{gui::document_id::none, kind, std::strtoull(value.c_str() + 6, nullptr, 10)}};
   return {id, value};
@@ -135,7 +136,8 @@ result<void> draw(const wish& wanted) {
     if (auto settled = settle(); !settled) return settled;
   }
   if (const auto comma = wanted.mouse.find(','); comma != std::string::npos) {
-    shown.move_mouse(std::strtof(wanted.mouse.c_str(), nullptr), std::strtof(wanted.mouse.c_str() + comma + 1, nullptr));
+    shown.move_mouse(std::strtof(wanted.mouse.c_str(), nullptr),
+                     std::strtof(wanted.mouse.c_str() + comma + 1, nullptr));
     for (int i = 0; i < 60; ++i) shown.step();  // tips wait a moment
     if (auto settled = settle(); !settled) return settled;
   }

@@ -143,11 +143,13 @@ void application::draw_toolbar() {
       ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoDecoration);
   ImGui::PopStyleVar();
   if (open) {
+    ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0.0F);
     for (const char* id : {"file.open", "selection.back", "selection.forward", "timeline.fit", "timeline.zoom_out",
                            "timeline.zoom_in"}) {
       command_button(with, id, nullptr, true);
       ImGui::SameLine(0, with.px(2));
     }
+    ImGui::PopStyleVar();
     ImGui::SameLine(0, with.px(14));
     ImGui::AlignTextToFramePadding();
     if (shown != nullptr) {
@@ -157,8 +159,8 @@ void application::draw_toolbar() {
       clipped_text(shown->title, std::min(title + 1, std::max(with.px(60), ImGui::GetContentRegionAvail().x - right)));
       ImGui::PopFont();
       const std::string facts =
-          format::duration(shown->span.length()) + ",  " +
-          (shown->engine ? format::bytes(static_cast<double>(shown->engine->snapshot()->file_bytes())) : std::string());
+          format_time(shown->span.length()) + ",  " +
+          (shown->engine ? format_bytes(static_cast<double>(shown->engine->snapshot()->file_bytes())) : std::string());
       ImGui::SameLine(0, with.px(12));
       if (ImGui::GetContentRegionAvail().x - right > ImGui::CalcTextSize(facts.c_str()).x && shown->ready()) {
         ImGui::TextDisabled("%s", facts.c_str());

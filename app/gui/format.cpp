@@ -12,14 +12,6 @@ namespace {
 
 constexpr const char* micro = "\xC2\xB5s";
 
-/// Three significant digits.
-std::string three(double number) {
-  const double size = std::fabs(number);
-  if (size >= 99.95) return fmt::format("{:.0f}", number);
-  if (size >= 9.995) return fmt::format("{:.1f}", number);
-  return fmt::format("{:.2f}", number);
-}
-
 struct time_unit {
   double ns;
   const char* name;
@@ -58,19 +50,6 @@ std::string plain(double number) {
 
 }  // namespace
 
-std::string duration(query::time_ns ns) {
-  if (ns == trace::unknown_time) return "unknown";
-  const double size = std::fabs(static_cast<double>(ns));
-  const char* sign = ns < 0 ? "-" : "";
-  if (size >= 120e9) {
-    const double seconds = size / 1e9;
-    return fmt::format("{}{:.0f} min {:02.0f} s", sign, std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
-  }
-  const time_unit& unit = unit_for(size);
-  if (unit.ns == 1) return fmt::format("{} ns", ns);
-  return fmt::format("{}{} {}", sign, three(size / unit.ns), unit.name);
-}
-
 std::string time_point(query::time_ns ns, query::time_ns resolution) {
   if (ns == trace::unknown_time) return "unknown";
   const double size = std::fabs(static_cast<double>(ns));
@@ -79,35 +58,6 @@ std::string time_point(query::time_ns ns, query::time_ns resolution) {
   return fmt::format("{:.{}f} {}", static_cast<double>(ns) / unit.ns,
                      std::clamp(static_cast<int>(std::ceil(digits)), 0, 9), unit.name);
 }
-
-std::string bytes(double count) {
-  static constexpr std::array<const char*, 6> names = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  std::size_t power = 0;
-  double number = count;
-  while (std::fabs(number) >= 1023.5 && power + 1 < names.size()) {
-    number /= 1024;
-    ++power;
-  }
-  if (power == 0) return fmt::format("{:.0f} B", number);
-  return fmt::format("{} {}", three(number), names[power]);
-}
-
-std::string rate(double bytes_per_second) {
-  if (std::fabs(bytes_per_second) >= 0.9995e9 || bytes_per_second == 0) return three(bytes_per_second / 1e9) + " GB/s";
-  if (std::fabs(bytes_per_second) >= 0.9995e6) return three(bytes_per_second / 1e6) + " MB/s";
-  return three(bytes_per_second / 1e3) + " kB/s";
-}
-
-std::string count(std::uint64_t number) {
-  std::string digits = fmt::format("{}", number);
-  for (auto place = static_cast<std::ptrdiff_t>(digits.size()) - 3; place > 0; place -= 3)
-    digits.insert(static_cast<std::size_t>(place), ",");
-  return digits;
-}
-
-std::string share(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
-
-std::string address(std::uint64_t value) { return fmt::format("0x{:x}", value); }
 
 time_axis time_ticks(query::time_range visible, int wanted) {
   time_axis axis;
@@ -141,13 +91,13 @@ time_axis time_ticks(query::time_range visible, int wanted) {
 std::string value(double amount, value_unit unit) {
   switch (unit) {
     case value_unit::bytes:
-      return bytes(amount);
+      return format_bytes(amount);
     case value_unit::rate:
-      return rate(amount);
+      return format_rate(amount);
     case value_unit::nanoseconds:
-      return duration(static_cast<query::time_ns>(amount));
+      return format_time(static_cast<query::time_ns>(amount));
     case value_unit::fraction:
-      return share(amount);
+      return format_share(amount);
     case value_unit::none:
       break;
   }

@@ -4,27 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "core/format.hpp"
 #include "core/query/answers.hpp"
 
-/// Numbers as people read them. Times in ns, us, ms, s; sizes in binary units; rates in GB/s (10^9). Three significant
-/// digits where a figure is compared, all of them where it is quoted.
+/// Axes, and numbers beside them; single figures are core/format.hpp's, as in the report.
 namespace sluice::gui::format {
 
-/// "640 ns", "12.3 us" (with the micro sign), "4.56 ms", "1.23 s", "2 min 05 s"; "unknown" for trace::unknown_time.
-[[nodiscard]] std::string duration(query::time_ns ns);
 /// A point in time with as many digits as `resolution` (ns) needs: "1.234 56 s" without the spaces.
 [[nodiscard]] std::string time_point(query::time_ns ns, query::time_ns resolution);
-/// "512 B", "1.50 KiB", "12.3 MiB".
-[[nodiscard]] std::string bytes(double count);
-/// "55.5 GB/s", "12.0 MB/s".
-[[nodiscard]] std::string rate(double bytes_per_second);
-/// "12,345".
-[[nodiscard]] std::string count(std::uint64_t number);
-/// "42.1 %".
-[[nodiscard]] std::string share(double fraction);
-/// "0x7f3a00000000".
-[[nodiscard]] std::string address(std::uint64_t value);
-
 struct tick {
   double value = 0;
   std::string label;

@@ -171,7 +171,7 @@ void apply_style(const theme& colours, float scale) {
   style.WindowBorderSize = 0;
   style.ChildBorderSize = 0;
   style.PopupBorderSize = 1;
-  style.FrameBorderSize = 0;
+  style.FrameBorderSize = 1;
   style.TabBorderSize = 0;
   style.TabBarBorderSize = 1;
   style.TabBarOverlineSize = 2;

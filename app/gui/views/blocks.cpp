@@ -60,11 +60,11 @@ class blocks_view final : public view {
     ImGui::InputTextWithHint("##filter", "Name or address", &filter_);
     ImGui::SameLine();
     ImGui::SetNextItemWidth(with.px(118));
-    if (ImGui::BeginCombo("##layer", level_ ? layer_name(*level_) : "all layers")) {
+    if (ImGui::BeginCombo("##layer", level_ ? name_of(*level_).data() : "all layers")) {
       if (ImGui::Selectable("all layers", !level_)) level_.reset();
       for (std::size_t i = 0; i < trace::layer_count; ++i) {
         const auto level = static_cast<trace::layer>(i);
-        if (ImGui::Selectable(layer_name(level), level_ == level)) level_ = level;
+        if (ImGui::Selectable(name_of(level).data(), level_ == level)) level_ = level;
       }
       ImGui::EndCombo();
     }
@@ -73,7 +73,7 @@ class blocks_view final : public view {
   }
 
   static void draw_count(const view_context& with, const query::block_table& table) {
-    const std::string text = format::count(table.rows.size()) + (table.rows.size() == 1 ? " block" : " blocks") +
+    const std::string text = format_count(table.rows.size()) + (table.rows.size() == 1 ? " block" : " blocks") +
                              (with.state.range() ? " in the selected range" : "");
     const float width = ImGui::CalcTextSize(text.c_str()).x;
     ImGui::SameLine();
@@ -130,7 +130,7 @@ class blocks_view final : public view {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
     ImGui::PushID(static_cast<int>(trace::raw(row.block)));
-    const std::string address = format::address(row.address);
+    const std::string address = format_address(row.address);
     if (ImGui::Selectable(address.c_str(), selected,
                           ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick)) {
       with.commands.invoke("selection.set",
@@ -139,19 +139,19 @@ class blocks_view final : public view {
     }
     ImGui::PopID();
     ImGui::TableNextColumn();
-    right_text(format::bytes(static_cast<double>(row.bytes)));
+    right_text(format_bytes(static_cast<double>(row.bytes)));
     ImGui::TableNextColumn();
     swatch(with, with.colours.layers[static_cast<std::size_t>(row.level)]);
-    ImGui::TextUnformatted(layer_name(row.level));
+    ImGui::TextUnformatted(name_of(row.level).data());
     ImGui::TableNextColumn();
-    ImGui::TextUnformatted(memory_kind_name(row.kind));
+    ImGui::TextUnformatted(name_of(row.kind).data());
     ImGui::TableNextColumn();
-    right_text(format::time_point(row.born, 1000));
+    right_text(format_moment(row.born));
     ImGui::TableNextColumn();
     const bool kept = row.died == trace::unknown_time;
-    right_text(kept ? std::string("never") : format::time_point(row.died, 1000), kept);
+    right_text(kept ? std::string("never") : format_moment(row.died), kept);
     ImGui::TableNextColumn();
-    right_text(kept ? std::string("-") : format::duration(row.died - row.born), kept);
+    right_text(kept ? std::string("-") : format_time(row.died - row.born), kept);
     ImGui::TableNextColumn();
     const std::string_view name = with.text(row.name);
     ImGui::TextUnformatted(name.data(), name.data() + name.size());

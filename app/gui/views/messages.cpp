@@ -35,7 +35,7 @@ class messages_view final : public view {
                              : info                                  ? with.colours.accent
                                                                      : with.colours.warning;
         line(with, info ? icon::info : icon::warning, colour, each.text,
-             each.time != 0 ? "at " + format::time_point(each.time, 1000) : std::string());
+             each.time != 0 ? "at " + format_moment(each.time) : std::string());
       }
     if (!any && answer.complete)
       empty_state(with, icon::info, "No messages", "The recording is whole: nothing was lost, nothing is doubtful.");

@@ -11,18 +11,18 @@ namespace {
 
 using analysis::range_statistics;
 
-struct cell {
-  std::string text;
-  bool right = true;
-};
-
-bool begin_table(const view_context& with, const char* id, std::initializer_list<const char*> titles) {
-  const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
-                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoHostExtendX;
+/// A table as wide as the panel; the first column takes what the figures leave.
+bool begin_table(const char* id, std::initializer_list<const char*> titles) {
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
   if (!ImGui::BeginTable(id, static_cast<int>(titles.size()), flags)) return false;
-  for (const char* title : titles) ImGui::TableSetupColumn(title);
-  ImGui::TableNextRow();
   bool first = true;
+  for (const char* title : titles) {
+    ImGui::TableSetupColumn(title, first ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed);
+    first = false;
+  }
+  ImGui::TableNextRow();
+  first = true;
   for (const char* title : titles) {
     ImGui::TableNextColumn();
     if (first) {
@@ -32,9 +32,10 @@ bool begin_table(const view_context& with, const char* id, std::initializer_list
     }
     first = false;
   }
-  static_cast<void>(with);
   return true;
 }
+
+void first_cell(std::string_view text) { clipped_text(text, ImGui::GetContentRegionAvail().x); }
 
 void next(std::string_view text) {
   ImGui::TableNextColumn();
@@ -42,11 +43,12 @@ void next(std::string_view text) {
 }
 
 std::string kind_text(trace::layer level, trace::memory_kind kind) {
-  return std::string(layer_name(level)) + ", " + memory_kind_name(kind);
+  return std::string(name_of(level)) + ", " + std::string(name_of(kind));
 }
 
-std::string amount(double bytes) { return format::bytes(bytes); }
-std::string amount(std::uint64_t bytes) { return format::bytes(static_cast<double>(bytes)); }
+std::string part_of(double bytes, std::uint64_t count, std::string_view noun) {
+  return format_bytes(bytes) + " in " + format_some(count, noun);
+}
 
 /// The figures of the selected range, or of the whole recording: the report's functions, so the report's numbers.
 class statistics_view final : public view {
@@ -63,10 +65,15 @@ class statistics_view final : public view {
     if (!answer) return;
     const range_statistics& all = *answer.value;
     if (all.lost_events > 0)
-      ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(with.colours.warning), "%s %s events were lost here%s",
-                         icon::warning, format::count(all.lost_events).c_str(),
+      ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(with.colours.warning), "%s  %s lost here%s", icon::warning,
+                         format_some(all.lost_events, "event").c_str(),
                          all.lost_memory_events > 0 ? ": memory is not exact" : "");
+    if (all.memory.empty() && all.transfers.empty() && all.devices.empty() && all.calls.empty() &&
+        all.threads.empty() && all.untracked.empty())
+      return empty_state(with, icon::chart, "Nothing happened here",
+                         "Drag over the timeline to select a range with events.");
     draw_memory(with, all);
+    draw_allocations(with, all);
     draw_transfers(with, all);
     draw_devices(with, all);
     draw_pools(with, all);
@@ -74,73 +81,70 @@ class statistics_view final : public view {
     draw_names(with, "Calls", all.calls, 0);
     draw_names(with, "Ranges", all.ranges, 0);
     draw_threads(with, all);
-    if (all.memory.empty() && all.transfers.empty() && all.devices.empty() && all.calls.empty() &&
-        all.threads.empty() && all.untracked.empty())
-      empty_state(with, icon::chart, "Nothing happened here",
-                  "Select a range with events by dragging over the timeline.");
   }
 
  private:
   static void draw_range(const view_context& with, query::time_range range) {
     heading(with, with.state.range() ? "Selected range" : "Whole recording");
-    const query::time_ns resolution = std::max<query::time_ns>(range.length() / 1000, 1);
-    ImGui::TextDisabled("%s to %s, %s", format::time_point(range.begin, resolution).c_str(),
-                        format::time_point(range.end, resolution).c_str(), format::duration(range.length()).c_str());
+    ImGui::TextDisabled(
+        "%s",
+        (format_moment(range.begin) + " to " + format_moment(range.end) + ",  " + format_time(range.length())).c_str());
     if (!with.state.range()) return;
     command_button(with, "timeline.zoom_to_range", "Zoom to it");
     ImGui::SameLine();
     command_button(with, "selection.clear", "Clear");
   }
 
-  [[nodiscard]] static std::string device_name(const view_context& with, trace::device_id id) {
-    const auto snapshot = with.state.active()->engine->snapshot();
-    const trace::tables& tables = snapshot->tables();
-    const trace::device_row* row = tables.devices.find(id);
-    if (row == nullptr) return "host";
-    const std::string_view name = tables.text(row->name);
-    return name.empty() ? "device" : std::string(name);
-  }
-
   static void draw_memory(const view_context& with, const range_statistics& all) {
     if (all.memory.empty() && all.untracked.empty()) return;
     heading(with, "Memory use");
-    if (!begin_table(with, "memory", {"layer, kind", "highest", "mean", "at end", "allocated", "freed"})) return;
+    if (!begin_table("memory", {"layer, kind", "highest", "mean", "at end"})) return;
     for (const auto& each : all.memory) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.level)]);
-      ImGui::TextUnformatted(kind_text(each.level, each.kind).c_str());
-      next(amount(each.maximum));
-      next(amount(each.mean));
-      next(amount(each.at_end));
-      next(format::count(each.allocations) + " x, " + amount(each.allocated_bytes));
-      next(format::count(each.frees) + " x, " + amount(each.freed_bytes));
+      first_cell(kind_text(each.level, each.kind));
+      next(format_bytes(each.maximum));
+      next(format_bytes(each.mean));
+      next(format_bytes(each.at_end));
     }
     for (const auto& each : all.untracked) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.untracked, true);
-      ImGui::TextUnformatted("not tracked");
-      if (ImGui::IsItemHovered())
-        ImGui::SetTooltip(
-            "Contexts, modules, libraries and other processes: what the device has in use\nand no allocation of this "
-            "recording explains. Sampled %s times.",
-            format::count(each.samples).c_str());
-      next(amount(each.maximum));
-      next(amount(each.mean));
-      next(amount(each.at_end));
-      ImGui::TableNextColumn();
-      ImGui::TableNextColumn();
+      first_cell("not tracked");
+      next(format_bytes(each.maximum));
+      next(format_bytes(each.mean));
+      next(format_bytes(each.at_end));
       if (each.recorder == 0) continue;
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.recorder);
-      ImGui::TextUnformatted("Sluice itself");
+      first_cell("Sluice itself");
+      next("");
+      next("");
+      next(format_bytes(each.recorder));
+    }
+    ImGui::EndTable();
+    if (all.untracked.empty()) return;
+    ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+    ImGui::TextWrapped("Not tracked, as sampled: contexts, modules, libraries and other processes.");
+    ImGui::PopStyleColor();
+  }
+
+  static void draw_allocations(const view_context& with, const range_statistics& all) {
+    const auto active = [](const analysis::memory_statistics& m) { return m.allocations + m.frees > 0; };
+    if (std::none_of(all.memory.begin(), all.memory.end(), active)) return;
+    heading(with, "Allocations");
+    if (!begin_table("allocations", {"layer, kind", "allocated", "freed"})) return;
+    for (const auto& each : all.memory) {
+      if (!active(each)) continue;
+      ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      ImGui::TableNextColumn();
-      next(amount(each.recorder));
-      ImGui::TableNextColumn();
-      ImGui::TableNextColumn();
+      swatch(with, with.colours.layers[static_cast<std::size_t>(each.level)]);
+      first_cell(kind_text(each.level, each.kind));
+      next(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations));
+      next(format_bytes(each.freed_bytes) + " in " + format_count(each.frees));
     }
     ImGui::EndTable();
   }
@@ -148,53 +152,47 @@ class statistics_view final : public view {
   static void draw_transfers(const view_context& with, const range_statistics& all) {
     if (all.transfers.empty()) return;
     heading(with, "Transfers");
-    if (!begin_table(with, "transfers", {"direction", "count", "bytes", "busy", "bandwidth", "fastest", "link peak"}))
-      return;
+    const float column = with.px(125);
     for (const auto& each : all.transfers) {
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
       swatch(with, with.colours.directions[static_cast<std::size_t>(each.direction)]);
-      ImGui::TextUnformatted(direction_name(each.direction));
-      next(format::count(each.count));
-      next(amount(each.bytes));
-      next(format::duration(each.busy));
-      next(format::rate(each.mean_bandwidth));
-      next(format::rate(each.fastest_bandwidth));
-      next(each.link_peak > 0 ? format::rate(each.link_peak) : std::string("-"));
-      if (each.parts.size() < 2 && (each.parts.empty() || each.parts[0].host_side == trace::memory_kind::unknown))
-        continue;
-      for (const auto& part : each.parts) {
-        ImGui::TableNextRow();
-        ImGui::TableNextColumn();
-        ImGui::Indent(with.px(15));
-        ImGui::TextDisabled("%s",
-                            part.host_side == trace::memory_kind::host ? "pageable" : memory_kind_name(part.host_side));
-        ImGui::Unindent(with.px(15));
-        next(format::count(part.count));
-        next(amount(part.bytes));
-        next(format::duration(part.busy));
-        next(format::rate(part.mean_bandwidth));
-        next(format::rate(part.fastest_bandwidth));
-        ImGui::TableNextColumn();
-      }
+      ImGui::TextUnformatted(name_of(each.direction).data());
+      ImGui::Indent(with.px(15));
+      field(with, "moved", part_of(each.bytes, each.count, "transfer"), column);
+      std::string mean = format_rate(each.mean_bandwidth);
+      if (each.link_peak > 0)
+        mean += ", " + format_share(each.mean_bandwidth / each.link_peak) + " of " + format_rate(each.link_peak);
+      field(with, "mean bandwidth", mean, column);
+      field(with, "fastest transfer", format_rate(each.fastest_bandwidth), column);
+      field(with, "busy", format_time(each.busy), column);
+      if (each.migrations > 0) field(with, "migrations", format_count(each.migrations), column);
+      for (const auto& part : each.parts)
+        if (part.host_side != trace::memory_kind::unknown)
+          field(with, name_of_side(part.host_side),
+                format_bytes(part.bytes) + " in " + format_count(part.count) + ", " + format_rate(part.mean_bandwidth),
+                column);
+      ImGui::Unindent(with.px(15));
     }
-    ImGui::EndTable();
   }
 
   static void draw_devices(const view_context& with, const range_statistics& all) {
+    const auto snapshot = with.state.active()->engine->snapshot();
+    const trace::tables& tables = snapshot->tables();
+    const double length = std::max(1.0, static_cast<double>(all.range.length()));
     for (const auto& each : all.devices) {
-      heading(with, device_name(with, each.device));
-      const double length = std::max(1.0, static_cast<double>(all.range.length()));
+      const trace::device_row* row = tables.devices.find(each.device);
+      const std::string_view name = row != nullptr ? tables.text(row->name) : std::string_view{};
+      heading(with, name.empty() ? "Device" : name);
       const auto line = [&](const char* label, query::time_ns time, ImU32 colour) {
         swatch(with, colour);
-        field(with, label, format::duration(time) + "  (" + format::share(static_cast<double>(time) / length) + ")",
-              with.px(170));
+        field(with, label, format_time(time) + ",  " + format_share(static_cast<double>(time) / length), with.px(125));
       };
       line("busy", each.busy, with.colours.text);
       if (each.kernels > 0) line("kernels", each.kernel_busy, with.colours.slice(query::slice_kind::kernel));
-      if (each.copy_busy > 0) line("copies", each.copy_busy, with.colours.slice(query::slice_kind::h2d));
-      if (each.copy_busy > 0) line("copies with kernels", each.overlap, with.colours.good);
-      if (each.copy_busy > 0) line("copies alone", each.copy_only, with.colours.warning);
+      if (each.copy_busy > 0) {
+        line("copies", each.copy_busy, with.colours.slice(query::slice_kind::h2d));
+        line("copies with kernels", each.overlap, with.colours.good);
+        line("copies alone", each.copy_only, with.colours.warning);
+      }
       if (each.memsets > 0) line("memsets", each.memset_busy, with.colours.slice(query::slice_kind::memset));
     }
   }
@@ -204,54 +202,66 @@ class statistics_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Pools");
-    if (!begin_table(with, "pools", {"pool", "reserved at most", "used at most", "used at end", "pool occupancy"}))
-      return;
+    if (!begin_table("pools", {"pool", "reserved", "used", "occupancy"})) return;
     for (const auto& each : all.pools) {
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
       const trace::pool_row* row = tables.pools.find(each.pool);
       const std::string_view name = row != nullptr ? tables.text(row->name) : std::string_view{};
-      ImGui::TextUnformatted(name.empty() ? "pool" : std::string(name).c_str());
-      next(amount(each.reserved_maximum));
-      next(amount(each.used_maximum));
-      next(amount(each.used_at_end));
-      next(format::share(each.used_share));
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      first_cell(name.empty() ? "pool" : name);
+      next(format_bytes(each.reserved_maximum));
+      next(format_bytes(each.used_maximum));
+      next(format_share(each.used_share));
     }
     ImGui::EndTable();
+    ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+    ImGui::TextWrapped("Highest reserved and used; occupancy is mean used over mean reserved.");
+    ImGui::PopStyleColor();
   }
 
   static void draw_names(const view_context& with, const char* title, const std::vector<analysis::named_time>& names,
                          std::uint64_t of) {
     if (names.empty()) return;
     heading(with, of > names.size()
-                      ? std::string(title) + ", " + std::to_string(names.size()) + " of " + format::count(of)
+                      ? std::string(title) + ", " + std::to_string(names.size()) + " of " + format_count(of)
                       : title);
-    if (!begin_table(with, title, {"name", "total", "count", "mean", "longest"})) return;
+    if (!begin_table(title, {"name", "total", "count", "longest"})) return;
     int row = 0;
     for (const auto& each : names) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       ImGui::PushID(row++);
-      const std::string_view full = with.text(each.name);
-      const std::string_view brief = short_name(full);
-      if (each.longest_event != trace::event_id::none) {
-        if (link(with, brief.substr(0, 40))) {
-          with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::event,
-                                                          trace::raw(each.longest_event)});
-          with.commands.invoke("selection.reveal");
-        }
-      } else {
-        ImGui::TextUnformatted(brief.data(), brief.data() + std::min<std::size_t>(brief.size(), 40));
-      }
-      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-        ImGui::SetTooltip("%.*s", static_cast<int>(std::min<std::size_t>(full.size(), 300)), full.data());
+      draw_name(with, each);
       ImGui::PopID();
-      next(format::duration(each.total));
-      next(format::count(each.count));
-      next(format::duration(each.count == 0 ? 0 : each.total / static_cast<query::time_ns>(each.count)));
-      next(format::duration(each.longest));
+      next(format_time(each.total));
+      next(format_count(each.count));
+      next(format_time(each.longest));
     }
     ImGui::EndTable();
+  }
+
+  /// Leads to the longest event of the name.
+  static void draw_name(const view_context& with, const analysis::named_time& each) {
+    const std::string_view full = with.text(each.name);
+    const bool leads = each.longest_event != trace::event_id::none;
+    ImGui::PushStyleColor(ImGuiCol_Text, leads ? with.colours.accent : with.colours.text);
+    ImGui::BeginGroup();
+    first_cell(short_name(full));
+    ImGui::EndGroup();
+    ImGui::PopStyleColor();
+    if (leads && ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
+      ImGui::PushTextWrapPos(with.px(460));
+      ImGui::TextUnformatted(full.data(), full.data() + std::min<std::size_t>(full.size(), 2000));
+      ImGui::PopTextWrapPos();
+      const query::time_ns mean = each.count == 0 ? 0 : each.total / static_cast<query::time_ns>(each.count);
+      tip_field(with, "mean", format_time(mean), with.px(60));
+      end_tip();
+    }
+    if (!leads || !ImGui::IsItemClicked()) return;
+    const document_id here = with.state.active()->id;
+    with.commands.invoke("selection.set", selection{here, selection_kind::event, trace::raw(each.longest_event)});
+    with.commands.invoke("selection.reveal");
   }
 
   static void draw_threads(const view_context& with, const range_statistics& all) {
@@ -259,21 +269,23 @@ class statistics_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Host threads");
-    if (!begin_table(with, "threads", {"thread", "calls", "in calls", "waiting", "file I/O"})) return;
+    if (!begin_table("threads", {"thread", "calls", "in calls", "waiting"})) return;
     for (const auto& each : all.threads) {
       const trace::thread_row* row = tables.threads.find(each.thread);
       const std::string_view name = row != nullptr ? tables.text(row->name) : std::string_view{};
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      ImGui::TextUnformatted(
-          (std::string(name.empty() ? "thread" : name) + (row != nullptr ? " " + std::to_string(row->tid) : ""))
-              .c_str());
-      next(format::count(each.calls));
-      next(format::duration(each.call_busy));
-      next(format::duration(each.wait_busy));
-      next(each.file_operations > 0 ? amount(each.file_bytes) : std::string("-"));
+      first_cell(std::string(name.empty() ? "thread" : name) + (row != nullptr ? " " + std::to_string(row->tid) : ""));
+      next(format_count(each.calls));
+      next(format_time(each.call_busy));
+      next(format_time(each.wait_busy));
     }
     ImGui::EndTable();
+    for (const auto& each : all.threads)
+      if (each.file_operations > 0)
+        field(with, "file I/O",
+              part_of(each.file_bytes, each.file_operations, "operation") + ", " + format_time(each.file_busy),
+              with.px(80));
   }
 
   query::slot<query::statistics_question> question_;

@@ -19,10 +19,10 @@ class summary_view final : public view {
     progress_line(with, answer.complete, answer.progress);
     if (!answer) return;
     const analysis::summary& all = *answer.value;
-    field(with, "length", format::duration(all.span.length()), with.px(110));
-    field(with, "events", format::count(all.events), with.px(110));
-    field(with, "blocks", format::count(all.blocks), with.px(110));
-    field(with, "file", format::bytes(static_cast<double>(all.file_bytes)), with.px(110));
+    field(with, "length", format_time(all.span.length()), with.px(110));
+    field(with, "events", format_count(all.events), with.px(110));
+    field(with, "blocks", format_count(all.blocks), with.px(110));
+    field(with, "file", format_bytes(static_cast<double>(all.file_bytes)), with.px(110));
     for (const auto& each : all.processes)
       field(with, "process " + std::to_string(each.pid),
             each.command + (each.exit_status > 0 ? ", exit " + std::to_string(each.exit_status) : ""), with.px(110));
@@ -80,23 +80,22 @@ class summary_view final : public view {
     for (const analysis::memory_peak& each : all.peaks) {
       ImGui::PushID(number++);
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.level)]);
-      ImGui::Text("%s, %s:  %s", layer_name(each.level), memory_kind_name(each.kind),
-                  format::bytes(static_cast<double>(each.bytes)).c_str());
+      ImGui::Text("%s, %s:  %s", name_of(each.level).data(), name_of(each.kind).data(),
+                  format_bytes(static_cast<double>(each.bytes)).c_str());
       ImGui::SameLine();
-      if (link(with, "at " + format::time_point(each.time, std::max<query::time_ns>(all.span.length() / 10000, 1)))) {
+      if (link(with, "at " + format_moment(each.time))) {
         const query::time_ns air = std::max<query::time_ns>(all.span.length() / 40, 50);
         with.commands.invoke("timeline.go_to", query::time_range{each.time - air, each.time + air});
       }
       ImGui::Indent(with.px(15));
       for (const analysis::holder& holder : each.holders) {
         const std::string_view name = with.text(holder.name);
-        field(with, format::bytes(static_cast<double>(holder.bytes)),
-              std::string(name.empty() ? "no name" : name) + ", " + format::count(holder.blocks) +
+        field(with, format_bytes(static_cast<double>(holder.bytes)),
+              std::string(name.empty() ? "no name" : name) + ", " + format_count(holder.blocks) +
                   (holder.blocks == 1 ? " block" : " blocks"),
               with.px(90));
       }
-      if (each.other_bytes > 0)
-        field(with, format::bytes(static_cast<double>(each.other_bytes)), "others", with.px(90));
+      if (each.other_bytes > 0) field(with, format_bytes(static_cast<double>(each.other_bytes)), "others", with.px(90));
       ImGui::Unindent(with.px(15));
       ImGui::PopID();
     }
@@ -107,16 +106,16 @@ class summary_view final : public view {
     heading(with, "Never freed");
     int number = 0;
     for (const analysis::unfreed_group& each : all.unfreed) {
-      ImGui::Text("%s, %s:  %s in %s %s%s", layer_name(each.level), memory_kind_name(each.kind),
-                  format::bytes(static_cast<double>(each.bytes)).c_str(), format::count(each.count).c_str(),
+      ImGui::Text("%s, %s:  %s in %s %s%s", name_of(each.level).data(), name_of(each.kind).data(),
+                  format_bytes(static_cast<double>(each.bytes)).c_str(), format_count(each.count).c_str(),
                   each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
       ImGui::Indent(with.px(15));
       for (const analysis::unfreed_block& block : each.largest) {
         ImGui::PushID(number++);
         const std::string_view name = with.text(block.name);
-        ImGui::TextDisabled("%s", format::bytes(static_cast<double>(block.bytes)).c_str());
+        ImGui::TextDisabled("%s", format_bytes(static_cast<double>(block.bytes)).c_str());
         ImGui::SameLine(with.px(115));
-        if (link(with, format::address(block.address) + "  " + std::string(name))) {
+        if (link(with, format_address(block.address) + "  " + std::string(name))) {
           with.commands.invoke("selection.set",
                                selection{with.state.active()->id, selection_kind::block, trace::raw(block.block)});
           with.commands.invoke("selection.reveal");

@@ -27,7 +27,7 @@ group group_of(const query::track& what, const trace::tables& tables) {
     if (device->link_generation != 0)
       detail = "PCIe " + std::to_string(device->link_generation) + " \xC3\x97" + std::to_string(device->link_width);
     if (device->memory_bytes != 0)
-      detail += (detail.empty() ? "" : ", ") + format::bytes(static_cast<double>(device->memory_bytes));
+      detail += (detail.empty() ? "" : ", ") + format_bytes(static_cast<double>(device->memory_bytes));
     return {"device " + std::to_string(trace::raw(what.device)), name.empty() ? "Device" : name, detail};
   }
   if (const trace::process_row* process = tables.processes.find(what.process)) {
@@ -103,7 +103,7 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
   const float line = ImGui::GetTextLineHeight();
   const float text_y = std::floor(where.area.min.y + (where.area.height() - line) * 0.5F) - 1;
   const float bottom = where.area.max.y - 1;
-  std::string corner = format::duration(where.visible.length());
+  std::string corner = format_time(where.visible.length());
   if (axis.base != 0) corner = format::time_point(axis.base, std::max<query::time_ns>(axis.step, 1)) + "  +";
   list.AddText({where.header.min.x + with.px(12), text_y}, with.colours.muted, axis.base != 0 ? "from" : "showing");
   const ImVec2 corner_size = ImGui::CalcTextSize(corner.c_str());
@@ -228,7 +228,7 @@ void timeline_view::draw_range(view_context& with, const row_frame& where, ImDra
   list.AddRectFilled({left, where.area.min.y}, {std::max(right, left + 1), where.area.max.y}, with.colours.range_fill);
   list.AddLineV(left, where.area.min.y, where.area.max.y, with.colours.accent);
   list.AddLineV(right, where.area.min.y, where.area.max.y, with.colours.accent);
-  const std::string label = format::duration(range->length());
+  const std::string label = format_time(range->length());
   const ImVec2 size = ImGui::CalcTextSize(label.c_str());
   const float middle =
       std::floor((std::max(left, where.area.min.x) + std::min(right, where.area.max.x) - size.x) * 0.5F);

@@ -321,12 +321,12 @@ class series_row final : public track_row {
 
   void tip(const view_context& with, const query::track& what, const row_frame& where) const {
     const query::time_ns time = where.time_at(where.mouse.x);
-    if (!ImGui::BeginTooltip()) return;
+    if (!begin_tip(with)) return;
     ImGui::PushFont(with.fonts.bold, 0);
     ImGui::TextUnformatted(what.label.c_str());
     ImGui::PopFont();
     const float column = with.px(150);
-    field(with, "at", format::time_point(time, static_cast<query::time_ns>(where.ns_per_pixel())), column);
+    tip_field(with, "at", format::time_point(time, static_cast<query::time_ns>(where.ns_per_pixel())), column);
     const double place = static_cast<double>(time - shown_->range.begin) /
                          static_cast<double>(std::max<query::time_ns>(shown_->range.length(), 1));
     for (const query::band& band : shown_->bands) {
@@ -337,10 +337,10 @@ class series_row final : public track_row {
       std::string text = format::value(height_of(bin, what.kind), unit_);
       if (what.kind != query::track_kind::bandwidth && bin.minimum < bin.maximum)
         text = format::value(bin.minimum, unit_) + " to " + text;
-      field(with, band.label, text, column - with.px(15));
+      tip_field(with, band.label, text, column - with.px(15));
     }
     for (const query::limit_line& limit : shown_->limits) ImGui::TextDisabled("%s", limit.label.c_str());
-    ImGui::EndTooltip();
+    end_tip();
   }
 
   query::slot<query::series_question> question_;

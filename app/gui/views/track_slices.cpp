@@ -78,7 +78,7 @@ class slice_row final : public track_row {
 
   static std::string label_of(const view_context& with, const query::slice& s) {
     const std::string_view name = with.text(s.name);
-    if (is_copy(s.kind) && s.bytes > 0) return format::bytes(static_cast<double>(s.bytes));
+    if (is_copy(s.kind) && s.bytes > 0) return format_bytes(static_cast<double>(s.bytes));
     if (!name.empty()) return std::string(short_name(name));
     return slice_kind_name(s.kind);
   }
@@ -150,7 +150,7 @@ class slice_row final : public track_row {
   }
 
   static void tip(const view_context& with, const query::track& what, const query::slice& s) {
-    if (!ImGui::BeginTooltip()) return;
+    if (!begin_tip(with)) return;
     const std::string_view name = with.text(s.name);
     ImGui::PushTextWrapPos(with.px(460));
     ImGui::PushFont(with.fonts.bold, 0);
@@ -163,19 +163,19 @@ class slice_row final : public track_row {
     ImGui::PopTextWrapPos();
     const float column = with.px(88);
     if (s.count > 1) {
-      field(with, "events", format::count(s.count) + " in this pixel", column);
-      field(with, "busy", format::share(static_cast<double>(s.busy)), column);
+      tip_field(with, "events", format_count(s.count) + " in this pixel", column);
+      tip_field(with, "busy", format_share(static_cast<double>(s.busy)), column);
     } else {
-      if (!name.empty()) field(with, "kind", slice_kind_name(s.kind), column);
-      field(with, "duration", format::duration(s.end - s.begin), column);
+      if (!name.empty()) tip_field(with, "kind", slice_kind_name(s.kind), column);
+      tip_field(with, "duration", format_time(s.end - s.begin), column);
     }
-    field(with, "from", format::time_point(s.begin, std::max<query::time_ns>((s.end - s.begin) / 100, 1)), column);
-    if (s.bytes > 0) field(with, "size", format::bytes(static_cast<double>(s.bytes)), column);
+    tip_field(with, "from", format::time_point(s.begin, std::max<query::time_ns>((s.end - s.begin) / 100, 1)), column);
+    if (s.bytes > 0) tip_field(with, "size", format_bytes(static_cast<double>(s.bytes)), column);
     if (s.bytes > 0 && s.count == 1 && is_copy(s.kind) && s.end > s.begin)
-      field(with, "bandwidth", format::rate(static_cast<double>(s.bytes) * 1e9 / static_cast<double>(s.end - s.begin)),
-            column);
-    field(with, "on", what.label, column);
-    ImGui::EndTooltip();
+      tip_field(with, "bandwidth",
+                format_rate(static_cast<double>(s.bytes) * 1e9 / static_cast<double>(s.end - s.begin)), column);
+    tip_field(with, "on", what.label, column);
+    end_tip();
   }
 
   query::slot<query::slices_question> question_;

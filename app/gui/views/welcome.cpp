@@ -104,14 +104,14 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   ImGui::Dummy({0, with.px(8)});
 
   const auto title = [&](const char* text) {
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
+    ImGui::Indent(with.px(8));
     heading(with, text);
+    ImGui::Unindent(with.px(8));
   };
   ImGui::SetCursorPosX(left);
   ImGui::BeginGroup();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
-  title("Demos");
-  if (demos.empty()) ImGui::TextDisabled("None in this build.");
+  if (!demos.empty()) title("Demos");
   for (const demo_entry& each : demos)
     if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
   ImGui::PopStyleVar();

@@ -55,6 +55,28 @@ void field(const view_context& with, std::string_view label, std::string_view va
   ImGui::PopTextWrapPos();
 }
 
+bool begin_tip(const view_context& with) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(10), with.px(8)));
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(3)));
+  if (ImGui::BeginTooltip()) return true;
+  ImGui::PopStyleVar(2);
+  return false;
+}
+
+void end_tip() {
+  ImGui::EndTooltip();
+  ImGui::PopStyleVar(2);
+}
+
+void tip_field(const view_context& with, std::string_view label, std::string_view value, float column) {
+  const float left = ImGui::GetCursorPosX();
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  plain(label);
+  ImGui::PopStyleColor();
+  ImGui::SameLine(left + std::max(column, width_of(label) + with.px(12)));
+  plain(value);
+}
+
 void heading(const view_context& with, std::string_view text) {
   if (ImGui::GetCursorPosY() > with.px(24)) ImGui::Dummy(ImVec2(0, with.px(4)));
   ImGui::PushFont(with.fonts.bold, 0);
@@ -149,62 +171,6 @@ void progress_line(const view_context& with, bool complete, float progress) {
   const float share = std::clamp(progress, 0.05F, 1.0F);
   ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + std::floor(width * share), at.y + with.px(2)),
                                             with.colours.accent);
-}
-
-const char* layer_name(trace::layer level) {
-  switch (level) {
-    case trace::layer::driver:
-      return "driver";
-    case trace::layer::pool:
-      return "pool";
-    case trace::layer::framework:
-      return "framework";
-    case trace::layer::user:
-      return "user";
-  }
-  return "unknown";
-}
-
-const char* memory_kind_name(trace::memory_kind kind) {
-  switch (kind) {
-    case trace::memory_kind::unknown:
-      return "unknown";
-    case trace::memory_kind::device:
-      return "device";
-    case trace::memory_kind::pinned:
-      return "pinned";
-    case trace::memory_kind::managed:
-      return "managed";
-    case trace::memory_kind::host:
-      return "host";
-    case trace::memory_kind::array:
-      return "array";
-    case trace::memory_kind::reservation:
-      return "reservation";
-    case trace::memory_kind::physical:
-      return "physical";
-    case trace::memory_kind::mapping:
-      return "mapping";
-  }
-  return "unknown";
-}
-
-const char* direction_name(trace::direction direction) {
-  switch (direction) {
-    case trace::direction::unknown:
-      return "unknown";
-    case trace::direction::h2d:
-      return "host to device";
-    case trace::direction::d2h:
-      return "device to host";
-    case trace::direction::d2d:
-      return "device to device";
-    case trace::direction::p2p:
-      return "peer to peer";
-    case trace::direction::h2h:
-      return "host to host";
-  }
-  return "unknown";
 }
 
 const char* slice_kind_name(query::slice_kind kind) {

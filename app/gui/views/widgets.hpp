@@ -13,6 +13,11 @@ void empty_state(const view_context& with, const char* icon, std::string_view he
 /// "label      value" with the value right of `column`; the value wraps.
 void field(const view_context& with, std::string_view label, std::string_view value, float column);
 
+/// A tip at the mouse with room around its text; end it with end_tip(). Inside, `tip_field` does not wrap.
+bool begin_tip(const view_context& with);
+void end_tip();
+void tip_field(const view_context& with, std::string_view label, std::string_view value, float column);
+
 /// A heading inside a panel.
 void heading(const view_context& with, std::string_view text);
 
@@ -34,9 +39,6 @@ bool link(const view_context& with, std::string_view text);
 /// A thin line of progress at the top of the current window while an answer is not complete.
 void progress_line(const view_context& with, bool complete, float progress);
 
-[[nodiscard]] const char* layer_name(trace::layer level);
-[[nodiscard]] const char* memory_kind_name(trace::memory_kind kind);
-[[nodiscard]] const char* direction_name(trace::direction direction);
 [[nodiscard]] const char* slice_kind_name(query::slice_kind kind);
 
 }  // namespace sluice::gui
