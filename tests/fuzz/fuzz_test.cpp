@@ -74,7 +74,8 @@ TEST_P(fuzz_target, comes_back_from_every_input) {
   for (int i = 0; i < mutations_of_all_seeds; ++i) fuzzed.run(mutated(inputs[random() % inputs.size()], random));
 }
 
-INSTANTIATE_TEST_SUITE_P(all, fuzz_target, ::testing::Values(trace_file_target(), trace_codec_target()),
+INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
+                         ::testing::Values(trace_file_target(), trace_codec_target(), ring_records_target()),
                          [](const auto& chosen) { return chosen.param.name; });
 
 }  // namespace

@@ -20,5 +20,6 @@ struct target {
 
 target trace_file_target();
 target trace_codec_target();
+target ring_records_target();
 
 }  // namespace sluice::fuzz

@@ -1,0 +1,98 @@
+// What a recorded program left in its ring, hostile or torn: drained, decoded and assembled into a trace. The input is
+// | clock u8 | mode u8 | 0 u16 | head u32 | bytes |; the bytes are the ring's records, or with mode 1 its header too.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "core/trace/writer.hpp"
+#include "instrumentation/collector/assembler.hpp"
+#include "instrumentation/collector/ring_reader.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+struct input_header {
+  std::uint8_t clock;
+  std::uint8_t mode;
+  std::uint16_t reserved;
+  std::uint32_t head;  ///< With mode 2: bytes published; otherwise as many as there are.
+};
+
+constexpr std::size_t capacity = collector::minimum_ring_bytes;
+constexpr std::size_t ring_bytes = collector::ring_data_offset + capacity;
+
+/// A sealed memory file with the ring that `input` describes.
+int ring_file(const input_header& about, std::span<const std::uint8_t> content) {
+  const int file = memfd_create("fuzz-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (ftruncate(file, ring_bytes) != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return file;
+  void* memory = mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return file;
+  collector::ring_producer ring;
+  ring.format(memory, capacity, static_cast<collector::clock_kind>(about.clock % 3));
+  const std::size_t start = (about.mode & 1) != 0 ? 0 : collector::ring_data_offset;
+  const std::size_t taken = std::min(content.size(), ring_bytes - start);
+  std::memcpy(static_cast<char*>(memory) + start, content.data(), taken);
+  const std::uint64_t published = (about.mode & 2) != 0 ? about.head : (taken & ~std::size_t{7});
+  if ((about.mode & 1) == 0) ring.header()->head.store(published);
+  munmap(memory, ring_bytes);
+  return file;
+}
+
+void run(std::span<const std::uint8_t> input) {
+  input_header about{};
+  if (input.size() < sizeof about) return;
+  std::memcpy(&about, input.data(), sizeof about);
+  auto reader = collector::ring_reader::adopt(ring_file(about, input.subspan(sizeof about)));
+  if (!reader) return;
+
+  auto file = trace::file_writer::create("/dev/null");
+  if (!file) __builtin_trap();
+  const collector::clock_anchor start{1'000, 1'000, 1'000};
+  const collector::clock_anchor later{2'000'000, 1'000'000, 1'000'000};
+  collector::assembler assembler(*file, start, {about.clock % 3 == 2, 100});
+  collector::ring_source ring;
+  ring.process = &assembler.add_process(reader->identity(), 1);
+  ring.clock = reader->clock();
+  // Twice: what a turn takes is written in the next.
+  for (int turn = 0; turn < 2; ++turn) {
+    (void)assembler.take(ring, *reader);
+    assembler.advance(later);
+    assembler.take_unreported_loss(ring, reader->lost());
+    assembler.settle(false);
+  }
+  assembler.finish(later);
+  (void)file->close();
+}
+
+/// A record of each kind, twice, with small numbers in it: handles meet, strings are found.
+bytes seed(std::uint8_t clock) {
+  bytes input(sizeof(input_header));
+  input[0] = clock;
+  std::mt19937_64 random(clock);
+  for (std::uint16_t round = 0; round < 2; ++round) {
+    for (std::uint16_t type = 0; type <= 37; ++type) {
+      std::uint64_t words[16] = {};
+      for (auto& word : words) word = random() % 8;
+      const std::uint16_t head[4] = {type, static_cast<std::uint16_t>(std::size(words)), 0, 0};
+      std::memcpy(words, head, sizeof head);
+      words[1] = 1'500 + 100 * type;
+      const auto* begin = reinterpret_cast<const std::uint8_t*>(words);
+      input.insert(input.end(), begin, begin + sizeof words);
+    }
+  }
+  return input;
+}
+
+std::vector<bytes> seeds() { return {seed(0), seed(1), seed(2)}; }
+
+}  // namespace
+
+target ring_records_target() { return {"ring_records", run, seeds}; }
+
+}  // namespace sluice::fuzz
