@@ -29,6 +29,7 @@ class ring_pair {
   ring_pair& operator=(const ring_pair&) = delete;
 
   result<ring_reader> open_reader() { return ring_reader::adopt(dup(file_)); }
+  [[nodiscard]] int file() const { return file_; }
   ring_header& header() { return *static_cast<ring_header*>(memory_); }
   std::byte* data() { return static_cast<std::byte*>(memory_) + ring_data_offset; }
 
