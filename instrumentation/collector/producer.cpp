@@ -221,12 +221,8 @@ void end_thread(void*) noexcept {
 
 // ------------------------------------------------------------------------------------------------------------- emit
 
-/// The ring was full. Finds out now and then whether anyone still empties it.
-void after_drop(const ring_slot& slot) noexcept {
-  const std::uint64_t lost = slot.ring.unreported_loss();
-  const bool time_to_ask = lost >= 64 && (lost & (lost - 1)) == 0;
-  const bool told = slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0;
-  if (!told && !time_to_ask) return;
+/// Wakes the writer, or finds that there is none any more.
+[[gnu::noinline]] void call_writer(const ring_slot& slot) noexcept {
   const errno_keeper keep_errno;
   const signals_held hold;
   connection to;
@@ -234,7 +230,16 @@ void after_drop(const ring_slot& slot) noexcept {
     const region_lock lock(*region);
     to = destination;
   }
-  if (told || writer_is_gone(to)) deactivate(slot.epoch.load(std::memory_order_relaxed));
+  const bool gone = slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0 || !wake_writer(to);
+  if (gone) deactivate(slot.epoch.load(std::memory_order_relaxed));
+}
+
+/// The ring was full. Finds out now and then whether anyone still empties it.
+void after_drop(const ring_slot& slot) noexcept {
+  const std::uint64_t lost = slot.ring.unreported_loss();
+  const bool time_to_ask = lost >= 64 && (lost & (lost - 1)) == 0;
+  const bool told = slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0;
+  if (told || time_to_ask) call_writer(slot);
 }
 
 struct outgoing {

@@ -85,7 +85,8 @@ ring_made make_ring(ring_slot& slot, const connection& to) noexcept {
   const int link = connect_to(to);
   if (link < 0) return refused(errno) ? ring_made::writer_gone : ring_made::later;
   const int file = make_memory_file(bytes);
-  void* memory = file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* memory =
+      file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   bool sent = false;
   if (memory != MAP_FAILED) {
     slot.ring.format(memory, to.ring_bytes, to.clock);
@@ -109,11 +110,11 @@ void unmap_ring(ring_slot& slot) noexcept {
   munmap(memory, bytes);
 }
 
-bool writer_is_gone(const connection& to) noexcept {
+bool wake_writer(const connection& to) noexcept {
   const int link = connect_to(to);
-  if (link < 0) return refused(errno);
+  if (link < 0) return !refused(errno);
   close(link);
-  return false;
+  return true;
 }
 
 bool introduce_thread(ring_slot& slot) noexcept {

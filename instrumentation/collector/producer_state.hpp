@@ -111,8 +111,8 @@ enum class ring_made : std::uint8_t { yes, later, writer_gone };
 /// Returns the ring's memory. `slot` is ours (`changing`).
 void unmap_ring(ring_slot& slot) noexcept;
 
-/// True if nobody listens at `to` any more.
-[[nodiscard]] bool writer_is_gone(const connection& to) noexcept;
+/// Knocks at the writer's door, which makes it drain at once. False if nobody is there any more. Never waits: some 10 us.
+bool wake_writer(const connection& to) noexcept;
 
 /// Tells the reader whose records follow, if it does not know yet. False: no room.
 bool introduce_thread(ring_slot& slot) noexcept;

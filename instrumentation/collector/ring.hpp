@@ -83,6 +83,7 @@ class ring_producer {
     clock_ = clock;
     head_ = 0;
     tail_ = 0;
+    next_look_ = capacity / 2;
     lost_ = reported_ = lost_memory_ = reported_memory_ = 0;
     header_->version = ring_version;
     header_->clock = static_cast<std::uint32_t>(clock);
@@ -108,6 +109,18 @@ class ring_producer {
   [[nodiscard]] bool fits(std::size_t bytes) noexcept {
     const std::size_t to_end = capacity_ - (head_ & (capacity_ - 1));
     return has_room(bytes <= to_end ? bytes : to_end + bytes, ordinary_limit());
+  }
+
+  /// True once each time the ring has become half full since it was last looked at: time to tell the reader, who looks
+  /// every so often only.
+  [[nodiscard]] bool wants_reader() noexcept {
+    if (head_ < next_look_) [[likely]]
+      return false;
+    const std::uint64_t half = capacity_ / 2;
+    look_at_tail();
+    const bool half_full = head_ - tail_ >= half;
+    next_look_ = half_full ? head_ + half : tail_ + half;
+    return half_full;
   }
 
   /// Counts records that never reached `put` because their thread had no ring.
@@ -159,10 +172,14 @@ class ring_producer {
   [[nodiscard]] bool has_room(std::size_t needed, std::size_t limit) noexcept {
     if (head_ - tail_ + needed <= limit) [[likely]]
       return true;
-    const std::uint64_t tail = header_->tail.load(std::memory_order_acquire);
-    // A tail outside [tail_, head_] is no tail: stay full rather than write over what was not read.
-    if (tail - tail_ <= head_ - tail_) tail_ = tail;
+    look_at_tail();
     return head_ - tail_ + needed <= limit;
+  }
+
+  /// A tail outside [tail_, head_] is no tail: stay full rather than write over what was not read.
+  void look_at_tail() noexcept {
+    const std::uint64_t tail = header_->tail.load(std::memory_order_acquire);
+    if (tail - tail_ <= head_ - tail_) tail_ = tail;
   }
 
   void count_loss(record_type type, std::uint64_t time) noexcept {
@@ -215,7 +232,8 @@ class ring_producer {
   std::size_t capacity_ = 0;
   clock_kind clock_ = clock_kind::tsc;
   std::uint64_t head_ = 0;
-  std::uint64_t tail_ = 0;  ///< As last seen; the real one is at or past it.
+  std::uint64_t tail_ = 0;       ///< As last seen; the real one is at or past it.
+  std::uint64_t next_look_ = 0;  ///< Where `head_` makes the fill level interesting.
   std::uint64_t lost_ = 0, reported_ = 0;
   std::uint64_t lost_memory_ = 0, reported_memory_ = 0;
 };

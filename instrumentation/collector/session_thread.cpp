@@ -21,7 +21,7 @@ void session::state::run() {
   bool last = false;
   while (!last) {
     pollfd waiting[2] = {{wake.get(), POLLIN, 0}, {sockets.descriptor(), POLLIN, 0}};
-    // A ring that fills fast is emptied again at once; while nobody is heard there is no hurry.
+    // A ring that fills fast is emptied again soon; one that is half full knocks. While nobody is heard there is no hurry.
     const auto period = filling ? std::chrono::milliseconds(1) : rings.empty() ? idle_period : options.drain_period;
     ::poll(waiting, 2, static_cast<int>(period.count()));
     last = stopping.load(std::memory_order_acquire);

@@ -130,6 +130,37 @@ TEST(Ring, CountsWhatItDropsAndReportsItWhenThereIsRoom) {
   EXPECT_EQ(pair.producer.unreported_loss(), 0u);
 }
 
+TEST(Ring, CallsItsReaderOnceWhenItIsHalfFull) {
+  ring_pair pair;
+  auto reader = pair.open_reader();
+  std::vector<std::byte> storage;
+  for (int lap = 0; lap < 5; ++lap) {
+    std::size_t calls = 0;
+    const std::uint64_t begin = pair.header().head.load();
+    std::uint64_t at = 0;
+    while (put_marker(pair.producer, 1)) {
+      if (!pair.producer.wants_reader()) continue;
+      at = pair.header().head.load() - begin;
+      ++calls;
+    }
+    EXPECT_EQ(calls, 1u);
+    EXPECT_GE(at, minimum_ring_bytes / 2);
+    EXPECT_LT(at, minimum_ring_bytes / 2 + 1024);
+    read_all(*reader, storage);
+  }
+}
+
+TEST(Ring, DoesNotCallAReaderThatKeepsUp) {
+  ring_pair pair;
+  auto reader = pair.open_reader();
+  std::vector<std::byte> storage;
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_TRUE(put_marker(pair.producer, 1));
+    EXPECT_FALSE(pair.producer.wants_reader());
+    if (i % 50 == 0) read_all(*reader, storage);
+  }
+}
+
 TEST(Ring, RefusesARecordThatIsTooLong) {
   ring_pair pair;
   EXPECT_FALSE(put_text(pair.producer, 1, std::string(maximum_record_bytes, 'x')));
@@ -139,7 +170,7 @@ TEST(Ring, RefusesARecordThatIsTooLong) {
 TEST(Ring, PassesEverythingFromOneThreadToAnother) {
   ring_pair pair;
   auto reader = pair.open_reader();
-  constexpr std::uint64_t count = 200'000;
+  constexpr std::uint64_t count = 50'000;
   std::atomic<bool> done{false};
   std::thread writer([&] {
     for (std::uint64_t i = 1; i <= count; ++i) {
