@@ -1,0 +1,182 @@
+#include "core/analysis/summary.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/analysis/recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::gib;
+using ::testing::HasSubstr;
+using testing::indexed;
+using testing::mib;
+using testing::ms;
+using testing::recording;
+using trace::direction;
+using trace::layer;
+using trace::memory_kind;
+
+summary summary_of(recording& made) {
+  made.close();
+  const indexed all(made.open());
+  return summarise(all.index, *all.snapshot);
+}
+
+const finding* find(const summary& of, finding_kind kind) {
+  for (const finding& f : of.findings) {
+    if (f.kind == kind) return &f;
+  }
+  return nullptr;
+}
+
+TEST(summary, of_an_empty_recording_is_empty) {
+  recording made;
+  const summary none = summary_of(made);
+  EXPECT_EQ(none.events, 0U);
+  EXPECT_EQ(none.span.length(), 0);
+  EXPECT_TRUE(none.findings.empty());
+  EXPECT_TRUE(none.warnings.empty());
+}
+
+TEST(summary, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use) {
+  for (const bool ended : {true, false}) {
+    recording made;
+    made.standard_tables(ended);
+    made.add_alloc(1 * ms, 1, 100 * mib);
+    made.add_alloc(2 * ms, 2, 300 * mib, memory_kind::device, layer::driver, "cuMemAllocPitch_v2");
+    made.add_alloc(3 * ms, 3, 50 * mib);
+    made.add_free(4 * ms, 3);
+    const summary all = summary_of(made);
+    ASSERT_EQ(all.unfreed.size(), 1U);
+    EXPECT_EQ(all.unfreed[0].process_ended, ended);
+    EXPECT_EQ(all.unfreed[0].count, 2U);
+    EXPECT_EQ(all.unfreed[0].bytes, 400 * mib);
+    ASSERT_EQ(all.unfreed[0].largest.size(), 2U);
+    EXPECT_EQ(all.unfreed[0].largest[0].block, trace::block_id{2});
+    const finding* hint = find(all, finding_kind::unfreed_blocks);
+    ASSERT_NE(hint, nullptr);
+    EXPECT_EQ(hint->severity, ended ? trace::severity::warning : trace::severity::info);
+    EXPECT_EQ(hint->block, trace::block_id{2});
+    EXPECT_THAT(hint->text, HasSubstr("2 blocks, 400 MiB, of device memory (driver layer) were never freed"));
+    EXPECT_THAT(hint->text, HasSubstr("cuMemAllocPitch_v2"));
+  }
+}
+
+TEST(summary, warns_of_pageable_copies_with_what_pinned_ones_reach) {
+  recording made;
+  made.standard_tables();
+  made.add_copy(0, 100 * ms, 930'000'000, direction::h2d, memory_kind::host);
+  made.add_copy(200 * ms, 206 * ms, 312'000'000);
+  const summary all = summary_of(made);
+  const finding* hint = find(all, finding_kind::pageable_copies);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_EQ(
+      hint->text,
+      "75 % of host to device bytes (887 MiB) come from pageable memory at 9.30 GB/s; pinned reached 52.0 GB/s of the "
+      "link's 64.0 GB/s.");
+}
+
+TEST(summary, has_nothing_to_say_about_copies_that_are_fast_and_overlapped) {
+  recording made;
+  made.standard_tables();
+  made.add_kernel(0, 100 * ms);
+  for (int i = 0; i < 10; ++i) made.add_copy(i * 10 * ms, i * 10 * ms + 8 * ms, 440'000'000);
+  EXPECT_THAT(summary_of(made).findings, ::testing::IsEmpty());
+}
+
+TEST(summary, warns_when_the_device_waits_for_copies) {
+  recording made;
+  made.standard_tables();
+  for (int i = 0; i < 5; ++i) {
+    made.add_copy(i * 20 * ms, i * 20 * ms + 10 * ms, 500'000'000);
+    made.add_kernel(i * 20 * ms + 10 * ms, i * 20 * ms + 20 * ms);
+  }
+  const summary all = summary_of(made);
+  const finding* hint = find(all, finding_kind::copies_not_overlapped);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_EQ(
+      hint->text,
+      "Copies ran for 50.0 ms and 0 % of that beside kernels: the GPU waited 50.0 ms for data, 50 % of the recording.");
+}
+
+TEST(summary, lists_failures_in_order_of_time) {
+  recording made;
+  made.standard_tables();
+  for (const time_ns time : {50 * ms, 20 * ms}) {
+    auto row = made.event<trace::alloc_failed_event>(time);
+    row.bytes = 200 * gib;
+    row.error = 2;
+    row.name = made.text("cuMemAlloc_v2");
+    made.writer().add(row);
+  }
+  const summary all = summary_of(made);
+  ASSERT_EQ(all.failures.size(), 2U);
+  EXPECT_EQ(all.failures[0].time, 20 * ms);
+  ASSERT_FALSE(all.findings.empty());
+  EXPECT_EQ(all.findings[0].kind, finding_kind::failed_allocations) << "errors come first";
+  EXPECT_EQ(all.findings[0].text, "2 allocations failed; the first asked for 200 GiB at 20.000 ms with cuMemAlloc_v2.");
+}
+
+TEST(summary, measures_the_holes_in_segments) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(1, 1, 1000);  // The segment, at 1 << 32.
+  const auto sub = [&](time_ns time, std::uint64_t id, std::uint64_t offset, std::uint64_t bytes) {
+    auto row = made.event<trace::alloc_event>(time);
+    row.block = trace::block_id{id};
+    row.parent = trace::block_id{1};
+    row.address = (std::uint64_t{1} << 32) + offset;
+    row.bytes = bytes;
+    row.level = layer::pool;
+    row.kind = memory_kind::device;
+    row.device = trace::device_id{1};
+    made.writer().add(row);
+  };
+  sub(10, 2, 0, 200);
+  sub(11, 3, 300, 100);
+  sub(12, 4, 700, 100);
+  made.add_free(20, 3, layer::pool);
+  const summary all = summary_of(made);
+  ASSERT_EQ(all.fragmentation.size(), 1U);
+  const fragmentation_figure& figure = all.fragmentation[0];
+  EXPECT_EQ(figure.time, 12);
+  EXPECT_EQ(figure.segments, 1U);
+  EXPECT_EQ(figure.free_bytes, 600U);
+  EXPECT_EQ(figure.largest_free, 300U);
+  EXPECT_DOUBLE_EQ(figure.fragmentation, 0.5);
+}
+
+TEST(summary, of_a_range_is_about_that_range_alone) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(1 * ms, 1, 100 * mib);
+  made.add_alloc(50 * ms, 2, 10 * mib);
+  made.add_free(20 * ms, 1);
+  made.add_kernel(90 * ms, 100 * ms);
+  made.close();
+  const indexed all(made.open());
+  const summary late = summarise(all.index, *all.snapshot, time_range{40 * ms, 60 * ms});
+  EXPECT_EQ(late.span.end, 100 * ms + 1);
+  EXPECT_EQ(late.whole.range, (time_range{40 * ms, 60 * ms}));
+  ASSERT_EQ(late.peaks.size(), 1U);
+  EXPECT_EQ(late.peaks[0].bytes, 10 * mib);
+  EXPECT_EQ(late.unfreed[0].count, 1U);
+  EXPECT_TRUE(late.whole.kernels.empty());
+}
+
+TEST(summary, says_that_a_recording_without_an_index_may_not_be_whole) {
+  recording made;
+  made.standard_tables();
+  made.add_kernel(0, 100);
+  made.flush();
+  const indexed all(made.open());
+  const summary part = summarise(all.index, *all.snapshot);
+  EXPECT_FALSE(part.complete);
+  ASSERT_EQ(part.warnings.size(), 1U);
+  EXPECT_THAT(part.warnings[0], HasSubstr("no index"));
+}
+
+}  // namespace
+}  // namespace sluice::analysis
