@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
@@ -155,6 +157,21 @@ int command_process::wait(const signal_desk& signals) const {
     const auto signal = signals.next(std::chrono::milliseconds(500));
     if (signal == SIGTERM || signal == SIGHUP) ::kill(pid_, *signal);
   }
+}
+
+bool any_process_with(const std::string& name, const std::string& value) {
+  const std::string wanted = name + "=" + value;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string number = entry.path().filename().string();
+    if (number.find_first_not_of("0123456789") != std::string::npos || number == std::to_string(::getpid())) continue;
+    // Unreadable for another user's process, and empty for one that has ended.
+    std::ifstream in(entry.path() / "environ", std::ios::binary);
+    for (std::string variable; std::getline(in, variable, '\0');) {
+      if (variable == wanted) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace sluice::cli

@@ -59,4 +59,8 @@ class command_process {
   pid_t pid_;
 };
 
+/// True if a process other than this one runs whose environment, as it was when its program began, has `name`=`value`:
+/// whoever descends from a command that was started so, whatever group, session or parent it has by now. O(processes).
+[[nodiscard]] bool any_process_with(const std::string& name, const std::string& value);
+
 }  // namespace sluice::cli

@@ -91,16 +91,15 @@ command_process::variables environment_for(const record_options& options, collec
   return capture::launch_environment(*library, session.socket_name(), cupti);
 }
 
-/// The command has ended, but processes that it started may go on. A daemon among them would go on for ever, so there is
-/// an end to the waiting, and Ctrl-C brings it about at once.
-void wait_for_descendants(collector::session& session, const signal_desk& signals, double seconds) {
-  static_cast<void>(session.sync());
+/// The command has ended, but processes that it started may go on, or be about to say their first word. A daemon among
+/// them would go on for ever, so there is an end to the waiting, and Ctrl-C brings it about at once.
+void wait_for_descendants(const collector::session& session, const signal_desk& signals, double seconds) {
   const auto start = steady_clock::now();
   const auto deadline = start + milliseconds(static_cast<std::int64_t>(seconds * 1000));
   bool told = false;
-  while (session.live_processes() != 0 && steady_clock::now() < deadline) {
+  while (steady_clock::now() < deadline && any_process_with(collector::socket_variable, session.socket_name())) {
     if (!told && steady_clock::now() - start > milliseconds(500)) {
-      complain("recording goes on: not all recorded processes have ended; Ctrl-C ends it now");
+      complain("processes that the command started go on, and so does the recording; Ctrl-C ends it now");
       told = true;
     }
     const auto signal = signals.next(milliseconds(20));
@@ -177,7 +176,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   command.add_flag("--force", options->force, "Replace the file even if it is no recording");
   command
       .add_option("--linger", options->linger_seconds,
-                  "Seconds to go on recording processes that outlive CMD (Ctrl-C ends it)")
+                  "Seconds to go on recording what CMD started and outlives it (Ctrl-C ends it)")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command.prefix_command();

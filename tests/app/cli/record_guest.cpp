@@ -1,0 +1,98 @@
+// What `sluice record` records in its tests: a program that speaks to the recorder as the capture library would, and
+// behaves as its first argument says.
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "instrumentation/collector/producer.hpp"
+
+namespace {
+
+using namespace sluice::collector;
+
+void allocate(std::uint64_t address) {
+  alloc_record record{};
+  record.header.time = now();
+  record.address = address;
+  record.bytes = 4096;
+  record.device = no_device;
+  record.kind = 1;
+  emit(record);
+}
+
+void forever() {
+  for (;;) pause();
+}
+
+int behave(const std::string& how) {
+  start();
+  allocate(0x1000);
+  if (how == "succeed") return 0;
+  if (how == "fail") return 7;
+  if (how == "die") return kill(getpid(), SIGKILL);
+  if (how == "close-all") {
+    close_range(3, ~0U, 0);
+    allocate(0x2000);
+    return 0;
+  }
+  if (how == "setsid") {
+    setsid();
+    allocate(0x2000);
+    return 0;
+  }
+  if (how == "child-outlives") {  // For a moment only.
+    if (fork() != 0) return 0;
+    usleep(300'000);
+    allocate(0x2000);
+    return 0;
+  }
+  if (how == "daemon") {
+    if (fork() != 0) return 0;
+    setsid();
+    allocate(0x2000);
+    const int nowhere = open("/dev/null", O_RDWR);
+    for (int standard = 0; standard < 3; ++standard) dup2(nowhere, standard);
+    usleep(20'000'000);
+    return 0;
+  }
+  if (how == "wait-for-signal") {  // Dies of it.
+    printf("ready\n");
+    fflush(stdout);
+    forever();
+  }
+  if (how == "handle-interrupt") {
+    signal(SIGINT, [](int) {
+      allocate(0x3000);
+      _exit(9);
+    });
+    printf("ready\n");
+    fflush(stdout);
+    forever();
+  }
+  if (how == "signals") {  // What it inherited must be what it would have without us.
+    sigset_t blocked;
+    sigprocmask(SIG_BLOCK, nullptr, &blocked);
+    for (int number = 1; number < 32; ++number) {
+      struct sigaction action {};
+      sigaction(number, nullptr, &action);
+      if (sigismember(&blocked, number) == 1 || action.sa_handler != SIG_DFL) return number;
+    }
+    return 0;
+  }
+  if (how == "descriptors") {
+    for (int number = 3; number < 1000; ++number) {
+      if (fcntl(number, F_GETFD) >= 0) return 1;
+    }
+    return 0;
+  }
+  return 99;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return behave(argc > 1 ? argv[1] : ""); }

@@ -1,0 +1,260 @@
+// sluice record: its exit status is the command's, and there is a recording whatever the command does.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/instrumentation/collector/recording.hpp"
+
+namespace sluice {
+namespace {
+
+using collector::recorded;
+using collector::temporary_folder;
+using testing::HasSubstr;
+using testing::Not;
+using namespace trace;
+
+const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
+
+std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// A `sluice` that runs in a folder of its own, in a process group of its own.
+class Record : public testing::Test {
+ protected:
+  struct outcome {
+    int status = -1;  ///< As a shell has it.
+    std::string out, err;
+  };
+
+  pid_t begin(const std::vector<std::string>& arguments) {
+    const pid_t child = fork();
+    if (child != 0) {
+      setpgid(child, child);
+      return child;
+    }
+    setpgid(0, 0);
+    const auto send_to = [&](const char* name, int number) {
+      const int file = open(folder_.file(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+      dup2(file, number);
+      close(file);
+    };
+    send_to("out", 1);
+    send_to("err", 2);
+    close_range(3, ~0U, 0);  // What the test itself was born with.
+    if (chdir(folder_.file(".").c_str()) != 0) _exit(98);
+    std::vector<std::string> words{SLUICE_BINARY_DIR "/sluice", "record"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    execv(pointers[0], pointers.data());
+    _exit(97);
+  }
+
+  outcome end(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), content_of(folder_.file("out")),
+            content_of(folder_.file("err"))};
+  }
+
+  outcome run(const std::vector<std::string>& arguments) { return end(begin(arguments)); }
+
+  outcome run_guest(const std::string& how) { return run({"-o", "t.sluice", "--", guest, how}); }
+
+  void wait_until_ready() {
+    while (content_of(folder_.file("out")).find("ready") == std::string::npos) usleep(2000);
+  }
+
+  /// The recording, which must be whole.
+  recorded trace(const std::string& name = "t.sluice") {
+    recorded found(folder_.file(name));
+    EXPECT_TRUE(found.snapshot().complete());
+    return found;
+  }
+
+  [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(folder_.file(name)); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_.file(name)) << text; }
+
+  temporary_folder folder_;
+};
+
+TEST_F(Record, StatusIsTheCommands) {
+  const outcome good = run_guest("succeed");
+  EXPECT_EQ(good.status, 0) << good.err;
+  EXPECT_EQ(good.out, "");
+  EXPECT_THAT(good.err, HasSubstr("t.sluice: "));
+  EXPECT_THAT(good.err, Not(HasSubstr("no CUDA activity")));
+  EXPECT_EQ(trace().all<alloc_event>().size(), 1u);
+
+  EXPECT_EQ(run_guest("fail").status, 7);
+  const recorded failed = trace();
+  EXPECT_EQ(failed.all<alloc_event>().size(), 1u);
+  ASSERT_EQ(failed.tables().processes.rows().size(), 1u);
+  EXPECT_EQ(failed.tables().processes.rows()[0].exit_status, 7);
+}
+
+TEST_F(Record, ACommandThatIsKilledLeavesARecording) {
+  EXPECT_EQ(run_guest("die").status, 128 + SIGKILL);
+  const recorded killed = trace();
+  EXPECT_EQ(killed.all<alloc_event>().size(), 1u);
+  EXPECT_EQ(killed.tables().processes.rows()[0].exit_status, 128 + SIGKILL);
+}
+
+TEST_F(Record, AMissingCommandIs127AndMakesNoFile) {
+  for (const char* command : {"no-such-command-anywhere", "./nothing", "/nothing/at/all"}) {
+    const outcome missing = run({"-o", "t.sluice", "--", command});
+    EXPECT_EQ(missing.status, 127);
+    EXPECT_THAT(missing.err, HasSubstr("no such command"));
+    EXPECT_EQ(std::count(missing.err.begin(), missing.err.end(), '\n'), 1);
+    EXPECT_FALSE(exists("t.sluice"));
+  }
+  write("script", "#!/no/such/interpreter\n");
+  chmod(folder_.file("script").c_str(), 0755);
+  EXPECT_EQ(run({"-o", "t.sluice", "--", "./script"}).status, 127);
+  EXPECT_FALSE(exists("t.sluice"));
+}
+
+TEST_F(Record, WhatCannotBeExecutedIs126) {
+  write("data", "no program");
+  for (const char* command : {"./data", "/"}) {
+    const outcome refused = run({"-o", "t.sluice", "--", command});
+    EXPECT_EQ(refused.status, 126) << command;
+    EXPECT_THAT(refused.err, HasSubstr("cannot be executed"));
+    EXPECT_FALSE(exists("t.sluice"));
+  }
+}
+
+TEST_F(Record, ARecordingThatCannotBeginIs125AndTheCommandIsNotStarted) {
+  const outcome nowhere = run({"-o", "/no/such/folder/t.sluice", "--", "touch", "ran"});
+  EXPECT_EQ(nowhere.status, 125);
+  EXPECT_THAT(nowhere.err, HasSubstr("/no/such/folder/t.sluice"));
+  EXPECT_EQ(run({"-o", "/dev/full", "--", "touch", "ran"}).status, 125);
+  EXPECT_EQ(run({"-o", ".", "--", "touch", "ran"}).status, 125);
+  EXPECT_EQ(run({}).status, 125);
+  EXPECT_EQ(run({"--"}).status, 125);
+  EXPECT_EQ(run({"-o"}).status, 125);
+  EXPECT_EQ(run({"--no-such-option", "touch", "ran"}).status, 125);
+  EXPECT_FALSE(exists("ran"));
+}
+
+TEST_F(Record, ADiskThatFillsUpIs125OnlyIfTheCommandSucceeded) {
+  write("limited", "#!/bin/sh\nulimit -f 1\nexec \"$@\"\n");
+  chmod(folder_.file("limited").c_str(), 0755);
+  const auto run_limited = [&](const std::string& command) {
+    const std::string line = "cd " + folder_.file(".") +
+                             " && ./limited " SLUICE_BINARY_DIR "/sluice record -o t.sluice -- " + command + " 2>err";
+    const int status = std::system(line.c_str());
+    return outcome{WEXITSTATUS(status), "", content_of(folder_.file("err"))};
+  };
+  const outcome full = run_limited("true");
+  EXPECT_EQ(full.status, 125);
+  EXPECT_THAT(full.err, HasSubstr("t.sluice: "));
+  EXPECT_THAT(full.err, HasSubstr("free some space"));
+  EXPECT_EQ(run_limited("false").status, 1);
+  EXPECT_FALSE(recorded(folder_.file("t.sluice")).snapshot().complete()) << "what there is opens";
+}
+
+TEST_F(Record, ReplacesARecordingButNothingElse) {
+  write("train.py", "print('hours of work')\n");
+  const outcome slip = run({"-o", "train.py", "--", "touch", "ran"});
+  EXPECT_EQ(slip.status, 125);
+  EXPECT_THAT(slip.err, HasSubstr("--force"));
+  EXPECT_FALSE(exists("ran"));
+  EXPECT_EQ(content_of(folder_.file("train.py")), "print('hours of work')\n");
+  EXPECT_EQ(run_guest("succeed").status, 0);
+  EXPECT_EQ(run_guest("succeed").status, 0);
+  EXPECT_EQ(run({"--force", "-o", "train.py", "--", guest, "succeed"}).status, 0);
+  EXPECT_EQ(trace("train.py").all<alloc_event>().size(), 1u);
+}
+
+TEST_F(Record, NamesTheFileAfterTheCommand) {
+  EXPECT_EQ(run({guest, "succeed"}).status, 0);
+  EXPECT_TRUE(exists("record_guest.sluice"));
+  EXPECT_EQ(run({guest, "succeed"}).status, 0);
+  EXPECT_TRUE(exists("record_guest-2.sluice"));
+}
+
+TEST_F(Record, ACommandsOwnOptionsAreItsOwn) {
+  EXPECT_EQ(run({"-o", "t.sluice", "echo", "-o", "--force", "--", "-n"}).out, "-o --force -- -n\n");
+  EXPECT_EQ(run({"-o", "t.sluice", "--", "echo", "--", "-o", "x"}).out, "-- -o x\n");
+}
+
+TEST_F(Record, ACommandWithoutCudaMakesAValidFile) {
+  const outcome plain = run({"-o", "t.sluice", "--", "sh", "-c", "echo hello; exit 3"});
+  EXPECT_EQ(plain.status, 3);
+  EXPECT_EQ(plain.out, "hello\n");
+  EXPECT_THAT(plain.err, HasSubstr("no CUDA activity was seen"));
+  const recorded quiet = trace();
+  ASSERT_EQ(quiet.tables().processes.rows().size(), 1u);
+  EXPECT_EQ(quiet.text(quiet.tables().processes.rows()[0].command), "sh -c echo hello; exit 3");
+}
+
+TEST_F(Record, SurvivesACommandThatClosesEverything) {
+  EXPECT_EQ(run_guest("close-all").status, 0);
+  EXPECT_EQ(trace().all<alloc_event>().size(), 2u);
+  EXPECT_EQ(run_guest("setsid").status, 0);
+  EXPECT_EQ(trace().all<alloc_event>().size(), 2u);
+}
+
+TEST_F(Record, WaitsForChildrenThatOutliveTheCommand) {
+  EXPECT_EQ(run_guest("child-outlives").status, 0);
+  const recorded both = trace();
+  EXPECT_EQ(both.all<alloc_event>().size(), 2u);
+  EXPECT_EQ(both.tables().processes.rows().size(), 2u);
+}
+
+TEST_F(Record, DoesNotWaitForADaemonForEver) {
+  const outcome left = run({"--linger", "0.3", "-o", "t.sluice", "--", guest, "daemon"});
+  EXPECT_EQ(left.status, 0);
+  EXPECT_EQ(trace().all<alloc_event>().size(), 2u);
+}
+
+TEST_F(Record, AnInterruptIsTheCommandsAndEndsTheWaitForOthers) {
+  const pid_t child = begin({"-o", "t.sluice", "--", guest, "handle-interrupt"});
+  wait_until_ready();
+  kill(-child, SIGINT);  // As a terminal does: the whole group.
+  EXPECT_EQ(end(child).status, 9);
+  EXPECT_EQ(trace().all<alloc_event>().size(), 2u) << "what the command did on its way out is recorded";
+}
+
+TEST_F(Record, ATerminationIsPassedOn) {
+  const pid_t child = begin({"-o", "t.sluice", "--", guest, "wait-for-signal"});
+  wait_until_ready();
+  kill(child, SIGTERM);  // To us alone.
+  EXPECT_EQ(end(child).status, 128 + SIGTERM);
+  EXPECT_EQ(trace().all<alloc_event>().size(), 1u);
+}
+
+TEST_F(Record, ChangesNothingThatTheCommandCanSee) {
+  EXPECT_EQ(run_guest("signals").status, 0) << "a signal is blocked or handled that should not be";
+  EXPECT_EQ(run_guest("descriptors").status, 0) << "a descriptor of ours is open in the command";
+}
+
+TEST_F(Record, AKilledRecorderLeavesAFileThatOpensAndACommandThatGoesOn) {
+  const pid_t child = begin({"-o", "t.sluice", "--", guest, "wait-for-signal"});
+  wait_until_ready();
+  while (recorded(folder_.file("t.sluice")).all<alloc_event>().empty()) usleep(10'000);
+  kill(child, SIGKILL);
+  EXPECT_EQ(end(child).status, 128 + SIGKILL);
+  EXPECT_EQ(kill(-child, 0), 0) << "the command should not have noticed";
+  kill(-child, SIGKILL);
+  EXPECT_EQ(recorded(folder_.file("t.sluice")).all<alloc_event>().size(), 1u);
+}
+
+}  // namespace
+}  // namespace sluice
