@@ -478,7 +478,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
 }
 CUresult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags) {
   CALL(cuMemHostAlloc, address, bytes, flags);
-  *address = bytes == 0 ? nullptr : std::aligned_alloc(page, (bytes + page - 1) / page * page);
+  *address = bytes == 0 || bytes > state().total ? nullptr : std::aligned_alloc(page, (bytes + page - 1) / page * page);
   if (*address == nullptr) return the_call.leave(bytes == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
   pin(*address, bytes);
   return the_call.leave(CUDA_SUCCESS);
