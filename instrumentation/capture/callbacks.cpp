@@ -36,6 +36,7 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
     if (entry.enter == nullptr) return;
     entry.enter(c);
   } else {
+    if (data.contextUid != 0) open_context(data.contextUid);
     if (entry.exit == nullptr) return;
     c.begin = data.correlationData != nullptr && *data.correlationData != 0 ? *data.correlationData : c.now;
     if (data.functionReturnValue != nullptr) c.result = *static_cast<const CUresult*>(data.functionReturnValue);

@@ -21,6 +21,7 @@ pthread_cond_t flushed = PTHREAD_COND_INITIALIZER;
 // Guarded by the mutex.
 bool running = false;
 bool finish = false;
+bool woken = false;
 std::uint64_t asked = 0;
 std::uint64_t answered = 0;
 
@@ -175,16 +176,16 @@ void* loop(void*) {
   for (bool last = false; !last;) {
     pthread_mutex_lock(&mutex);
     const timespec until = deadline(period_ms);
-    while (!finish && asked == answered) {
+    while (!finish && asked == answered && !woken) {
       if (pthread_cond_timedwait(&wake, &mutex, &until) == ETIMEDOUT) break;
     }
     last = finish;
+    woken = false;
     const std::uint64_t question = asked;
     pthread_mutex_unlock(&mutex);
 
+    sample();
     flush(last);
-    // At the end the driver may be going away.
-    if (!last) sample();
 
     pthread_mutex_lock(&mutex);
     answered = question;
@@ -196,6 +197,13 @@ void* loop(void*) {
 }
 
 }  // namespace
+
+void wake_flushing() noexcept {
+  pthread_mutex_lock(&mutex);
+  woken = true;
+  pthread_cond_signal(&wake);
+  pthread_mutex_unlock(&mutex);
+}
 
 bool start_flushing() noexcept {
   sigset_t all;
@@ -249,7 +257,7 @@ void forget_flushing() noexcept {
   pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
   mutex = fresh;
   running = false;
-  finish = false;
+  finish = woken = false;
   asked = answered = 0;
 }
 

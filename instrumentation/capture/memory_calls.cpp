@@ -250,8 +250,16 @@ constexpr call_entry table[] = {
     {ID(cuMemMap), "cuMemMap", nullptr,
      EDGE(P(cuMemMap); allocated(c, {.address = p.ptr, .bytes = p.size, .kind = memory_kind::mapping}))},
     {ID(cuMemUnmap), "cuMemUnmap", EDGE(P(cuMemUnmap); freed(c, p.ptr, memory_kind::mapping)), nullptr},
-    // Contexts.
+    // Contexts. Returning from the call that made one shows that it is whole.
+    {ID(cuDevicePrimaryCtxRetain), "cuDevicePrimaryCtxRetain", nullptr, nullptr},
+    {ID(cuCtxCreate_v2), "cuCtxCreate", nullptr, nullptr},
+    {ID(cuCtxCreate_v3), "cuCtxCreate", nullptr, nullptr},
     {ID(cuCtxDestroy_v2), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)), context_ended},
+    {ID(cuCtxDestroy), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)), context_ended},
+    {ID(cuDevicePrimaryCtxReset), "cuDevicePrimaryCtxReset",
+     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
+    {ID(cuDevicePrimaryCtxRelease), "cuDevicePrimaryCtxRelease",
+     EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
     {ID(cuDevicePrimaryCtxReset_v2), "cuDevicePrimaryCtxReset",
      EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
     {ID(cuDevicePrimaryCtxRelease_v2), "cuDevicePrimaryCtxRelease",

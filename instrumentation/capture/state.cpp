@@ -23,6 +23,7 @@ namespace {
 /// device + 1 and id of each context, by id: contexts are few and their numbers count up.
 constexpr unsigned device_slots = 1024;
 std::atomic<std::uint64_t> device_by_context[device_slots];
+std::atomic<std::uint32_t> fresh_contexts{0};
 }  // namespace
 
 void add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept {
@@ -33,16 +34,28 @@ void add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexc
     entry.handle.store(handle);
     entry.id.store(id);
     entry.device.store(device);
-    entry.state.store(context_entry::alive, std::memory_order_release);
+    entry.state.store(context_entry::fresh, std::memory_order_release);
+    fresh_contexts.fetch_add(1, std::memory_order_release);
     break;
   }
-  any_context.store(true, std::memory_order_release);
+}
+
+void open_context(std::uint32_t id) noexcept {
+  if (fresh_contexts.load(std::memory_order_relaxed) == 0) return;
+  for (context_entry& entry : contexts) {
+    std::uint32_t expected = context_entry::fresh;
+    if (entry.id.load() != id || !entry.state.compare_exchange_strong(expected, context_entry::alive)) continue;
+    fresh_contexts.fetch_sub(1, std::memory_order_relaxed);
+    any_context.store(true, std::memory_order_release);
+    wake_flushing();
+  }
 }
 
 void remove_context(CUcontext handle) noexcept {
   for (context_entry& entry : contexts) {
     const std::uint32_t state = entry.state.load(std::memory_order_acquire);
-    if (state < context_entry::alive || entry.handle.load() != handle) continue;
+    if (state < context_entry::fresh || entry.handle.load() != handle) continue;
+    if (state == context_entry::fresh) fresh_contexts.fetch_sub(1, std::memory_order_relaxed);
     // The destroying call's entry edge has closed it already, unless the driver destroys it by itself.
     entry.handle.store(nullptr);
     entry.state.store(context_entry::unused, std::memory_order_release);

@@ -36,7 +36,7 @@ extern gate sampler_gate;
 // --- contexts -----------------------------------------------------------------------------------------------------------
 
 struct context_entry {
-  enum state_value : std::uint32_t { unused, claimed, alive, closing };
+  enum state_value : std::uint32_t { unused, claimed, fresh, alive, closing };
   std::atomic<std::uint32_t> state{unused};
   std::atomic<CUcontext> handle{nullptr};
   std::atomic<std::uint32_t> id{0};
@@ -46,7 +46,10 @@ extern context_entry contexts[max_contexts];
 /// Any context has been created: before that there is nothing to flush or to sample.
 extern std::atomic<bool> any_context;
 
+/// CUPTI says that it is being created: nobody may use it before `open_context`.
 void add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept;
+/// A call has returned in context `id`: it is whole. One load unless some context is new.
+void open_context(std::uint32_t id) noexcept;
 void remove_context(CUcontext handle) noexcept;
 /// A destroying call begins: nobody samples these until `reopen_contexts`. Null handle: all of `device`.
 void close_contexts(CUcontext handle, std::uint32_t device) noexcept;
@@ -161,6 +164,8 @@ struct buffer_counts {
 };
 [[nodiscard]] buffer_counts count_buffers() noexcept;
 
+/// Lets the flush thread look at once. Does not wait.
+void wake_flushing() noexcept;
 /// Starts the flush thread of this process.
 bool start_flushing() noexcept;
 /// Asks the flush thread to flush now and waits until it has, at most `milliseconds`.

@@ -94,15 +94,17 @@ def main():
             times.append((time.perf_counter() - t) * 1e6)
         done += 1
     stats = torch.cuda.memory_stats()
+    free, total = torch.cuda.mem_get_info()
     times = times or [0.0]
     quartiles = statistics.quantiles(times, n=4) if len(times) > 3 else [min(times), statistics.median(times), max(times)]
     line = json.dumps(
         {
             "model": args.model,
             "steps": done,
-            "loss": round(float(loss), 4),
+            "loss": round(loss.item(), 4),
             "step_us": {"median": round(statistics.median(times), 1), "mean": round(statistics.fmean(times), 1),
                         "q1": round(quartiles[0], 1), "q3": round(quartiles[2], 1)},
+            "device_used": total - free,
             "allocated_peak": stats["allocated_bytes.all.peak"],
             "reserved_peak": stats["reserved_bytes.all.peak"],
             "segments_allocated": stats["segment.all.allocated"],

@@ -270,6 +270,17 @@ TEST_F(Program, DeviceTimesAreCompleteToTheEnd) {
   EXPECT_GE(run_->watermarks.back().complete_until, last_call);
 }
 
+TEST_F(Program, DeviceMemoryIsSampledAndOurShareOfItNamed) {
+  ASSERT_FALSE(run_->device_memory.empty());
+  for (const device_memory_event& m : run_->device_memory) {
+    EXPECT_EQ(m.source, provenance::sampled);
+    EXPECT_GT(m.total, 0U);
+    EXPECT_LE(m.free, m.total);
+    EXPECT_EQ(m.recorder, 3U * 3'200'000U) << "the buffers that CUPTI says it allocates at the start";
+    EXPECT_NE(m.device, device_id::none);
+  }
+}
+
 TEST_F(Program, TheRecordingNamesItsCupti) { EXPECT_TRUE(run_->says("CUPTI version 130001")); }
 
 TEST(Graphs, AsAWholeALaunchIsOneInterval) {
