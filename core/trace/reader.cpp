@@ -271,6 +271,13 @@ struct file::state {
     if (walked + sizeof(trailer) <= file_size && is_trailer(walked)) found.complete = true;
   }
 
+  /// Asks for the lock that a writer holds, without taking it.
+  bool has_writer() const {
+    struct flock whole {};
+    whole.l_type = F_RDLCK;
+    return ::fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+  }
+
   bool is_trailer(std::uint64_t at) const {
     const auto end_mark = read_object<trailer>(at);
     return end_mark && end_mark->magic == trailer_magic && end_mark->checksum == header_checksum(*end_mark);
@@ -306,6 +313,7 @@ struct file::state {
 };
 
 std::shared_ptr<snapshot> file::state::grow() {
+  const bool growing = has_writer();  // Before the size: what a writer adds as it ends is not missed.
   const auto file_size = size();
   if (!file_size || (latest && latest->complete())) return nullptr;
   growth found;
@@ -317,7 +325,7 @@ std::shared_ptr<snapshot> file::state::grow() {
     }
   }
   if (!by_index) walk(*file_size, found);
-  if (latest && found.chunks.empty() && !found.complete) return nullptr;
+  if (latest && found.chunks.empty() && !found.complete && growing == latest->growing()) return nullptr;
 
   auto next = std::make_shared<snapshot>();
   auto all_tables = latest ? latest->tables_ : std::make_shared<const trace::tables>();
@@ -350,6 +358,7 @@ std::shared_ptr<snapshot> file::state::grow() {
   next->version_ = latest ? latest->version_ + 1 : 1;
   next->file_bytes_ = *file_size;
   next->complete_ = found.complete;
+  next->growing_ = growing && !found.complete;
   next->simulated_ = (about.flags & file_flag_simulated) != 0;
   next->realtime_origin_ = about.realtime_origin;
   return next;

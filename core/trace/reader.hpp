@@ -44,6 +44,8 @@ class snapshot {
   [[nodiscard]] time_ns end() const { return end_; }
   /// The file was closed by its writer; otherwise it is still growing, or its writer died.
   [[nodiscard]] bool complete() const { return complete_; }
+  /// A writer had the file open: more may come. Neither growing nor complete: the writer died.
+  [[nodiscard]] bool growing() const { return growing_; }
   [[nodiscard]] bool simulated() const { return simulated_; }
   /// CLOCK_REALTIME ns at time 0, 0: not known.
   [[nodiscard]] std::int64_t realtime_origin() const { return realtime_origin_; }
@@ -73,6 +75,7 @@ class snapshot {
   time_ns begin_ = 0;
   time_ns end_ = -1;
   bool complete_ = false;
+  bool growing_ = false;
   bool simulated_ = false;
   std::int64_t realtime_origin_ = 0;
 };

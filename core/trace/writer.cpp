@@ -166,10 +166,19 @@ result<file_writer> file_writer::create(const std::string& path, const writer_op
   s->path = path;
   s->options = options;
   s->options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
-  s->fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  s->fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (s->fd < 0) {
     return fail(error_code::io, "cannot create: " + describe_errno(errno), path,
                 "name a file in a folder that you may write to");
+  }
+  // The lock tells readers that the file still grows; the system lets go of it however we end.
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  if (::fcntl(s->fd, F_OFD_SETLK, &whole) != 0 && (errno == EAGAIN || errno == EACCES)) {
+    return fail(error_code::io, "another recording is being written into it", path, "name another file");
+  }
+  if (::ftruncate(s->fd, 0) != 0 && errno != EINVAL) {  // EINVAL: a device such as /dev/full, which has no length.
+    return fail(error_code::io, "cannot empty: " + describe_errno(errno), path, "name another file");
   }
   file_header header;
   header.flags = options.simulated ? file_flag_simulated : 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "core/trace/checksum.hpp"
 #include "core/trace/reader.hpp"
@@ -145,6 +146,53 @@ TEST_F(trace_file, grows_under_a_reader) {
   EXPECT_TRUE(opened->refresh().value());
   EXPECT_TRUE(opened->latest()->complete());
   EXPECT_FALSE(opened->refresh().value());
+}
+
+TEST_F(trace_file, knows_whether_a_writer_still_has_it) {
+  auto writer = std::make_optional(kernels(10, 1000));
+  ASSERT_TRUE(writer->flush());
+  const auto opened = file::open(path_).value();
+  EXPECT_TRUE(opened->latest()->growing());
+  EXPECT_FALSE(opened->refresh().value());
+  EXPECT_FALSE(file_writer::create(path_)) << "one file, one writer";
+
+  // A writer that is killed lets go of the lock and leaves no index: its copy of the descriptor is the last.
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(opened->latest()->growing()) << "a child that ends takes nothing away";
+
+  ASSERT_TRUE(writer->close());
+  EXPECT_TRUE(opened->refresh().value());
+  EXPECT_FALSE(opened->latest()->growing());
+  EXPECT_TRUE(opened->latest()->complete());
+}
+
+TEST_F(trace_file, of_a_killed_writer_neither_grows_nor_is_complete) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto writer = kernels(10, 1000);
+    const bool flushed = writer.flush().has_value();
+    static_cast<void>(!::write(ready[1], flushed ? "y" : "n", 1));
+    for (;;) ::pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+  const auto opened = file::open(path_).value();
+  EXPECT_TRUE(opened->latest()->growing());
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(opened->refresh().value()) << "that it died is news";
+  EXPECT_FALSE(opened->latest()->growing());
+  EXPECT_FALSE(opened->latest()->complete());
+  EXPECT_EQ(count_kernels(*opened->latest()), 10u);
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_F(trace_file, opens_wherever_its_writer_died) {
