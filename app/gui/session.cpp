@@ -11,20 +11,11 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::size_t history_limit = 200;
-constexpr double patience = 20;           // s without growth after which a recording is no longer looked at for news
 constexpr query::time_ns narrowest = 10;  // ns across the window: below, a pixel is less than a nanosecond
 
 query::time_range span_of(const trace::snapshot& shot) {
   const query::time_range span = analysis::bounded(query::time_range{shot.begin(), shot.end()});
   return shot.end() == shot.begin() ? query::time_range{span.begin, span.begin + 1} : span;
-}
-
-/// Somebody may be writing it right now.
-bool may_grow(const trace::snapshot& shot, const std::string& path) {
-  if (shot.complete()) return false;
-  std::error_code failed;
-  const auto written = std::filesystem::last_write_time(path, failed);
-  return !failed && std::filesystem::file_time_type::clock::now() - written < std::chrono::seconds(10);
 }
 
 /// All of it, with a little air so that the first and the last event do not touch the frame.
@@ -87,7 +78,7 @@ void session::take_loads() {
       made->path = ready->path;
       made->title = std::filesystem::path(ready->path).filename().string();
       made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_});
-      made->live = ready->live || may_grow(*made->engine->snapshot(), made->path);
+      made->live = made->engine->snapshot()->growing();
       made->span = span_of(*made->engine->snapshot());
       made->visible = made->target = with_margin(made->span);
       documents_.push_back(std::move(made));
@@ -99,12 +90,10 @@ void session::take_loads() {
   std::erase(loads_, nullptr);
 }
 
-void session::follow(document& which, double seconds) {
+void session::follow(document& which) {
   if (which.live) which.engine->refresh();
   const auto shot = which.engine->snapshot();
-  which.quiet = shot->version() != which.version ? 0 : which.quiet + seconds;
-  which.version = shot->version();
-  if (shot->complete() || which.quiet > patience) which.live = false;
+  which.live = which.live && shot->growing();
   const query::time_range now = span_of(*shot);
   if (now == which.span) return;
   which.span = now;
@@ -120,7 +109,7 @@ void session::stop_following(document_id id) {
 bool session::update(double seconds) {
   const std::size_t before = loads_.size();
   take_loads();
-  for (const auto& each : documents_) follow(*each, seconds);
+  for (const auto& each : documents_) follow(*each);
   document* shown = active();
   if (shown != nullptr && shown->visible != shown->target) {
     const double share = animations ? 1 - std::exp(-seconds * 20) : 1;

@@ -23,8 +23,6 @@ struct document {
   query::time_range visible;  ///< What the timeline shows.
   query::time_range target;   ///< What it is gliding to.
   bool fitted = true;         ///< Shows all of it, and keeps doing so while it grows.
-  std::uint64_t version = 0;  ///< Of the snapshot seen last.
-  double quiet = 0;           ///< Seconds since a live recording grew.
 
   [[nodiscard]] bool ready() const { return engine != nullptr && span.length() > 0; }
 };
@@ -87,7 +85,7 @@ class session {
   void remember();
   void apply(const location& where);
   void take_loads();
-  void follow(document& which, double seconds);
+  void follow(document& which);
 
   std::function<void()> wake_;
   std::vector<std::unique_ptr<document>> documents_;

@@ -197,8 +197,8 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
   all.fragmentation = find_fragmentation(from.memory(), all.peaks);
   all.warnings.assign(trace.warnings().begin(), trace.warnings().end());
   if (!all.complete) {
-    all.warnings.push_back(
-        "the file has no index: the recording still runs, or its writer died; what could be read is shown");
+    all.warnings.push_back(trace.growing() ? "the recording still runs: these are its figures so far"
+                                           : "the file was never closed, its writer died: what reached it is shown");
   }
   const std::vector<std::string> own = from.warnings();
   all.warnings.insert(all.warnings.end(), own.begin(), own.end());

@@ -25,7 +25,7 @@ class messages_view final : public view {
     if (!snapshot->complete() && !shown.live) {
       any = true;
       line(with, icon::warning, with.colours.warning, "This recording was never closed",
-           "Its writer died or still runs. Everything that reached the file is shown.");
+           "Its writer died. Everything that reached the file is shown.");
     }
     if (answer)
       for (const query::message& each : *answer.value) {
