@@ -44,10 +44,22 @@ void simulated_clock::set(std::int64_t time) noexcept {
   std::int64_t seen = latest_.load(std::memory_order_relaxed);
   while (seen < time && !latest_.compare_exchange_weak(seen, time, std::memory_order_relaxed)) {
   }
-  const double ratio = pace_.load(std::memory_order_acquire);
-  if (ratio <= 0) return;
-  const auto simulated = static_cast<double>(time - pace_from_.load(std::memory_order_relaxed));
-  std::this_thread::sleep_until(pace_start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(simulated * ratio)));
+  wait_for_wall(time);
+}
+
+void simulated_clock::wait_for_wall(std::int64_t time) const noexcept {
+  using namespace std::chrono;
+  // In slices, so that nobody sleeps long into a pacing that has been stopped.
+  constexpr milliseconds slice(5);
+  for (;;) {
+    const double ratio = pace_.load(std::memory_order_acquire);
+    if (ratio <= 0) return;
+    const auto simulated = static_cast<double>(time - pace_from_.load(std::memory_order_relaxed));
+    const auto due = pace_start_ + nanoseconds(static_cast<std::int64_t>(simulated * ratio));
+    const auto now = steady_clock::now();
+    if (now >= due) return;
+    std::this_thread::sleep_until(std::min(due, now + slice));
+  }
 }
 
 void simulated_clock::spend(std::int64_t ns) noexcept { set(now() + std::max<std::int64_t>(ns, 0)); }

@@ -31,10 +31,13 @@ class simulated_clock {
   /// The latest time of any thread.
   [[nodiscard]] std::int64_t latest() const noexcept { return latest_.load(std::memory_order_relaxed); }
 
-  /// One simulated second takes `wall_seconds` of wall time from now on; 0 stops pacing.
+  /// One simulated second takes `wall_seconds` of wall time from now on. Call it before other threads use the clock.
   void pace(double wall_seconds) noexcept;
+  /// Full speed from now on; who is waiting for wall time to catch up goes on within a few milliseconds. Any thread.
+  void stop_pacing() noexcept { pace_.store(0, std::memory_order_release); }
 
  private:
+  void wait_for_wall(std::int64_t time) const noexcept;
   void set(std::int64_t time) noexcept;
 
   std::uint64_t id_;

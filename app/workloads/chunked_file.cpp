@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "app/workloads/affine.hpp"
+#include "app/workloads/workload.hpp"
+#include "instrumentation/runtime/chunk_pipeline.hpp"
+
+namespace sluice::workloads {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t file_bytes = 64u << 20;
+constexpr std::size_t chunk_bytes = 2u << 20;
+constexpr std::uint32_t rounds = 512;
+
+// A folder that goes away with what is in it.
+class scratch_folder {
+ public:
+  scratch_folder() {
+    std::string name = (fs::temp_directory_path() / "sluice-demo-XXXXXX").string();
+    if (!mkdtemp(name.data()))
+      throw std::runtime_error(name + ": cannot make a folder there; set TMPDIR to one that can be written");
+    path_ = name;
+  }
+  ~scratch_folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// A file of `file_bytes` zeros in memory's page cache. Throws where the disk is full: a write past that would be a
+// SIGBUS.
+fs::path make_file(const fs::path& path) {
+  const std::vector<char> zeros(file_bytes);
+  FILE* file = std::fopen(path.c_str(), "wb");
+  const bool written = file && std::fwrite(zeros.data(), 1, zeros.size(), file) == zeros.size();
+  if (!file || std::fclose(file) != 0 || !written)
+    throw std::runtime_error(path.string() + ": no space for 64 MiB; set TMPDIR");
+  return path;
+}
+
+std::span<const std::uint32_t> words(const runtime::mapped_file& file) { return file.as<std::uint32_t>(); }
+
+}  // namespace
+
+void chunked_file(context& c) {
+  const scratch_folder folder;
+  runtime::mapped_file in(make_file(folder.path() / "input.bin"), runtime::file_access::read_write, c.device());
+  const auto content = in.writable_bytes();
+  fill_input({reinterpret_cast<std::uint32_t*>(content.data()), content.size() / 4});
+
+  for (const bool overlapped : {false, true}) {
+    const char* name = overlapped ? "pipeline" : "plain loop";
+    runtime::mapped_file out(make_file(folder.path() / (overlapped ? "piped.bin" : "plain.bin")),
+                             runtime::file_access::read_write, c.device());
+    const runtime::chunk_pipeline pipeline(
+        {.chunk_bytes = chunk_bytes, .depth = 16, .readers = 8, .overlap = overlapped}, c.device());
+    const runtime::scoped_range range(name);
+    runtime::mark(name);
+    const auto begin = c.now_ns();
+    const auto report = pipeline.run(
+        in, &out,
+        [](const runtime::chunk& piece, const runtime::stream_ref& stream) {
+          launch_rounds({reinterpret_cast<std::uint32_t*>(piece.device.data()), piece.device.size() / 4}, rounds,
+                        stream);
+        },
+        [&](double share) { c.progress((share + (overlapped ? 1 : 0)) / 2); }, c.stop());
+    if (report.stopped) return;
+    const double ns = static_cast<double>(c.now_ns() - begin);
+    context::check(is_output(words(out), rounds), name);
+    c.say(fmt::format("{}: {:.2f} GB/s from file to file", name, static_cast<double>(report.bytes) / ns));
+  }
+}
+
+}  // namespace sluice::workloads

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/device.hpp"
+#include "instrumentation/runtime/range.hpp"
+
+// The demos: small programs on the runtime, each with something to see in its recording. They run on any device,
+// check their own results, and can be stopped between two steps.
+
+namespace sluice::workloads {
+
+/// A workload computed something wrong: the device, or we, have a fault.
+class wrong_result : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What a running workload has to work with.
+class context {
+ public:
+  /// `say` gets one line a finding, such as a measured rate.
+  context(const runtime::device_ref& device, std::stop_token stop, std::function<void(const std::string&)> say)
+      : device_(device), stop_(std::move(stop)), say_(std::move(say)) {}
+
+  [[nodiscard]] const runtime::device_ref& device() const noexcept { return device_; }
+  [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+  [[nodiscard]] bool stopped() const noexcept { return stop_.stop_requested(); }
+  void say(const std::string& line) const {
+    if (say_) say_(line);
+  }
+  /// Now in ns, on the clock of the device if it is simulated: for measuring spans.
+  [[nodiscard]] std::int64_t now_ns() const;
+  /// The share done, 0..1; the counter "progress" of the recording.
+  void progress(double share) const noexcept { progress_.set(share); }
+  /// Throws wrong_result unless `holds`.
+  static void check(bool holds, std::string_view what) {
+    if (!holds) throw wrong_result("wrong result: " + std::string(what));
+  }
+  /// Keeps memory until this context goes, after the recording has ended: there it is never freed.
+  void leave_behind(runtime::buffer memory) { left_behind_.push_back(std::move(memory)); }
+
+ private:
+  runtime::device_ref device_;
+  std::stop_token stop_;
+  std::function<void(const std::string&)> say_;
+  runtime::counter progress_{"progress", trace::counter_unit::fraction};
+  std::vector<runtime::buffer> left_behind_;
+};
+
+struct workload {
+  std::string_view name;
+  std::string_view shows;     ///< one line: what it does
+  std::string_view look_for;  ///< one or two lines: what to look for in the window
+  double simulated_seconds;   ///< how long it takes on the simulated device's clock, for pacing
+  void (*run)(context&);
+};
+
+/// Every workload, in the order menus show them.
+[[nodiscard]] std::span<const workload> all() noexcept;
+/// Null if there is none of that name.
+[[nodiscard]] const workload* find(std::string_view name) noexcept;
+
+void chunked_file(context& c);
+void pool_churn(context& c);
+void overlap(context& c);
+void pinned_vs_pageable(context& c);
+void managed_migration(context& c);
+void leak(context& c);
+
+}  // namespace sluice::workloads
