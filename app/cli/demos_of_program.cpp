@@ -1,7 +1,15 @@
 #include "app/cli/demos_of_program.hpp"
 
+#include "app/workloads/workload.hpp"
+
 namespace sluice::cli {
 
-std::vector<gui::demo_entry> demos_of_program() { return {}; }
+std::vector<gui::demo_entry> demos_of_program() {
+  std::vector<gui::demo_entry> entries;
+  for (const workloads::workload& each : workloads::all()) {
+    entries.push_back({std::string(each.name), std::string(each.shows)});
+  }
+  return entries;
+}
 
 }  // namespace sluice::cli

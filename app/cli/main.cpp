@@ -67,6 +67,7 @@ int run(int argc, char** argv) {
       {"record", "Record what a program does with GPU memory",
        [&](CLI::App& command) { return declare_record(command, after_dashes); }},
       {"report", "Print the figures of a trace", declare_report},
+      {"demo", "Run a small program that has something to show, and record it", declare_demo},
 #ifdef SLUICE_HAVE_GUI
       {"open", "Open the window; also `sluice FILE`, `sluice --demo NAME` and `sluice` alone", declare_open},
       {"screenshot", "Draw the window into a picture, without a display", declare_screenshot},

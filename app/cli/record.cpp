@@ -1,18 +1,16 @@
 // sluice record: runs a command and writes what it does with GPU memory to a trace.
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cli/command_process.hpp"
+#include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/format.hpp"
-#include "core/trace/layout.hpp"
 #include "instrumentation/capture/launch_environment.hpp"
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/collector/session.hpp"
@@ -31,38 +29,6 @@ struct record_options {
   std::vector<std::string> command;
   bool misplaced_option = false;  ///< What looks like an option of ours, and is none, is where the command should be.
 };
-
-/// The command's own name, with the first number that is free.
-std::string free_name(const std::string& command) {
-  std::string stem = fs::path(command).filename().string();
-  if (stem.empty()) stem = "recording";
-  std::string name = stem + ".sluice";
-  std::error_code ignored;
-  for (int number = 2; fs::exists(name, ignored); ++number) name = stem + "-" + std::to_string(number) + ".sluice";
-  return name;
-}
-
-bool is_trace(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::uint64_t magic = 0;
-  char bytes[sizeof magic];
-  if (!in.read(bytes, sizeof bytes)) return in.gcount() == 0;  // An empty file is no loss.
-  std::memcpy(&magic, bytes, sizeof magic);
-  return magic == trace::file_magic;
-}
-
-/// Refuses what the user can not have meant: `-o train.py` must not cost anyone a program.
-result<void> check_output(const std::string& path, bool force) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return {};
-  if (!fs::is_regular_file(status)) {
-    return fail(error_code::invalid_argument, "is no regular file", path, "name the file to write with -o");
-  }
-  if (force || is_trace(path)) return {};
-  return fail(error_code::invalid_argument, "exists and is no recording", path,
-              "choose another name, or replace it with --force");
-}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string line;
@@ -137,7 +103,7 @@ int record(const record_options& options) {
     return status_for(program.error());
   }
   const bool named = !options.output.empty();
-  const std::string path = named ? options.output : free_name(options.command[0]);
+  const std::string path = named ? options.output : free_name(fs::path(options.command[0]).filename().string());
   if (const auto possible = check_output(path, options.force); !possible) {
     complain(possible.error().to_string());
     return status_not_recorded;

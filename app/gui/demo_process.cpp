@@ -41,7 +41,7 @@ result<void> demo_process::start(const std::string& program, const std::string& 
   folder_ = folder;
   recording_ = folder + "/" + name + ".sluice";
   errors_ = folder + "/errors.txt";
-  std::vector<std::string> words = {program, "demo", name, "-o", recording_};
+  std::vector<std::string> words = {program, "demo", name, "--pace", "-o", recording_};
   if (!device.empty()) words.insert(words.end(), {"--device", device});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

@@ -1,0 +1,161 @@
+// sluice demo: runs one of the demos and records it.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/cli/output_file.hpp"
+#include "app/cli/verbs.hpp"
+#include "app/workloads/demo_run.hpp"
+#include "core/format.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct demo_options {
+  std::string name;
+  bool list = false;
+  std::string device;
+  std::string output;
+  bool force = false;
+  bool paced = false;
+  double seconds = 6;
+};
+
+int list() {
+  for (const workloads::workload& w : workloads::all()) {
+    std::printf("%-20s%s\n%-20sLook for: %s\n", std::string(w.name).c_str(), std::string(w.shows).c_str(), "",
+                std::string(w.look_for).c_str());
+  }
+  return 0;
+}
+
+workloads::device_choice choice_of(const std::string& name) {
+  if (name == "sim") return workloads::device_choice::simulated;
+  return name == "cuda" ? workloads::device_choice::cuda : workloads::device_choice::automatic;
+}
+
+/// Turns Ctrl-C and its kin into a stop between two steps. Made before any other thread, so that all of them leave
+/// these signals to the one that waits here.
+class stop_on_signal {
+ public:
+  stop_on_signal() {
+    sigemptyset(&signals_);
+    for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals_, each);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    waiter_ = std::thread([this] {
+      const timespec moment{0, 50'000'000};
+      while (!over_) {
+        if (const int got = sigtimedwait(&signals_, nullptr, &moment); got > 0) {
+          signal_ = got;
+          stop_.request_stop();
+        }
+      }
+    });
+  }
+  ~stop_on_signal() {
+    over_ = true;
+    waiter_.join();
+  }
+  stop_on_signal(const stop_on_signal&) = delete;
+  stop_on_signal& operator=(const stop_on_signal&) = delete;
+
+  [[nodiscard]] std::stop_token token() const { return stop_.get_token(); }
+  /// 0 if none came.
+  [[nodiscard]] int signal() const { return signal_; }
+
+ private:
+  sigset_t signals_{};
+  std::stop_source stop_;
+  std::atomic<bool> over_{false};
+  std::atomic<int> signal_{0};
+  std::thread waiter_;
+};
+
+/// The demo again, as the command of `sluice record`: the capture library must be there before CUDA starts.
+int under_record(const demo_options& options, const std::string& output) {
+  std::error_code error;
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  std::vector<std::string> words = {"sluice", "record", "-o", output};
+  if (options.force) words.emplace_back("--force");
+  words.insert(words.end(), {"--", own, "demo", options.name, "--device", "cuda"});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(own.c_str(), arguments.data());
+  complain(own + ": cannot be started again to be recorded: " + describe_errno(errno));
+  return status_failed;
+}
+
+int run(const demo_options& options) {
+  if (options.list) return list();
+  const workloads::workload* what = workloads::find(options.name);
+  if (!what) {
+    complain(options.name.empty() ? std::string("which demo? expected: sluice demo NAME; see sluice demo --list")
+                                  : "there is no demo '" + options.name + "'; see sluice demo --list");
+    return status_usage;
+  }
+  const std::string output = options.output.empty() ? free_name(options.name) : options.output;
+  if (const auto possible = check_output(output, options.force); !possible) {
+    complain(possible.error().to_string());
+    return status_failed;
+  }
+  const bool recorded_already = std::getenv(collector::socket_variable) != nullptr;
+  const auto device = workloads::choose_device(choice_of(options.device));
+  if (!device) {
+    complain(device.error().to_string());
+    return status_failed;
+  }
+  if (!device->simulated() && !recorded_already) return under_record(options, output);
+
+  const stop_on_signal signals;
+  if (device->simulated()) {
+    const std::string why = options.device == "sim" ? std::string() : " (" + runtime::why_unavailable() + ")";
+    std::fprintf(stderr, "using the simulated device%s\n", why.c_str());
+  }
+  workloads::demo_options how;
+  how.device = device->simulated() ? workloads::device_choice::simulated : workloads::device_choice::cuda;
+  if (device->simulated()) how.output = output;  // else `sluice record` writes it
+  how.wall_seconds = options.paced ? options.seconds : 0;
+  how.stop = signals.token();
+  how.say = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
+  const auto outcome = workloads::run_demo(*what, how);
+  if (!outcome) {
+    complain(outcome.error().to_string());
+    return status_failed;
+  }
+  if (!how.output.empty()) {
+    std::printf("%s: %s%s\n", output.c_str(), format_bytes(outcome->file_bytes).c_str(),
+                outcome->lost_events == 0 ? "" : ", some events were lost");
+  }
+  return outcome->stopped ? 128 + signals.signal() : 0;
+}
+
+}  // namespace
+
+action declare_demo(CLI::App& command) {
+  auto options = std::make_shared<demo_options>();
+  command.add_option("NAME", options->name, "The demo to run");
+  command.add_flag("--list", options->list, "Say what each demo shows, and what to look for");
+  command.add_option("--device", options->device, "Where it runs: sim or cuda; cuda if there is a device, if left out")
+      ->check(CLI::IsMember({"sim", "cuda"}));
+  command.add_option("-o,--output", options->output, "The recording to write; NAME.sluice if left out");
+  command.add_flag("--force", options->force, "Replace the file even if it is no recording");
+  command.add_flag("--pace", options->paced, "On the simulated device: slow down, so that a live view can be followed");
+  command.add_option("--seconds", options->seconds, "How long a paced run takes, about")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  return [options] { return run(*options); };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+
+/// The file that a verb is about to write a recording to.
+namespace sluice::cli {
+
+/// `stem`.sluice, or with the first number that is free: stem-2.sluice.
+[[nodiscard]] std::string free_name(std::string stem);
+
+/// Refuses what the user can not have meant: `-o train.py` must not cost anyone a program. Other recordings and empty
+/// files may be replaced; anything may with `force`. Errors: invalid_argument.
+[[nodiscard]] result<void> check_output(const std::string& path, bool force);
+
+}  // namespace sluice::cli
