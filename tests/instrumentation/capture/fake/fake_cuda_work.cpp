@@ -1,0 +1,189 @@
+// The fake driver's copies, memsets, streams, events and kernels.
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tests/instrumentation/capture/fake/fake_driver.hpp"
+
+using namespace sluice::fake;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// --- copies and memsets -----------------------------------------------------------------------------------------------------
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
+  CALL(cuMemcpyHtoD_v2, to, from, bytes);
+  copy(the_call, host(to), from, bytes, nullptr, false);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
+  CALL(cuMemcpyDtoH_v2, to, from, bytes);
+  copy(the_call, to, host(from), bytes, nullptr, false);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+  CALL(cuMemcpyDtoD_v2, to, from, bytes);
+  copy(the_call, host(to), host(from), bytes, nullptr, false);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyHtoDAsync_v2, to, from, bytes, stream);
+  copy(the_call, host(to), from, bytes, stream, true);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyDtoHAsync_v2, to, from, bytes, stream);
+  copy(the_call, to, host(from), bytes, stream, true);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyDtoDAsync_v2, to, from, bytes, stream);
+  copy(the_call, host(to), host(from), bytes, stream, true);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyAsync, to, from, bytes, stream);
+  copy(the_call, host(to), host(from), bytes, stream, true);
+  return the_call.leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
+  CALL(cuMemsetD8Async, to, value, count, stream);
+  const std::uint64_t start = sluice_fake_hub()->timestamp();
+  std::memset(host(to), value, count);
+  set(the_call.correlation(), value, count, stream, start);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, std::size_t count) {
+  CALL(cuMemsetD8_v2, to, value, count);
+  const std::uint64_t start = sluice_fake_hub()->timestamp();
+  std::memset(host(to), value, count);
+  set(the_call.correlation(), value, count, nullptr, start);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
+  CALL(cuMemsetD32Async, to, value, count, stream);
+  const std::uint64_t start = sluice_fake_hub()->timestamp();
+  std::fill_n(static_cast<unsigned*>(host(to)), count, value);
+  set(the_call.correlation(), value, count * 4, stream, start);
+  return the_call.leave(CUDA_SUCCESS);
+}
+
+// --- streams and events: everything has happened already --------------------------------------------------------------------
+
+CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
+  CALL(cuStreamCreate, stream, flags);
+  new_stream(stream);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
+  CALL(cuStreamCreateWithPriority, stream, flags, priority);
+  new_stream(stream);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuStreamDestroy_v2(CUstream stream) {
+  CALL(cuStreamDestroy_v2, stream);
+  CUpti_ResourceData data{};
+  data.context = the_context;
+  data.resourceHandle.stream = stream;
+  sluice_fake_hub()->callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, &data);
+  delete reinterpret_cast<std::uint32_t*>(stream);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuStreamSynchronize(CUstream stream) {
+  CALL(cuStreamSynchronize, stream);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  *id = number_of(stream);
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetPriority(CUstream, int* priority) {
+  *priority = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  thread_local CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::swap(mine, *mode);
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  CALL(cuStreamWaitEvent, stream, event, flags);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  CALL(cuEventCreate, event, flags);
+  *event = reinterpret_cast<CUevent>(new std::uint64_t(0));
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuEventDestroy_v2(CUevent event) {
+  CALL(cuEventDestroy_v2, event);
+  delete reinterpret_cast<std::uint64_t*>(event);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  CALL(cuEventRecord, event, stream);
+  *reinterpret_cast<std::uint64_t*>(event) = sluice_fake_hub()->timestamp();
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuEventSynchronize(CUevent event) {
+  CALL(cuEventSynchronize, event);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent begin, CUevent end) {
+  *milliseconds =
+      static_cast<float>(*reinterpret_cast<std::uint64_t*>(end) - *reinterpret_cast<std::uint64_t*>(begin)) / 1e6F;
+  return CUDA_SUCCESS;
+}
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
+  return cuEventElapsedTime_v2(milliseconds, begin, end);
+}
+
+// --- kernels ----------------------------------------------------------------------------
+
+CUresult cuModuleLoadData(CUmodule* module, const void*) {
+  *module = reinterpret_cast<CUmodule>(new int);
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleUnload(CUmodule module) {
+  delete reinterpret_cast<int*>(module);
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+  // Kept for ever, as what a kernel's record is named by.
+  *function = reinterpret_cast<CUfunction>(new std::string(name));
+  return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                        unsigned bz, unsigned shared, CUstream stream, void** arguments, void** extra) {
+  CALL(cuLaunchKernel, function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra);
+  CUpti_ActivityKernel9 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  record.start = sluice_fake_hub()->timestamp();
+  run_kernel(*reinterpret_cast<std::string*>(function), arguments);
+  record.end = std::max(sluice_fake_hub()->timestamp(), record.start + 1);
+  record.contextId = context_number;
+  record.streamId = number_of(stream);
+  record.gridX = static_cast<int>(gx);
+  record.gridY = static_cast<int>(gy);
+  record.gridZ = static_cast<int>(gz);
+  record.blockX = static_cast<int>(bx);
+  record.blockY = static_cast<int>(by);
+  record.blockZ = static_cast<int>(bz);
+  record.dynamicSharedMemory = static_cast<int>(shared);
+  record.correlationId = the_call.correlation();
+  add_record(record, offsetof(CUpti_ActivityKernel9, name), reinterpret_cast<std::string*>(function)->c_str());
+  return the_call.leave(CUDA_SUCCESS);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,215 @@
+#include "tests/instrumentation/capture/fake/fake_driver.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace sluice::fake {
+namespace {
+
+void add_copy(std::uint32_t correlation, std::uint8_t kind, std::uint8_t source, std::uint8_t destination,
+              std::size_t bytes, CUstream stream, std::uint64_t start, bool asynchronous) {
+  CUpti_ActivityMemcpy5 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  record.copyKind = kind;
+  record.srcKind = source;
+  record.dstKind = destination;
+  record.flags = asynchronous ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0;
+  record.bytes = bytes;
+  record.start = start;
+  record.end = std::max(sluice_fake_hub()->timestamp(), start + 1);
+  record.contextId = context_number;
+  record.streamId = number_of(stream);
+  record.correlationId = correlation;
+  add_record(record);
+}
+
+}  // namespace
+
+driver_state& state() {
+  static auto* const only = [] {
+    auto* made = new driver_state;
+    if (const char* bytes = std::getenv("SLUICE_FAKE_MEMORY")) made->total = std::strtoull(bytes, nullptr, 10);
+    return made;
+  }();
+  return *only;
+}
+std::uint32_t number_of(CUstream stream) {
+  return stream == nullptr ? null_stream_number : sluice_fake_hub()->stream_number(the_context, stream);
+}
+
+void set(std::uint32_t correlation, std::uint32_t value, std::size_t bytes, CUstream stream, std::uint64_t start) {
+  CUpti_ActivityMemset3 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+  record.value = value;
+  record.bytes = bytes;
+  record.start = start;
+  record.end = std::max(sluice_fake_hub()->timestamp(), start + 1);
+  record.contextId = context_number;
+  record.streamId = number_of(stream);
+  record.correlationId = correlation;
+  record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  add_record(record);
+}
+
+void announce_device() {
+  CUpti_ActivityDevice4 device{};
+  device.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+  device.globalMemorySize = state().total;
+  device.computeCapabilityMajor = 9;
+  std::memcpy(device.uuid.bytes, "fake device 0 \0", 16);
+  device.isCudaVisible = 1;
+  add_record(device, offsetof(CUpti_ActivityDevice4, name), "Fake GPU");
+  CUpti_ActivityPcie link{};
+  link.kind = CUPTI_ACTIVITY_KIND_PCIE;
+  link.pcieGeneration = 4;
+  link.linkRate = 16000;
+  link.linkWidth = 16;
+  add_record(link);
+}
+
+void inject() {
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  void* library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW);
+  if (path != nullptr && library == nullptr) std::fprintf(stderr, "fake driver: %s\n", dlerror());
+  using entry = int (*)();
+  auto* const initialize =
+      library == nullptr ? nullptr : reinterpret_cast<entry>(dlsym(library, "InitializeInjection"));
+  if (initialize != nullptr) initialize();
+}
+
+CUresult take(CUdeviceptr* address, std::size_t bytes) {
+  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  if (bytes > s.total - s.used) return CUDA_ERROR_OUT_OF_MEMORY;
+  void* memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
+  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(memory);
+  s.blocks[*address] = bytes;
+  s.used += bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult give_back(CUdeviceptr address) {
+  if (address == 0) return CUDA_SUCCESS;
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.blocks.find(address);
+  if (found == s.blocks.end()) return CUDA_ERROR_INVALID_VALUE;
+  s.used -= found->second;
+  s.managed.erase(address);
+  if (const auto pool = s.pool_of.find(address); pool != s.pool_of.end()) {
+    s.pools[pool->second] -= found->second;
+    s.pool_of.erase(pool);
+  }
+  s.blocks.erase(found);
+  std::free(reinterpret_cast<void*>(address));
+  return CUDA_SUCCESS;
+}
+
+CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes) {
+  const CUresult result = take(address, bytes);
+  if (result != CUDA_SUCCESS) return result;
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  s.pools[pool] += bytes;
+  s.pool_of[*address] = pool;
+  return CUDA_SUCCESS;
+}
+
+bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t address, std::uint64_t* base) {
+  auto found = blocks.upper_bound(address);
+  if (found == blocks.begin()) return false;
+  --found;
+  if (base != nullptr) *base = found->first;
+  return address < found->first + found->second;
+}
+
+place_kind place_of(CUdeviceptr address) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  std::uint64_t base = 0;
+  if (within(s.pinned, address)) return place_kind::pinned;
+  if (!within(s.blocks, address, &base)) return place_kind::none;
+  return s.managed.contains(base) ? place_kind::managed : place_kind::device;
+}
+
+void pin(void* address, std::size_t bytes) {
+  std::lock_guard lock(state().mutex);
+  state().pinned[reinterpret_cast<std::uint64_t>(address)] = bytes;
+}
+bool unpin(void* address) {
+  std::lock_guard lock(state().mutex);
+  return state().pinned.erase(reinterpret_cast<std::uint64_t>(address)) != 0;
+}
+
+void new_stream(CUstream* stream) {
+  driver_state& s = state();
+  std::uint32_t number = 0;
+  {
+    std::lock_guard lock(s.mutex);
+    number = s.next_stream++;
+  }
+  *stream = reinterpret_cast<CUstream>(new std::uint32_t(number));
+  sluice_fake_hub()->set_stream(the_context, *stream, number);
+  CUpti_ResourceData data{};
+  data.context = the_context;
+  data.resourceHandle.stream = *stream;
+  sluice_fake_hub()->callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED, &data);
+}
+
+void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous) {
+  const auto memory_of = [](const void* address) -> std::uint8_t {
+    switch (place_of(reinterpret_cast<CUdeviceptr>(address))) {
+      case place_kind::device:
+        return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+      case place_kind::managed:
+        return CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
+      case place_kind::pinned:
+        return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+      default:
+        return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+    }
+  };
+  const auto on_host = [](std::uint8_t kind) {
+    return kind == CUPTI_ACTIVITY_MEMORY_KIND_PINNED || kind == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+  };
+  const std::uint8_t source = memory_of(from);
+  const std::uint8_t destination = memory_of(to);
+  const bool from_host = on_host(source);
+  const bool to_host = on_host(destination);
+  const int kind = from_host ? (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)
+                             : (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+  const std::uint64_t start = sluice_fake_hub()->timestamp();
+  std::memmove(to, from, bytes);
+  add_copy(c.correlation(), static_cast<std::uint8_t>(kind), source, destination, bytes, stream, start, asynchronous);
+}
+
+void run_kernel(const std::string& name, void** arguments) {
+  const auto argument = [&](int i, auto value) {
+    std::memcpy(&value, arguments[i], sizeof value);
+    return value;
+  };
+  using words = std::uint32_t*;
+  constexpr words none = nullptr;
+  constexpr std::uint64_t wide = 0;
+  constexpr std::uint32_t narrow = 0;
+  if (arguments == nullptr) return;
+  if (name == "affine_u32") {
+    const words data = argument(0, none);
+    for (std::uint64_t i = 0; i < argument(1, wide); ++i) {
+      for (std::uint32_t r = 0; r < argument(4, narrow); ++r) {
+        data[i] = data[i] * argument(2, narrow) + argument(3, narrow);
+      }
+    }
+  } else if (name == "add_u32") {
+    const words out = argument(0, none);
+    for (std::uint64_t i = 0; i < argument(3, wide); ++i) out[i] = argument(1, none)[i] + argument(2, none)[i];
+  }
+}
+
+}  // namespace sluice::fake

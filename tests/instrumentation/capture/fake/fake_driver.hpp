@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "tests/instrumentation/capture/fake/fake_hub.hpp"
+
+/// What the fake driver's calls share: its state, and what they tell the fake CUPTI.
+namespace sluice::fake {
+
+inline constexpr std::size_t page = 4096;
+
+/// Everything the driver holds, under one lock; never destroyed.
+struct driver_state {
+  std::mutex mutex;
+  bool initialised = false;
+  std::uint64_t total = std::uint64_t{8} << 30;
+  std::uint64_t used = 0;
+  std::map<std::uint64_t, std::uint64_t> blocks;  ///< Address and size of what counts as device memory.
+  std::map<std::uint64_t, std::uint64_t> pinned;  ///< Likewise of page-locked host memory.
+  std::set<std::uint64_t> managed;                ///< Of `blocks`.
+  std::uint32_t next_stream = 13;
+  std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each.
+  std::map<std::uint64_t, CUmemoryPool> pool_of;
+};
+driver_state& state();
+
+inline const auto the_context = reinterpret_cast<CUcontext>(0x5c00);
+inline const auto default_pool = reinterpret_cast<CUmemoryPool>(0x5900);
+inline constexpr std::uint32_t context_number = 1;
+inline constexpr std::uint32_t null_stream_number = 7;
+inline thread_local CUcontext current = nullptr;
+/// One call as CUPTI sees it: entered when made, left by `leave`.
+class call {
+ public:
+  call(CUpti_driver_api_trace_cbid id, const char* name, const void* params)
+      : id_(static_cast<std::uint32_t>(id)), hub_(*sluice_fake_hub()) {
+    data_.callbackSite = CUPTI_API_ENTER;
+    data_.functionName = name;
+    data_.functionParams = params;
+    data_.functionReturnValue = &result_;
+    data_.context = current;
+    data_.contextUid = current == nullptr ? 0 : context_number;
+    data_.correlationData = &kept_;
+    data_.correlationId = hub_.next_correlation();
+    hub_.callback(CUPTI_CB_DOMAIN_DRIVER_API, id_, &data_);
+  }
+  CUresult leave(CUresult result) {
+    result_ = result;
+    data_.callbackSite = CUPTI_API_EXIT;
+    data_.context = current;
+    data_.contextUid = current == nullptr ? 0 : context_number;
+    hub_.callback(CUPTI_CB_DOMAIN_DRIVER_API, id_, &data_);
+    return result;
+  }
+  [[nodiscard]] std::uint32_t correlation() const { return data_.correlationId; }
+
+ private:
+  std::uint32_t id_;
+  hub& hub_;
+  CUpti_CallbackData data_{};
+  std::uint64_t kept_ = 0;
+  CUresult result_ = CUDA_SUCCESS;
+};
+
+#define CALL(name, ...)              \
+  name##_params params{__VA_ARGS__}; \
+  call the_call(CUPTI_DRIVER_TRACE_CBID_##name, #name, &params)
+
+template <class Record>
+void add_record(const Record& record, std::size_t name_offset = 0, const char* name = "") {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(&record);
+  sluice_fake_hub()->add_record({bytes, bytes + sizeof record}, name_offset, name);
+}
+
+std::uint32_t number_of(CUstream stream);
+void set(std::uint32_t correlation, std::uint32_t value, std::size_t bytes, CUstream stream, std::uint64_t start);
+void announce_device();
+
+/// Loads CUDA_INJECTION64_PATH and calls its entry.
+void inject();
+
+CUresult take(CUdeviceptr* address, std::size_t bytes);
+CUresult give_back(CUdeviceptr address);
+CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes);
+
+enum class place_kind { none, device, managed, pinned };
+bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t address, std::uint64_t* base = nullptr);
+place_kind place_of(CUdeviceptr address);
+void pin(void* address, std::size_t bytes);
+bool unpin(void* address);
+inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+void new_stream(CUstream* stream);
+
+/// Copies, and queues the record that says so: kinds by where the two ends lie.
+void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous);
+
+/// The kernels that the runtime ships, so that its tests can see them work; others do nothing.
+void run_kernel(const std::string& name, void** arguments);
+
+}  // namespace sluice::fake
