@@ -113,16 +113,20 @@ class finder {
 
   void pageable_copies(const transfer_statistics& way, const transfer_part& pageable, const transfer_part* pinned) {
     if (pageable.bytes < 16 * mebi || pageable.bytes < 0.1 * way.bytes) return;
+    const double best = best_possible(way);
+    if (best > 0 && pageable.mean_bandwidth > 0.75 * best) return;
     std::string text =
         fmt::format("{} of {} bytes ({}) {} pageable memory at {}", format_share(pageable.bytes / way.bytes),
                     name_of(way.direction), format_bytes(pageable.bytes),
                     way.direction == direction::h2d ? "come from" : "go to", format_rate(pageable.mean_bandwidth));
-    if (pinned != nullptr && pinned->fastest_bandwidth > 0) {
+    // Small pinned copies may well be slower: they say nothing about what pinning would bring.
+    if (pinned != nullptr && pinned->fastest_bandwidth > pageable.mean_bandwidth) {
       text += fmt::format("; pinned reached {}{}.", format_rate(pinned->fastest_bandwidth), limit_of(way));
     } else {
       text += way.link_peak > 0 ? fmt::format("; the link's peak is {}.", format_rate(way.link_peak)) : ".";
     }
-    add(finding_kind::pageable_copies, severity::warning, std::move(text),
+    const bool costly = static_cast<double>(pageable.busy) > 0.01 * static_cast<double>(of_.whole.range.length());
+    add(finding_kind::pageable_copies, costly ? severity::warning : severity::info, std::move(text),
         "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy through pinned "
         "slots.");
   }

@@ -78,6 +78,24 @@ TEST(summary, warns_of_pageable_copies_with_what_pinned_ones_reach) {
       "link's 64.0 GB/s.");
 }
 
+TEST(summary, does_not_hold_slower_pinned_copies_against_pageable_ones) {
+  recording made;
+  made.standard_tables();
+  made.add_copy(0, 100 * ms, 930'000'000, direction::h2d, memory_kind::host);
+  made.add_copy(200 * ms, 300 * ms, 4'000);  // Small copies are slow, wherever they come from.
+  const summary all = summary_of(made);
+  const finding* hint = find(all, finding_kind::pageable_copies);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_THAT(hint->text, HasSubstr("at 9.30 GB/s; the link's peak is 64.0 GB/s."));
+}
+
+TEST(summary, leaves_pageable_copies_alone_that_reach_the_link) {
+  recording made;
+  made.standard_tables();
+  made.add_copy(0, 100 * ms, 5'500'000'000, direction::h2d, memory_kind::host);
+  EXPECT_EQ(find(summary_of(made), finding_kind::pageable_copies), nullptr);
+}
+
 TEST(summary, has_nothing_to_say_about_copies_that_are_fast_and_overlapped) {
   recording made;
   made.standard_tables();
@@ -166,7 +184,7 @@ TEST(summary, of_a_range_is_about_that_range_alone) {
   EXPECT_TRUE(late.whole.kernels.empty());
 }
 
-TEST(summary, says_that_a_recording_without_an_index_may_not_be_whole) {
+TEST(summary, says_that_a_recording_still_runs) {
   recording made;
   made.standard_tables();
   made.add_kernel(0, 100);
@@ -175,7 +193,7 @@ TEST(summary, says_that_a_recording_without_an_index_may_not_be_whole) {
   const summary part = summarise(all.index, *all.snapshot);
   EXPECT_FALSE(part.complete);
   ASSERT_EQ(part.warnings.size(), 1U);
-  EXPECT_THAT(part.warnings[0], HasSubstr("no index"));
+  EXPECT_THAT(part.warnings[0], HasSubstr("still runs"));
 }
 
 }  // namespace
