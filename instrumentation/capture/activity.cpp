@@ -2,12 +2,12 @@
 // its own worker, never inside one of the program's calls.
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "instrumentation/capture/activity_layout.hpp"
+#include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -19,7 +19,6 @@ using namespace trace;
 
 std::atomic<std::uint64_t> requested{0};
 std::atomic<std::uint64_t> completed{0};
-bool nodes_traced = false;
 
 // --- buffers --------------------------------------------------------------------------------------------------------------
 
@@ -374,6 +373,7 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
     current = at;
   }
   if (current != nullptr) dispatch(current, static_cast<std::size_t>(buffer + valid - current));
+  memset(buffer, 0, valid);
   return_buffer(buffer);
   completed.fetch_add(1, std::memory_order_release);
   report_dropped();
@@ -395,7 +395,13 @@ void enable(CUpti_ActivityKind kind, const char* what) {
 
 void start_activity() noexcept {
   // The clock first: records that were begun before it would be on another one.
-  cupti.register_timestamp(timestamp);
+  if (options.clock) cupti.register_timestamp(timestamp);
+  // Our buffers come zeroed, so that CUPTI need not do it in the program's calls.
+  std::uint8_t zeroed = 1;
+  std::size_t zeroed_bytes = sizeof zeroed;
+  if (cupti.set_attribute != nullptr) {
+    cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &zeroed_bytes, &zeroed);
+  }
   if (cupti.register_callbacks(buffer_requested, buffer_completed) != CUPTI_SUCCESS) {
     collector::message(raw(severity::warning),
                        "CUPTI takes no activity buffers: copies, memsets and kernels have no device times");
@@ -403,15 +409,13 @@ void start_activity() noexcept {
   }
   enable(CUPTI_ACTIVITY_KIND_DEVICE, "devices");
   enable(CUPTI_ACTIVITY_KIND_PCIE, "links");
-  enable(CUPTI_ACTIVITY_KIND_MEMCPY, "copies");
-  enable(CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices");
-  enable(CUPTI_ACTIVITY_KIND_MEMSET, "memsets");
-  enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels");
-  // A graph launch is one interval unless its nodes are asked for: tracing each node makes replays up to 1.6 times as
-  // long.
-  const char* graphs = getenv("SLUICE_GRAPHS");
-  nodes_traced = graphs != nullptr && strcmp(graphs, "node") == 0;
-  if (!nodes_traced) enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graph launches");
+  if (options.copies) {
+    enable(CUPTI_ACTIVITY_KIND_MEMCPY, "copies");
+    enable(CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices");
+    enable(CUPTI_ACTIVITY_KIND_MEMSET, "memsets");
+  }
+  if (options.kernels) enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels");
+  if (options.kernels && !options.graph_nodes) enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graph launches");
 }
 
 void start_migrations(std::uint32_t device) noexcept {

@@ -1,7 +1,10 @@
 // CUPTI's callbacks: found in a table by number, stamped, handed to the call's own function. Nothing here waits or
 // allocates.
 
+#include <string.h>
+
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -113,6 +116,7 @@ unsigned enable_callbacks(CUpti_SubscriberHandle subscriber) noexcept {
   for (const call_table table : {memory_calls(), work_calls()}) {
     for (std::size_t i = 0; i < table.count; ++i) {
       const call_entry& entry = table.entries[i];
+      if (!options.launch_calls && strstr(entry.name, "cuLaunch") == entry.name) continue;
       slots[entry.id].entry = &entry;
       // An older driver does not know the newest calls; it cannot make them either.
       cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);

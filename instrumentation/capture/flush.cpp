@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -103,7 +104,12 @@ void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
   collector::emit(out);
 }
 
-void sample() {
+/// At once after memory was allocated or freed; else, for what others do, once a second.
+void sample(bool last) {
+  constexpr int quiet_periods = 1000 / period_ms;
+  static int periods = quiet_periods;
+  if (!memory_changed.exchange(false) && !last && ++periods < quiet_periods) return;
+  periods = 0;
   sampler_gate.lock();
   bool seen[max_devices] = {};
   for (const context_entry& context : contexts) {
@@ -184,8 +190,8 @@ void* loop(void*) {
     const std::uint64_t question = asked;
     pthread_mutex_unlock(&mutex);
 
-    sample();
-    flush(last);
+    if (options.samples) sample(last);
+    if (options.flushes || last) flush(last);
 
     pthread_mutex_lock(&mutex);
     answered = question;

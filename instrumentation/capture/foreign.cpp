@@ -36,6 +36,7 @@ bool load_cupti(void* library) {
   find(library, "cuptiActivityGetNumDroppedRecords", cupti.dropped_records);
   find(library, "cuptiActivityFlushAll", cupti.flush_all);
   find(library, "cuptiActivityGetAttribute", cupti.get_attribute);
+  find(library, "cuptiActivitySetAttribute", cupti.set_attribute);
   find(library, "cuptiActivityConfigureUnifiedMemoryCounter", cupti.configure_migrations);
   find(library, "cuptiGetContextId", cupti.context_id);
   find(library, "cuptiGetDeviceId", cupti.device_id);

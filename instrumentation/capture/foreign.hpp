@@ -26,6 +26,7 @@ struct cupti_functions {
   decltype(&::cuptiActivityGetNumDroppedRecords) dropped_records;
   decltype(&::cuptiActivityFlushAll) flush_all;
   decltype(&::cuptiActivityGetAttribute) get_attribute;
+  decltype(&::cuptiActivitySetAttribute) set_attribute;
   decltype(&::cuptiActivityConfigureUnifiedMemoryCounter) configure_migrations;
   decltype(&::cuptiGetContextId) context_id;
   decltype(&::cuptiGetDeviceId) device_id;

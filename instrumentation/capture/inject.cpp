@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -53,6 +54,7 @@ void in_child() {
 
 void initialize() {
   if (!collector::start()) return;
+  read_options();
   char why[256];
   if (!open_libraries(why, sizeof why)) {
     collector::message(warning, why);

@@ -33,7 +33,12 @@ std::uint64_t written(const call& c, const T* pointer) {
   return c.ok() && pointer != nullptr ? number(*pointer) : 0;
 }
 
+void note_change() {
+  if (!memory_changed.load(std::memory_order_relaxed)) memory_changed.store(true, std::memory_order_relaxed);
+}
+
 void allocated(const call& c, const allocation& a) {
+  note_change();
   if (!c.ok()) {
     collector::alloc_failed_record out{};
     out.header.time = c.now;
@@ -70,6 +75,7 @@ void allocated(const call& c, const allocation& a) {
 void freed(const call& c, std::uint64_t address, memory_kind kind, layer level = layer::driver,
            std::uint64_t stream = 0, std::uint32_t flags = 0) {
   if (address == 0) return;
+  note_change();
   collector::free_record out{};
   out.header.time = c.begin;
   out.header.flags = flags;

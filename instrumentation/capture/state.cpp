@@ -12,6 +12,7 @@ std::atomic<bool> any_context{false};
 pool_entry pools[max_pools];
 pending_work pending;
 std::atomic<std::int32_t> captures{0};
+std::atomic<bool> memory_changed{false};
 
 void gate::lock() noexcept {
   while (held_.exchange(true, std::memory_order_acquire)) sched_yield();

@@ -84,6 +84,9 @@ void remove_pool(std::uint64_t handle) noexcept;
 /// cuDeviceSetMemPool was called.
 void forget_current_pool(std::uint32_t device) noexcept;
 
+/// Memory has been allocated or freed since the last sample.
+extern std::atomic<bool> memory_changed;
+
 // --- work the device owes us ----------------------------------------------------------------------------------------------
 
 /// Calls whose activity record has not come yet, by correlation id: what the watermark waits for. Two calls that meet in a

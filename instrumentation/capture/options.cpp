@@ -1,0 +1,38 @@
+#include "instrumentation/capture/options.hpp"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cstddef>
+
+namespace sluice::capture {
+
+capture_options options;
+
+namespace {
+
+/// `word` is one of the words between the commas of `list`.
+bool names(const char* list, const char* word) {
+  const std::size_t length = strlen(word);
+  for (const char* at = list; at != nullptr; at = strchr(at, ',')) {
+    if (*at == ',') ++at;
+    if (strncmp(at, word, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void read_options() noexcept {
+  const char* graphs = getenv("SLUICE_GRAPHS");
+  options.graph_nodes = graphs != nullptr && strcmp(graphs, "node") == 0;
+  const char* without = getenv("SLUICE_CAPTURE_WITHOUT");
+  options.launch_calls = !names(without, "launches");
+  options.kernels = !names(without, "kernels");
+  options.copies = !names(without, "copies");
+  options.samples = !names(without, "samples");
+  options.flushes = !names(without, "flushes");
+  options.clock = !names(without, "clock");
+}
+
+}  // namespace sluice::capture

@@ -1,0 +1,24 @@
+#pragma once
+
+/// What the environment asks of the capture library. Read once, at its start.
+namespace sluice::capture {
+
+struct capture_options {
+  /// SLUICE_GRAPHS=node: each node of a graph is traced; else a launch is one interval (tracing each node makes replays up
+  /// to 1.6 times as long).
+  bool graph_nodes = false;
+  // SLUICE_CAPTURE_WITHOUT=part,part: parts to leave out, to measure what each costs.
+  bool launch_calls = true;  ///< "launches": the calls that launch kernels
+  bool kernels = true;       ///< "kernels": their device times
+  bool copies = true;        ///< "copies": device times of copies and memsets
+  bool samples = true;       ///< "samples": of device memory and pools
+  bool flushes = true;       ///< "flushes": fetching device times before the end
+  bool clock = true;         ///< "clock": CUPTI's times on the trace's clock (without it they cannot be placed)
+};
+
+extern capture_options options;
+
+/// Fills `options` from the environment.
+void read_options() noexcept;
+
+}  // namespace sluice::capture
