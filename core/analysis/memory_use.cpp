@@ -36,6 +36,8 @@ void memory_use::count(const block_record& block, time_ns time, double sign) {
   if (block.pool == trace::pool_id::none) return;
   pool_use& pool = pools_[block.pool];
   if (block.level == trace::layer::driver) {
+    // From now on the pool's reserve is not to be added to the driver's blocks, nor was it before.
+    if (!pool.has_segments) changed_from_ = -latest_time;
     pool.has_segments = true;
   } else {
     pool.blocks.add(step);
@@ -173,42 +175,46 @@ void memory_use::settle(const trace::tables& tables) {
     pool.blocks.settle();
   }
   if (changed_from_ == latest_time + 1) return;
-  for (auto& [device, samples] : devices_) settle_untracked(device, samples, tables);
+  auto tracked_by = tracked_by_device(tables);
+  for (auto& [device, samples] : devices_) settle_untracked(samples, tracked_by[device]);
   changed_from_ = latest_time + 1;
 }
 
-void memory_use::settle_untracked(trace::device_id device, device_samples& of, const trace::tables& tables) {
+std::map<trace::device_id, memory_use::tracked> memory_use::tracked_by_device(const trace::tables& tables) const {
+  std::map<trace::device_id, tracked> all;
+  for (const auto& [key, tree] : use_) {
+    if (key.level == trace::layer::driver && is_device_resident(key.kind)) all[key.device].blocks.push_back(&tree);
+  }
+  for (const auto& [id, pool] : pools_) {
+    const trace::pool_row* row = tables.pools.find(id);
+    if (row != nullptr && is_driver_pool(*row, pool)) all[row->device].pools.push_back(&pool);
+  }
+  return all;
+}
+
+double memory_use::tracked::at(time_ns time) const {
+  double sum = 0;
+  for (const auto* tree : blocks) sum += tree->at(time);
+  for (const pool_use* pool : pools) sum += pool->reserved.empty() ? pool->blocks.at(time) : pool->reserved.at(time);
+  return sum;
+}
+
+void memory_use::settle_untracked(device_samples& of, const tracked& by) const {
   const auto earlier = [](const auto& a, const auto& b) {
     return std::tuple(a.time, a.order) < std::tuple(b.time, b.order);
   };
   if (!std::is_sorted(of.samples.begin(), of.samples.end(), earlier)) {
     std::sort(of.samples.begin(), of.samples.end(), earlier);
   }
-  std::vector<const summaries::level_tree*> blocks;
-  for (const auto& [key, tree] : use_) {
-    if (key.device == device && key.level == trace::layer::driver && is_device_resident(key.kind))
-      blocks.push_back(&tree);
-  }
-  std::vector<const pool_use*> pools;
-  for (const auto& [id, pool] : pools_) {
-    const trace::pool_row* row = tables.pools.find(id);
-    if (row != nullptr && row->device == device && is_driver_pool(*row, pool)) pools.push_back(&pool);
-  }
   // Events come late: what was tracked at a sample may have changed since it was taken in.
   const auto first =
       std::partition_point(of.samples.begin(), of.samples.end(), [&](const auto& s) { return s.time < changed_from_; });
   for (auto at = first; at != of.samples.end(); ++at) {
-    const device_samples::sample& s = *at;
-    double tracked = 0;
-    for (const auto* tree : blocks) tracked += tree->at(s.time);
-    for (const pool_use* pool : pools) {
-      tracked += pool->reserved.empty() ? pool->blocks.at(s.time) : pool->reserved.at(s.time);
-    }
-    const double used = counted(s.total - s.free);
-    const double recorder = std::min(counted(s.recorder), used);
-    of.used.add({s.time, used, s.order});
-    of.recorder.add({s.time, recorder, s.order});
-    of.untracked.add({s.time, std::max(0.0, used - tracked - recorder), s.order});
+    const double used = counted(at->total - at->free);
+    const double recorder = std::min(counted(at->recorder), used);
+    of.used.add({at->time, used, at->order});
+    of.recorder.add({at->time, recorder, at->order});
+    of.untracked.add({at->time, std::max(0.0, used - by.at(at->time) - recorder), at->order});
   }
   of.used.settle();
   of.recorder.settle();

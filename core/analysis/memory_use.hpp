@@ -121,7 +121,14 @@ class memory_use {
   block_record& at(trace::block_id id);
   void birth(const trace::alloc_event& row, time_ns born);
   void count(const block_record& block, time_ns time, double sign);
-  void settle_untracked(trace::device_id device, device_samples& of, const trace::tables& tables);
+  /// What a device's tracked memory is the sum of.
+  struct tracked {
+    std::vector<const summaries::level_tree*> blocks;
+    std::vector<const pool_use*> pools;
+    [[nodiscard]] double at(time_ns time) const;
+  };
+  std::map<trace::device_id, tracked> tracked_by_device(const trace::tables& tables) const;
+  void settle_untracked(device_samples& of, const tracked& by) const;
 
   std::vector<block_record> blocks_;
   std::unordered_map<std::uint64_t, std::size_t> by_id_;

@@ -34,7 +34,7 @@ inline constexpr std::uint32_t widest_view = 16384;
 /// The id of the track that has these properties: a hash of them, so that it does not change while a trace grows.
 [[nodiscard]] std::uint64_t track_id(const track& of);
 
-/// Every track without its words, in the order to be shown.
+/// Every track without its words, in no order.
 void for_each_track(const sources& from, const std::function<void(track&&)>& visit);
 
 /// The track of that id, without its words; not_found if there is none.

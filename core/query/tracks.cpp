@@ -2,7 +2,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
@@ -16,97 +18,89 @@ using trace::device_id;
 /// More rows than anybody can look at; a file that claims more gets the first ones.
 constexpr std::size_t track_limit = 4096;
 
-/// Devices in the order of the table, then those that only events name, then none.
-std::vector<device_id> devices_of(const sources& from) {
-  std::vector<device_id> order;
-  std::set<device_id> seen;
-  const auto put = [&](device_id id) {
-    if (id != device_id::none && seen.insert(id).second) order.push_back(id);
-  };
-  for (const trace::device_row& row : from.trace.tables().devices.rows()) put(row.id);
-  for (const auto& [key, tree] : from.index.memory().use()) put(key.device);
-  for (const auto& [id, samples] : from.index.memory().devices()) put(id);
-  for (const auto& [key, work] : from.index.devices().directions()) put(key.device);
-  for (const auto& [key, slices] : from.index.devices().streams()) put(key.device);
-  order.push_back(device_id::none);
-  return order;
+using visitor = std::function<void(track&&)>;
+
+/// Where a kind of track stands among those of its device.
+int section_of(const track& row) {
+  switch (row.kind) {
+    case track_kind::memory:
+      return 0;
+    case track_kind::pool:
+      return 1;
+    case track_kind::bandwidth:
+      return 2;
+    case track_kind::direction:
+      return 3;
+    case track_kind::stream:
+      return 4;
+    case track_kind::host_thread:
+      return 5;
+    case track_kind::counter:
+      break;
+  }
+  return 6;
 }
 
-device_id pool_device(trace::pool_id id, const trace::tables& tables) {
-  const trace::pool_row* row = tables.pools.find(id);
-  return row == nullptr || analysis::is_host_resident(row->kind) ? device_id::none : row->device;
-}
-
-void visit_memory(const sources& from, device_id device, const std::function<void(track&&)>& visit) {
-  const auto& memory = from.index.memory();
-  const bool used = std::any_of(memory.use().begin(), memory.use().end(),
-                                [&](const auto& entry) { return entry.first.device == device; });
-  if (used || memory.devices().contains(device)) {
-    track row;
-    row.kind = track_kind::memory;
-    row.device = device;
-    visit(std::move(row));
-  }
-  for (const auto& [id, pool] : memory.pools()) {
-    if (pool_device(id, from.trace.tables()) != device) continue;
-    track row;
-    row.kind = track_kind::pool;
-    row.device = device;
-    row.pool = id;
-    if (const trace::pool_row* about = from.trace.tables().pools.find(id)) row.process = about->process;
-    visit(std::move(row));
-  }
-}
-
-void visit_transfers(const sources& from, device_id device, const std::function<void(track&&)>& visit) {
-  const auto& directions = from.index.devices().directions();
-  const auto first = directions.lower_bound({device, trace::direction::unknown});
-  const auto of_device = [&](auto at) { return at != directions.end() && at->first.device == device; };
-  bool over_link = false;
-  bool inside = false;
-  for (auto at = first; of_device(at); ++at) {
-    (at->first.direction == trace::direction::d2d ? inside : over_link) = true;
-  }
+track made(track_kind kind, device_id device = {}, trace::process_id process = {}) {
   track row;
+  row.kind = kind;
   row.device = device;
-  row.kind = track_kind::bandwidth;
-  if (over_link) visit(track(row));
-  // Copies inside a device are so much faster that they need an axis of their own.
-  row.direction = trace::direction::d2d;
-  if (inside) visit(track(row));
-  row.kind = track_kind::direction;
-  for (auto at = first; of_device(at); ++at) {
-    row.direction = at->first.direction;
-    row.depth = static_cast<std::uint16_t>(at->second.slices.lanes());
-    visit(track(row));
+  row.process = process;
+  return row;
+}
+
+void visit_memory(const sources& from, const visitor& visit) {
+  const auto& memory = from.index.memory();
+  std::set<device_id> devices;
+  for (const auto& [key, tree] : memory.use()) devices.insert(key.device);
+  for (const auto& [id, samples] : memory.devices()) devices.insert(id);
+  for (const device_id device : devices) visit(made(track_kind::memory, device));
+  for (const auto& [id, pool] : memory.pools()) {
+    track row = made(track_kind::pool);
+    row.pool = id;
+    if (const trace::pool_row* about = from.trace.tables().pools.find(id)) {
+      row.process = about->process;
+      if (!analysis::is_host_resident(about->kind)) row.device = about->device;
+    }
+    visit(std::move(row));
   }
 }
 
-void visit_streams(const sources& from, device_id device, const std::function<void(track&&)>& visit) {
+void visit_transfers(const sources& from, const visitor& visit) {
+  // Copies inside a device are so much faster that they need an axis of their own.
+  std::set<std::pair<device_id, bool>> shown;
+  for (const auto& [key, work] : from.index.devices().directions()) {
+    const bool inside = key.direction == trace::direction::d2d;
+    if (shown.insert({key.device, inside}).second) {
+      track row = made(track_kind::bandwidth, key.device);
+      if (inside) row.direction = key.direction;
+      visit(std::move(row));
+    }
+    track row = made(track_kind::direction, key.device);
+    row.direction = key.direction;
+    row.depth = static_cast<std::uint16_t>(work.slices.lanes());
+    visit(std::move(row));
+  }
+}
+
+void visit_streams(const sources& from, const visitor& visit) {
   for (const auto& [key, slices] : from.index.devices().streams()) {
-    if (key.device != device) continue;
-    track row;
-    row.kind = track_kind::stream;
-    row.process = key.process;
-    row.device = key.device;
+    track row = made(track_kind::stream, key.device, key.process);
     row.stream = key.stream;
     row.depth = static_cast<std::uint16_t>(slices.lanes());
     visit(std::move(row));
   }
 }
 
-void visit_host(const sources& from, const std::function<void(track&&)>& visit) {
+void visit_host(const sources& from, const visitor& visit) {
   for (const auto& [key, work] : from.index.host().threads()) {
-    track row;
-    row.kind = track_kind::host_thread;
-    row.process = key.process;
+    track row = made(track_kind::host_thread, {}, key.process);
     row.thread = key.thread;
     row.depth = static_cast<std::uint16_t>(std::max<std::size_t>(1, work.ranges.lanes() + work.calls.lanes()));
     visit(std::move(row));
   }
   for (const auto& [id, tree] : from.index.counters()) {
-    track row;
-    row.kind = track_kind::counter;
+    track row = made(track_kind::counter);
     row.counter = id;
     if (const trace::counter_row* about = from.trace.tables().counters.find(id)) {
       row.process = about->process;
@@ -114,6 +108,21 @@ void visit_host(const sources& from, const std::function<void(track&&)>& visit) 
     }
     visit(std::move(row));
   }
+}
+
+/// Devices in the order of the table, then those that only events name, then what belongs to none.
+std::vector<track> in_order(const sources& from) {
+  std::vector<track> all;
+  for_each_track(from, [&](track&& row) { all.push_back(std::move(row)); });
+  std::map<device_id, std::size_t> position;
+  for (const trace::device_row& row : from.trace.tables().devices.rows()) position.emplace(row.id, position.size());
+  position[device_id::none] = SIZE_MAX;
+  const auto rank = [&](const track& row) {
+    const auto known = position.find(row.device);
+    return std::tuple(known == position.end() ? SIZE_MAX - 1 : known->second, row.device, section_of(row));
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const track& a, const track& b) { return rank(a) < rank(b); });
+  return all;
 }
 
 void put_words(track& row, const trace::tables& tables, bool many_processes) {
@@ -165,16 +174,14 @@ std::uint64_t track_id(const track& of) {
   return id == 0 ? 1 : id;
 }
 
-void for_each_track(const sources& from, const std::function<void(track&&)>& visit) {
+void for_each_track(const sources& from, const visitor& visit) {
   const auto with_id = [&](track&& row) {
     row.id = track_id(row);
     visit(std::move(row));
   };
-  for (const device_id device : devices_of(from)) {
-    visit_memory(from, device, with_id);
-    visit_transfers(from, device, with_id);
-    visit_streams(from, device, with_id);
-  }
+  visit_memory(from, with_id);
+  visit_transfers(from, with_id);
+  visit_streams(from, with_id);
   visit_host(from, with_id);
 }
 
@@ -191,11 +198,9 @@ result<track_list> answer_to(const tracks_question&, const sources& from) {
   track_list list;
   list.span = analysis::whole_of(from.trace);
   const bool many_processes = from.trace.tables().processes.rows().size() > 1;
-  for_each_track(from, [&](track&& row) {
-    if (list.tracks.size() >= track_limit) return;
-    put_words(row, from.trace.tables(), many_processes);
-    list.tracks.push_back(std::move(row));
-  });
+  list.tracks = in_order(from);
+  if (list.tracks.size() > track_limit) list.tracks.resize(track_limit);
+  for (track& row : list.tracks) put_words(row, from.trace.tables(), many_processes);
   return list;
 }
 
