@@ -24,12 +24,12 @@ TEST(format, shows_rates_in_decimal_units) {
 
 TEST(format, shows_lengths_and_points_of_time) {
   EXPECT_EQ(format_time(450), "450 ns");
-  EXPECT_EQ(format_time(12'340), "12.3 us");
+  EXPECT_EQ(format_time(12'340), "12.3 µs");
   EXPECT_EQ(format_time(999'999), "1.00 ms");
   EXPECT_EQ(format_time(2'000'000'000), "2.00 s");
   EXPECT_EQ(format_time(3'600'000'000'000), "3600 s");
   EXPECT_EQ(format_moment(0), "0 s");
-  EXPECT_EQ(format_moment(200'000), "200.000 us");
+  EXPECT_EQ(format_moment(200'000), "200.000 µs");
   EXPECT_EQ(format_moment(18'130'000), "18.130 ms");
   EXPECT_EQ(format_moment(2'314'159'265), "2.314159 s");
   EXPECT_EQ(format_moment(-5'000'000), "-5.000 ms");
