@@ -203,6 +203,13 @@ void on_record(const layout::kernel_prefix& in) {
 }
 
 void on_record(const layout::graph_trace_prefix& in) {
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true)) {
+    collector::message(
+        raw(severity::info),
+        "graph launches are recorded as one interval each: the kernels and copies inside are not listed; "
+        "SLUICE_GRAPHS=node records each of them, at a price");
+  }
   collector::graph_launch_record out{};
   out.header.time = in.start;
   out.end = in.end;
