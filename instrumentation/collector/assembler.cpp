@@ -251,7 +251,7 @@ void assembler::add_message(severity severity, std::string_view text) {
 /// Often enough that "live at t" is cheap to answer, seldom enough that checkpoints stay a small part of the file.
 void assembler::consider_checkpoint(time_ns time) {
   const std::uint64_t since = file_.events() - events_at_checkpoint_;
-  if (since < options_.checkpoint_every || since < 4 * blocks_at_checkpoint_) return;
+  if (since < options_.checkpoint_every || since < 8 * blocks_at_checkpoint_) return;
   write_checkpoint(time);
 }
 

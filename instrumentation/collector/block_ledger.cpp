@@ -30,11 +30,8 @@ std::size_t block_ledger::place_of(layer level, memory_kind kind) {
 // ------------------------------------------------------------------------------------------------------------ looking
 
 const alloc_event* block_ledger::containing(std::size_t place, std::uint64_t address) const {
-  const auto& blocks = live_[place];
-  const auto after = blocks.upper_bound(address);
-  if (after == blocks.begin()) return nullptr;
-  const alloc_event& block = std::prev(after)->second;
-  return holds(block, address) ? &block : nullptr;
+  const alloc_event* block = live_[place].at_or_below(address);
+  return block != nullptr && holds(*block, address) ? block : nullptr;
 }
 
 const alloc_event* block_ledger::find_live(std::uint64_t address) const {
@@ -50,10 +47,8 @@ const alloc_event* block_ledger::find_live(std::uint64_t address) const {
 block_id block_ledger::find(std::uint64_t address) const {
   if (address == 0) return block_id::none;
   if (const alloc_event* live = find_live(address)) return live->block;
-  const auto after = retired_.upper_bound(address);
-  if (after == retired_.begin()) return block_id::none;
-  const auto& [start, freed] = *std::prev(after);
-  return address - start < freed.bytes ? freed.block : block_id::none;
+  const retired_block* freed = retired_.at_or_below(address);
+  return freed != nullptr && address - freed->address < freed->bytes ? freed->block : block_id::none;
 }
 
 block_id block_ledger::parent_of(const alloc_event& row, std::uint64_t parent_address) const {
@@ -83,20 +78,18 @@ std::size_t block_ledger::live_blocks() const {
 
 block_id block_ledger::add(alloc_event row, std::uint64_t parent_address, const patience& now) {
   const std::size_t place = place_of(row.level, row.kind);
-  auto& blocks = live_[place];
-  const auto there = blocks.find(row.address);
-  if (there != blocks.end()) {
-    const bool same = (row.flags & born_before) != 0 && there->second.bytes == row.bytes;
-    if (same) return there->second.block;  // Seen when the recording began and again by its hook.
+  if (const alloc_event* there = live_[place].find(row.address)) {
+    const bool same = (row.flags & born_before) != 0 && there->bytes == row.bytes;
+    if (same) return there->block;  // Seen when the recording began and again by its hook.
     // Its free was lost, or its thread has not got round to writing it.
-    displaced_.emplace(address_key{place, row.address}, displaced_block{there->second, row.time, now});
-    retire(there->second, place);
-    blocks.erase(there);
+    displaced_.emplace(address_key{place, row.address}, displaced_block{*there, row.time, now});
+    retire(*there, place);
+    live_[place].erase(row.address);
   }
   row.block = static_cast<block_id>(++last_block_);
   row.parent = parent_of(row, parent_address);
   row.id = static_cast<event_id>(file_.add(row));
-  if (!match_early_free(row, place, now)) blocks.emplace(row.address, row);
+  if (!match_early_free(row, place, now)) live_[place].put(row.address, row);
   return row.block;
 }
 
@@ -117,30 +110,27 @@ bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, c
 
 // ------------------------------------------------------------------------------------------------------------ freeing
 
-std::map<std::uint64_t, alloc_event>::iterator block_ledger::live_block(const free_request& request,
-                                                                        std::size_t& place) {
+const alloc_event* block_ledger::live_block(const free_request& request, std::size_t& place) const {
   place = place_of(request.row.level, request.kind);
-  auto found = live_[place].find(request.row.address);
-  if (found == live_[place].end() && request.kind == memory_kind::unknown) {
-    for (const memory_kind kind : {memory_kind::mapping, memory_kind::physical, memory_kind::reservation}) {
-      const std::size_t other = place_of(request.row.level, kind);
-      if (const auto there = live_[other].find(request.row.address); there != live_[other].end()) {
-        place = other;
-        return there;
-      }
+  if (const alloc_event* found = live_[place].find(request.row.address)) return found;
+  if (request.kind != memory_kind::unknown) return nullptr;
+  for (const memory_kind kind : {memory_kind::mapping, memory_kind::physical, memory_kind::reservation}) {
+    const std::size_t other = place_of(request.row.level, kind);
+    if (const alloc_event* found = live_[other].find(request.row.address)) {
+      place = other;
+      return found;
     }
   }
-  return found;
+  return nullptr;
 }
 
 void block_ledger::remove(free_request request, const patience& now) {
   std::size_t place = 0;
-  const auto found = live_block(request, place);
-  const bool live = found != live_[place].end();
-  if (live && request.row.time >= found->second.time) {
-    request.row.block = found->second.block;
-    retire(found->second, place);
-    live_[place].erase(found);
+  const alloc_event* found = live_block(request, place);
+  if (found != nullptr && request.row.time >= found->time) {
+    request.row.block = found->block;
+    retire(*found, place);
+    live_[place].erase(request.row.address);
     await_completion(std::move(request), now);
     return;
   }
@@ -209,8 +199,10 @@ void block_ledger::write(const free_request& request) {
 void block_ledger::retire(const alloc_event& block, std::size_t place) {
   const bool a_reservation = place % spaces == 1 || place % spaces == 2;
   if (a_reservation) return;  // No work names these.
-  const retired_block freed{block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1})};
-  const auto [there, fresh] = retired_.insert_or_assign(block.address, freed);
+  const retired_block freed{block.address, block.block,
+                            std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1})};
+  const bool fresh = retired_.find(block.address) == nullptr;
+  retired_.put(block.address, freed);
   if (!fresh) return;
   retired_order_.push_back(block.address);
   if (retired_order_.size() <= most_retired) return;

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 #include <unordered_map>
 
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
+#include "instrumentation/collector/address_map.hpp"
 #include "instrumentation/collector/patience.hpp"
 
 namespace sluice::collector {
@@ -48,7 +48,7 @@ class block_ledger {
   template <class Visit>
   void for_each_live(Visit&& visit) const {
     for (const auto& blocks : live_) {
-      for (const auto& [address, block] : blocks) visit(block);
+      blocks.for_each(visit);
     }
   }
   [[nodiscard]] std::size_t live_blocks() const;
@@ -68,6 +68,7 @@ class block_ledger {
     patience since;
   };
   struct retired_block {
+    std::uint64_t address = 0;
     trace::block_id block{};
     std::uint64_t bytes = 0;
   };
@@ -77,7 +78,7 @@ class block_ledger {
   [[nodiscard]] trace::block_id parent_of(const trace::alloc_event& row, std::uint64_t parent_address) const;
   bool match_early_free(const trace::alloc_event& row, std::size_t place, const patience& now);
   bool match_displaced(free_request& request, std::size_t place, const patience& now);
-  std::map<std::uint64_t, trace::alloc_event>::iterator live_block(const free_request& request, std::size_t& place);
+  const trace::alloc_event* live_block(const free_request& request, std::size_t& place) const;
   void retire(const trace::alloc_event& block, std::size_t place);
   void await_completion(free_request request, const patience& now);
   void write(const free_request& request);
@@ -85,11 +86,11 @@ class block_ledger {
 
   trace::file_writer& file_;
   std::uint64_t& last_block_;
-  std::array<std::map<std::uint64_t, trace::alloc_event>, trace::layer_count * spaces> live_;
+  std::array<address_map<trace::alloc_event>, trace::layer_count * spaces> live_;
   std::multimap<address_key, waiting_free> early_frees_;   ///< Before their allocation.
   std::multimap<address_key, displaced_block> displaced_;  ///< Allocated over; their free is still to come.
   std::deque<waiting_free> incomplete_;                    ///< Waiting for their completion, oldest first.
-  std::map<std::uint64_t, retired_block> retired_;         ///< Freed lately, by address.
+  address_map<retired_block> retired_;                     ///< Freed lately, by address.
   std::deque<std::uint64_t> retired_order_;
   std::unordered_map<std::uint64_t, trace::event_id> written_frees_;  ///< By address: for completions that come late.
 };

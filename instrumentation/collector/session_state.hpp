@@ -88,6 +88,7 @@ struct session::state {
   bool turn();
   void drop_closed_rings(bool all);
   void notice_ended_processes();
+  void end(client& c);
   void flush();
   void add_warning(const std::string& text);
 };

@@ -144,7 +144,7 @@ recorded_process& session::state::process_of(const producer_identity& identity, 
   }
   // Another program under the same pid: an exec, or the number is used again.
   for (client& c : clients) {
-    if (c.pid == pid) c.ended = true;
+    if (c.pid == pid && !c.ended) end(c);
   }
   clients.emplace_back(pid, identity, rows.add_process(identity, pid));
   return *clients.back().process;
@@ -192,16 +192,20 @@ void session::state::notice_ended_processes() {
       if (std::any_of(rings.begin(), rings.end(), its_own)) ++speaking;
       continue;
     }
-    c.ended = true;
-    for (const auto& ring : rings) {
-      if (its_own(ring)) ring->reader.end();
-    }
-    process_row& row = c.process->names.row;
-    if (row.end != unknown_time) continue;
-    row.end = rows.now();
-    rows.update(*c.process);
+    end(c);
   }
   living.store(speaking, std::memory_order_relaxed);
+}
+
+void session::state::end(client& c) {
+  c.ended = true;
+  for (const auto& ring : rings) {
+    if (ring->source.process == c.process) ring->reader.end();
+  }
+  process_row& row = c.process->names.row;
+  if (row.end != unknown_time) return;
+  row.end = rows.now();
+  rows.update(*c.process);
 }
 
 void session::state::flush() {
