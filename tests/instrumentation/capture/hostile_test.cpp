@@ -2,6 +2,7 @@
 // every call that was made.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "tests/instrumentation/capture/journal_reader.hpp"
@@ -124,6 +125,42 @@ TEST(Fork, TheChildIsAProcessOfItsOwn) {
   }
   ASSERT_EQ(allocations.size(), 2U);
   for (const auto& [process, count] : allocations) EXPECT_EQ(count, allocations_until("torch", 1.0));
+}
+
+TEST(Kill, AtAnyMomentKeepsEveryCall) {
+  for (int twentieth = 1; twentieth <= 20; ++twentieth) {
+    const double share = twentieth / 20.0;
+    const recording run = record({.arguments = {"torch", "--until", std::to_string(share), "--end", "kill"}});
+    EXPECT_EQ(run.status, 128 + SIGKILL);
+    std::size_t device = 0;
+    for (const alloc_event& a : run.allocs) device += a.kind == memory_kind::device ? 1 : 0;
+    EXPECT_EQ(device, allocations_until("torch", share)) << "after " << share << " of the journal";
+  }
+}
+
+TEST(Exec, TheNextProgramIsRecordedToo) {
+  const recording run = record({.arguments = {"torch", "--end", "exec"}});
+  EXPECT_EQ(run.status, 0);
+  // exec ends the first program as kill does: its calls are there, its last device times are not.
+  EXPECT_EQ(std::count_if(run.allocs.begin(), run.allocs.end(),
+                          [](const alloc_event& a) { return a.kind == memory_kind::device; }),
+            static_cast<std::ptrdiff_t>(2 * allocations_until("torch", 1.0)));
+}
+
+TEST(Signals, ReachTheProgramsOwnThreadsOnly) {
+  const recording run = record({.arguments = {"torch", "--repeat", "20", "--signals"}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.kernels.size(), 20U * 192U);
+}
+
+TEST(Destructors, OfStaticObjectsAreRecorded) {
+  const recording run = record({.arguments = {"torch", "--late-free", "--status", "6"}});
+  EXPECT_EQ(run.status, 6);
+  const auto late = std::find_if(run.allocs.begin(), run.allocs.end(),
+                                 [](const alloc_event& a) { return a.kind == memory_kind::device && a.bytes == 4096; });
+  ASSERT_NE(late, run.allocs.end());
+  EXPECT_TRUE(
+      std::any_of(run.frees.begin(), run.frees.end(), [&](const free_event& f) { return f.block == late->block; }));
 }
 
 TEST(Load, ManyPassesLoseNothing) {

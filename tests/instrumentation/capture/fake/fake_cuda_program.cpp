@@ -2,13 +2,18 @@
 // initialises it as any program would, and replays a journal through it.
 //
 //   fake_cuda_program JOURNAL [--hostile HOW]... [--repeat N] [--paced] [--until SHARE]
-//                     [--fork] [--end exit|_exit|abort|kill|segv|wait] [--status N]
+//                     [--fork] [--signals] [--late-free] [--end exit|_exit|abort|kill|segv|wait|exec] [--status N]
 //   fake_cuda_program --nothing          starts and ends without CUDA
 //
+//   --signals    a timer's signal every 200 us; status 4 if another thread than the program's own took one
+//   --late-free  allocate 4 KiB, and free it in a destructor of a static object
+//   --end exec   replace the program by one that replays the journal again
 //   --fork   in the middle, fork a child that replays the journal from its start and ends with _exit(0)
 //   --end    how the process ends after (or, with --until, before the end of) the replay
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +22,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "tests/instrumentation/capture/fake/replay.hpp"
 
@@ -32,7 +38,46 @@ Function find(void* library, const char* name) {
   return found;
 }
 
-void end(const std::string& how, int status) {
+/// Frees after everything else, as a program's globals do.
+struct late_free {
+  CUresult (*free)(CUdeviceptr) = nullptr;
+  CUdeviceptr address = 0;
+  ~late_free() {
+    if (free != nullptr) free(address);
+  }
+};
+late_free at_the_very_end;
+
+void free_late(void* driver) {
+  CUcontext context = nullptr;
+  find<CUresult (*)(CUcontext*, CUdevice)>(driver, "cuDevicePrimaryCtxRetain")(&context, 0);
+  find<CUresult (*)(CUcontext)>(driver, "cuCtxSetCurrent")(context);
+  find<CUresult (*)(CUdeviceptr*, std::size_t)>(driver, "cuMemAlloc_v2")(&at_the_very_end.address, 4096);
+  at_the_very_end.free = find<CUresult (*)(CUdeviceptr)>(driver, "cuMemFree_v2");
+}
+
+volatile std::sig_atomic_t taken_by_others = 0;
+volatile std::sig_atomic_t taken = 0;
+
+/// The recorder's thread is known by its name.
+void on_signal(int) {
+  char name[16] = {};
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  taken = taken + 1;
+  if (std::string_view(name).starts_with("sluice")) taken_by_others = taken_by_others + 1;
+}
+
+void send_signals() {
+  signal(SIGALRM, on_signal);
+  const itimerval every{{0, 200}, {0, 200}};
+  setitimer(ITIMER_REAL, &every, nullptr);
+}
+
+void end(const std::string& how, int status, char** argv) {
+  if (how == "exec") {
+    char* arguments[] = {argv[0], argv[1], nullptr};
+    execv(argv[0], arguments);
+  }
   if (how == "_exit") _exit(status);
   if (how == "abort") std::abort();
   if (how == "kill") kill(getpid(), SIGKILL);
@@ -53,6 +98,8 @@ struct arguments {
   std::vector<std::string> hostile;
   sluice::fake::replay_options replay;
   bool fork = false;
+  bool signals = false;
+  bool late_free = false;
   bool nothing = false;
   std::string end = "exit";
   int status = 0;
@@ -77,6 +124,10 @@ arguments parse(int argc, char** argv) {
       a.replay.paced = true;
     } else if (word == "--fork") {
       a.fork = true;
+    } else if (word == "--signals") {
+      a.signals = true;
+    } else if (word == "--late-free") {
+      a.late_free = true;
     } else if (word == "--nothing") {
       a.nothing = true;
     } else {
@@ -86,7 +137,7 @@ arguments parse(int argc, char** argv) {
   return a;
 }
 
-int run(arguments a) {
+int run(arguments a, char** argv) {
   if (a.nothing) return a.status;
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) {
@@ -103,6 +154,8 @@ int run(arguments a) {
     }
   }
   initialize(0);
+  if (a.late_free) free_late(driver);
+  if (a.signals) send_signals();
   pid_t child = 0;
   if (a.fork) {
     a.replay.halfway = [&] {
@@ -122,7 +175,11 @@ int run(arguments a) {
       return 3;
     }
   }
-  end(a.end, a.status);
+  if (a.signals) {
+    while (taken < 50) pause();
+    if (taken_by_others != 0) return 4;
+  }
+  end(a.end, a.status, argv);
   return a.status;
 }
 
@@ -130,7 +187,7 @@ int run(arguments a) {
 
 int main(int argc, char** argv) {
   try {
-    return run(parse(argc, argv));
+    return run(parse(argc, argv), argv);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "fake_cuda_program: %s\n", e.what());
     return 2;
