@@ -110,7 +110,10 @@ void signal_desk::restore() const {
 std::optional<int> signal_desk::next(std::chrono::milliseconds timeout) const {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
   const timespec limit{seconds.count(), (timeout - seconds).count() * 1'000'000};
-  const int number = sigtimedwait(&waited_, nullptr, &limit);
+  siginfo_t origin{};
+  const int number = sigtimedwait(&waited_, &origin, &limit);
+  // A terminal that closes has told the whole process group, the command included.
+  if (number == SIGHUP && origin.si_code == SI_KERNEL) return std::nullopt;
   return number > 0 ? std::optional<int>(number) : std::nullopt;
 }
 
