@@ -132,9 +132,9 @@ class writer {
     text_ += table.text(2);
     for (const analysis::untracked_statistics& of : of_.whole.untracked) {
       line(
-          "  (1) context, modules, libraries, other processes; sampled {} times on {}. The recorder's own, about {}, "
+          "  (1) context, modules, libraries, other processes; sampled {} on {}. The recorder's own, about {}, "
           "is not in it.",
-          format_count(of.samples), device_label(of.device, tables_), format_bytes(of.recorder));
+          format_some(of.samples, "time"), device_label(of.device, tables_), format_bytes(of.recorder));
     }
     holders();
     fragmentation();
@@ -153,29 +153,41 @@ class writer {
       if (peak.holders.empty()) continue;
       if (!titled) section("Who held it at the peak");
       titled = true;
-      line("  {}, {}: {} at {}, {}", place(peak.device), fmt::format("{}: {}", name_of(peak.level), name_of(peak.kind)),
-           format_bytes(peak.bytes), format_moment(peak.time), format_some(peak.blocks, "block"));
-      text_table table("rrlr");
-      const std::size_t shown = std::min<std::size_t>(peak.holders.size(), 5);
-      std::uint64_t other = peak.other_bytes;
-      for (std::size_t i = 0; i < peak.holders.size(); ++i) {
-        const analysis::holder& h = peak.holders[i];
-        if (i >= shown) {
-          other += h.bytes;
-          continue;
-        }
-        std::string name = shortened(name_or(h.name, "(no name)"), name_columns);
-        if (h.pool != trace::pool_id::none) name += fmt::format(" in {}", analysis::pool_label(h.pool, tables_));
-        table.row({format_bytes(h.bytes), format_some(h.blocks, "block"), name,
-                   h.blocks > 1 ? fmt::format("largest {}", format_bytes(h.largest_bytes)) : ""});
+      const std::string what = fmt::format("{}, {}: {}", place(peak.device), name_of(peak.level), name_of(peak.kind));
+      if (peak.holders.size() == 1) {
+        const analysis::holder& h = peak.holders.front();
+        line("  {}: {} of {}{}", what, format_some(h.blocks, "block"), holder_name(h),
+             h.blocks > 1 ? fmt::format(", the largest {}", format_bytes(h.largest_bytes)) : std::string());
+      } else {
+        line("  {}: {}", what, format_some(peak.blocks, "block"));
+        text_ += holder_table(peak).text(4);
       }
-      if (other > 0) table.row({format_bytes(other), "", "others", ""});
-      text_ += table.text(4);
     }
+  }
+
+  std::string holder_name(const analysis::holder& h) const {
+    std::string name = shortened(name_or(h.name, "no name"), name_columns);
+    if (h.pool != trace::pool_id::none) name += fmt::format(" in {}", analysis::pool_label(h.pool, tables_));
+    return name;
+  }
+
+  text_table holder_table(const analysis::memory_peak& peak) const {
+    text_table table("rrlr");
+    const std::size_t shown = std::min<std::size_t>(peak.holders.size(), 5);
+    std::uint64_t other = peak.other_bytes;
+    for (std::size_t i = shown; i < peak.holders.size(); ++i) other += peak.holders[i].bytes;
+    for (std::size_t i = 0; i < shown; ++i) {
+      const analysis::holder& h = peak.holders[i];
+      table.row({format_bytes(h.bytes), format_some(h.blocks, "block"), holder_name(h),
+                 h.blocks > 1 ? fmt::format("largest {}", format_bytes(h.largest_bytes)) : ""});
+    }
+    if (other > 0) table.row({format_bytes(other), "", "others", ""});
+    return table;
   }
 
   void fragmentation() {
     for (const analysis::fragmentation_figure& f : of_.fragmentation) {
+      if (f.free_bytes == 0) continue;
       line("  {}, {} layer at its peak: {} in {}, {} free, largest hole {}, fragmentation {}", place(f.device),
            name_of(f.level), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
            format_bytes(f.free_bytes), format_bytes(f.largest_free), format_share(f.fragmentation));
@@ -243,10 +255,12 @@ class writer {
       line("  {}: busy {} of the time ({} of {})", device_label(device.device, tables_), share_of(device.busy, span),
            format_time(device.busy), format_time(span));
       text_table table("lrrl");
-      table.row({"kernels", format_count(device.kernels), format_time(device.kernel_busy),
-                 share_of(device.kernel_busy, span)});
-      table.row({"copies", "", format_time(device.copy_busy), share_of(device.copy_busy, span)});
+      if (device.kernels > 0) {
+        table.row({"kernels", format_count(device.kernels), format_time(device.kernel_busy),
+                   share_of(device.kernel_busy, span)});
+      }
       if (device.copy_busy > 0) {
+        table.row({"copies", "", format_time(device.copy_busy), share_of(device.copy_busy, span)});
         table.row({"  beside kernels", "", format_time(device.overlap),
                    fmt::format("{} of the copies' time", share_of(device.overlap, device.copy_busy))});
         table.row({"  alone: waiting for data", "", format_time(device.copy_only), share_of(device.copy_only, span)});

@@ -65,16 +65,27 @@ class finder {
         "Record less at once, or give the recorder larger rings.");
   }
 
+  /// Whether the program's own layer left the same bytes: it names them better than the driver does.
+  bool is_told_by_user(const unfreed_group& of_driver) const {
+    return std::any_of(of_.unfreed.begin(), of_.unfreed.end(), [&](const unfreed_group& group) {
+      return group.level == trace::layer::user && group.process == of_driver.process && group.kind == of_driver.kind &&
+             group.bytes == of_driver.bytes;
+    });
+  }
+
   void unfreed() {
     for (const unfreed_group& group : of_.unfreed) {
       if (group.level != trace::layer::driver && group.level != trace::layer::user) continue;
+      if (group.level == trace::layer::driver && is_told_by_user(group)) continue;
       const unfreed_block& largest = group.largest.front();
       const std::string_view name = tables_.text(largest.name);
-      const std::string what = fmt::format(
-          "{}, {}, of {} memory ({} layer) {}: the largest, {}, {}{} at {}.", format_some(group.count, "block"),
-          format_bytes(group.bytes), name_of(group.kind), name_of(group.level),
-          group.count == 1 ? "was never freed" : "were never freed", format_bytes(largest.bytes),
-          name.empty() ? std::string("was born") : fmt::format("comes from {}", name), "", format_moment(largest.born));
+      const std::string origin = fmt::format(
+          "{} at {}.", name.empty() ? std::string("born") : fmt::format("from {}", name), format_moment(largest.born));
+      std::string what = fmt::format("{}, {}, of {} memory ({} layer) ", format_some(group.count, "block"),
+                                     format_bytes(group.bytes), name_of(group.kind), name_of(group.level));
+      what += group.count == 1
+                  ? fmt::format("was never freed: {}", origin)
+                  : fmt::format("were never freed; the largest, {}, {}", format_bytes(largest.bytes), origin);
       finding& f = add(finding_kind::unfreed_blocks, group.process_ended ? severity::warning : severity::info,
                        group.process_ended ? what : what + " The process still ran when the recording ended.",
                        "Sort the table of blocks by its end and look at those that have none.");
@@ -169,16 +180,15 @@ class finder {
     const double copies = static_cast<double>(device.copy_busy);
     if (device.kernels > 0 && copies > 0.05 * span && static_cast<double>(device.overlap) < 0.25 * copies) {
       add(finding_kind::copies_not_overlapped, severity::warning,
-          fmt::format(
-              "Copies ran for {} and {} of that beside kernels: the GPU waited {} for data, {} of the recording.",
-              format_time(device.copy_busy), format_share(static_cast<double>(device.overlap) / copies),
-              format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / span)),
+          fmt::format("Copies ran for {} and {} of that beside kernels: the GPU waited {} for data, {} of the {}.",
+                      format_time(device.copy_busy), format_share(static_cast<double>(device.overlap) / copies),
+                      format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / span), part_),
           "Copy the next piece on a stream of its own while a kernel works on this one.");
     }
     if (device.kernels > 0 && static_cast<double>(device.busy) < 0.5 * span) {
       add(finding_kind::device_idle, severity::info,
-          fmt::format("The GPU was idle for {} of the recording ({} of {}).",
-                      format_share(1 - static_cast<double>(device.busy) / span),
+          fmt::format("The GPU was idle for {} of the {} ({} of {}).",
+                      format_share(1 - static_cast<double>(device.busy) / span), part_,
                       format_time(of_.whole.range.length() - device.busy), format_time(of_.whole.range.length())),
           "Look at what the host threads do in the gaps.");
     }
@@ -238,15 +248,16 @@ class finder {
       const trace::thread_row* row = tables_.threads.find(thread.thread);
       const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
       add(finding_kind::waiting_host, severity::info,
-          fmt::format("Thread {} waited for the device for {}, {} of the recording.",
+          fmt::format("Thread {} waited for the device for {}, {} of the {}.",
                       name.empty() ? std::to_string(row == nullptr ? raw(thread.thread) : row->tid) : std::string(name),
-                      format_time(thread.wait_busy), format_share(static_cast<double>(thread.wait_busy) / span)),
+                      format_time(thread.wait_busy), format_share(static_cast<double>(thread.wait_busy) / span), part_),
           "Give it other work, or let the device's work depend on events instead.");
     }
   }
 
   const summary& of_;
   const trace::tables& tables_;
+  const char* part_ = of_.whole.range == of_.span ? "recording" : "range";
   std::vector<finding> found_;
 };
 

@@ -1,0 +1,254 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "app/cli/report_output.hpp"
+#include "app/cli/text_table.hpp"
+#include "core/trace/layout.hpp"
+#include "tests/core/analysis/recording.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using testing::gib;
+using ::testing::HasSubstr;
+using testing::indexed;
+using testing::mib;
+using testing::ms;
+using testing::recording;
+using trace::direction;
+using trace::layer;
+using trace::memory_kind;
+
+/// A little of everything that a report can say.
+void tell_a_training(recording& made) {
+  made.standard_tables();
+  trace::pool_row pool;
+  pool.id = trace::pool_id{1};
+  pool.device = trace::device_id{1};
+  pool.name = made.text("default pool");
+  made.writer().add(pool);
+  made.add_alloc(1 * ms, 1, 4 * gib);
+  made.add_alloc(2 * ms, 2, 1 * gib, memory_kind::device, layer::driver, "cuMemAllocPitch_v2");
+  made.add_alloc(3 * ms, 3, 512 * mib, memory_kind::pinned, layer::driver, "cuMemHostAlloc");
+  made.add_alloc(4 * ms, 4, 3 * gib, memory_kind::device, layer::framework, "optimizer state");
+  made.add_free(700 * ms, 1);
+  made.add_free(701 * ms, 3);
+  made.add_free(699 * ms, 4, layer::framework);
+  for (int i = 0; i < 4; ++i) {
+    const trace::time_ns begin = i * 150 * ms + 10 * ms;
+    made.add_copy(begin, begin + 20 * ms, 200'000'000, direction::h2d, memory_kind::host);
+    made.add_copy(begin + 25 * ms, begin + 35 * ms, 500'000'000);
+    made.add_kernel(begin + 30 * ms, begin + 90 * ms, "_Z4gemmPfi");
+    made.add_kernel(begin + 90 * ms, begin + 95 * ms, "relu");
+    made.add_copy(begin + 95 * ms, begin + 100 * ms, 100'000'000, direction::d2h);
+    made.add_call(begin - 1 * ms, begin, "cuLaunchKernel");
+    made.add_call(begin + 1 * ms, begin + 100 * ms, "cuStreamSynchronize");
+    made.add_device_memory(begin, 134 * gib, 140 * gib, 14 * mib);
+    auto state = made.event<trace::pool_event>(begin);
+    state.pool = pool.id;
+    state.reserved = 256 * mib;
+    state.used = static_cast<std::uint64_t>(i) * 32 * mib;
+    made.writer().add(state);
+    auto step = made.event<trace::host_range_event>(begin);
+    step.end = begin + 100 * ms;
+    step.name = made.text("step");
+    made.writer().add(step);
+  }
+  auto failed = made.event<trace::alloc_failed_event>(650 * ms);
+  failed.bytes = 200 * gib;
+  failed.error = 2;
+  failed.kind = memory_kind::device;
+  failed.name = made.text("cuMemAlloc_v2");
+  made.writer().add(failed);
+}
+
+class report : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    tell_a_training(made_);
+    made_.close();
+    all_.emplace(made_.open());
+  }
+  analysis::summary summary(std::optional<analysis::time_range> range = std::nullopt) {
+    analysis::summary all = analysis::summarise(all_->index, *all_->snapshot, range);
+    all.file_bytes = 4321;  // Depends on the compressor's version.
+    return all;
+  }
+
+  /// Compares with the file of that name; SLUICE_WRITE_GOLDEN=1 writes it instead.
+  static void expect_golden(const std::string& text, const std::string& name) {
+    const std::string path = std::string(SLUICE_SOURCE_DIR) + "/tests/app/cli/golden/" + name;
+    if (std::getenv("SLUICE_WRITE_GOLDEN") != nullptr) {
+      std::ofstream(path) << text;
+      return;
+    }
+    std::ifstream in(path);
+    std::stringstream wanted;
+    wanted << in.rdbuf();
+    EXPECT_EQ(text, wanted.str())
+        << "if the change is meant, run again with SLUICE_WRITE_GOLDEN=1 and review the difference";
+  }
+
+  recording made_;
+  std::optional<indexed> all_;
+};
+
+TEST_F(report, prints_text) {
+  const analysis::summary all = summary();
+  expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report.txt");
+}
+
+TEST_F(report, prints_json) {
+  const analysis::summary all = summary();
+  expect_golden(report_json({all, all_->snapshot->tables(), "train.sluice"}), "report.json");
+}
+
+TEST_F(report, prints_a_range) {
+  const analysis::summary all = summary(analysis::time_range{0, 100 * ms});
+  expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_range.txt");
+}
+
+void gather_members(const nlohmann::json& value, std::set<std::string>& into) {
+  if (value.is_object()) {
+    for (const auto& [key, child] : value.items()) {
+      into.insert(key);
+      gather_members(child, into);
+    }
+  } else if (value.is_array()) {
+    for (const auto& child : value) gather_members(child, into);
+  }
+}
+
+TEST_F(report, has_every_member_of_its_json_described) {
+  const analysis::summary all = summary();
+  std::set<std::string> members;
+  gather_members(nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"})), members);
+  EXPECT_GT(members.size(), 80U);
+  std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/app/cli/report_schema.md");
+  std::stringstream text;
+  text << in.rdbuf();
+  const std::string described = text.str();
+  for (const std::string& member : members) {
+    EXPECT_TRUE(described.find("`" + member + "`") != std::string::npos) << member << " is not in report_schema.md";
+  }
+}
+
+TEST_F(report, survives_names_that_are_no_utf8) {
+  recording odd;
+  odd.standard_tables();
+  odd.add_kernel(0, 10, "bad \xff\xfe name");
+  odd.close();
+  const indexed all(odd.open());
+  const analysis::summary of = analysis::summarise(all.index, *all.snapshot);
+  EXPECT_TRUE(nlohmann::json::accept(report_json({of, all.snapshot->tables(), "odd"})));
+}
+
+TEST(range, is_two_times_with_units) {
+  const analysis::time_range whole{-5, 3'000'000'000};
+  EXPECT_EQ(parse_range("1.5s:2s", whole).value(), (analysis::time_range{1'500'000'000, 2'000'000'000}));
+  EXPECT_EQ(parse_range("200ms:", whole).value(), (analysis::time_range{200'000'000, 3'000'000'000}));
+  EXPECT_EQ(parse_range(":10us", whole).value(), (analysis::time_range{-5, 10'000}));
+  EXPECT_EQ(parse_range("1:2", whole).value(), (analysis::time_range{1'000'000'000, 2'000'000'000}));
+  EXPECT_EQ(parse_range("-3ns:7ns", whole).value(), (analysis::time_range{-3, 7}));
+  for (const char* wrong : {"", "1s", "2s:1s", "1s:1s", "a:b", "1s:2parsecs", "1e300s:2e300s", "nan:1s", "1s:2s:3s"}) {
+    EXPECT_FALSE(parse_range(wrong, whole)) << wrong;
+  }
+}
+
+TEST(text_table, aligns_columns_by_characters) {
+  text_table table("lr");
+  table.row({"µs", "1"});
+  table.row({"long", "100"});
+  table.row({"", ""});
+  EXPECT_EQ(table.text(1), " µs      1\n long  100\n\n");
+}
+
+// --- the program ----------------------------------------------------------------------------------------------------
+
+struct outcome {
+  int status = 0;
+  std::string output;  ///< Both streams.
+};
+
+outcome run(const std::string& arguments) {
+  outcome result;
+  const std::string command = std::string(SLUICE_BINARY_DIR) + "/sluice report " + arguments + " 2>&1";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) result.output.append(buffer, got);
+  const int status = ::pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+class report_program : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    tell_a_training(made_);
+    made_.close();
+    std::ifstream in(made_.path(), std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  void TearDown() override { std::filesystem::remove(other_); }
+  const std::string& file_of(const std::string& bytes) {
+    std::ofstream(other_, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return other_;
+  }
+  static void expect_one_line(const outcome& of, const std::string& part) {
+    EXPECT_EQ(of.status, 1);
+    EXPECT_THAT(of.output, HasSubstr(part));
+    EXPECT_EQ(std::count(of.output.begin(), of.output.end(), '\n'), 1) << of.output;
+  }
+  recording made_;
+  std::string bytes_;
+  std::string other_ = made_.path() + ".other";
+};
+
+TEST_F(report_program, prints_what_it_is_asked_for) {
+  const outcome text = run(made_.path());
+  EXPECT_EQ(text.status, 0) << text.output;
+  EXPECT_THAT(text.output, HasSubstr("What stands out"));
+  const outcome json = run("--format json --range 0:100ms " + made_.path());
+  EXPECT_EQ(json.status, 0);
+  EXPECT_EQ(nlohmann::json::parse(json.output)["range"]["end_ns"], 100'000'000);
+}
+
+TEST_F(report_program, says_in_one_line_what_is_wrong_with_a_file) {
+  expect_one_line(run("/no/such/file"), "No such file");
+  expect_one_line(run(file_of("")), "the file is empty");
+  expect_one_line(run(file_of("#!/bin/sh\necho this is a script\n")), "not a Sluice trace");
+  expect_one_line(run(file_of(bytes_.substr(0, 5))), "not a Sluice trace");
+  trace::file_header newer{};
+  std::memcpy(&newer, bytes_.data(), sizeof newer);
+  newer.major = trace::format_major + 1;
+  std::string of_tomorrow = bytes_;
+  std::memcpy(of_tomorrow.data(), &newer, sizeof newer);
+  expect_one_line(run(file_of(of_tomorrow)), "newer Sluice");
+  expect_one_line(run("/"), "not a file");
+}
+
+TEST_F(report_program, reports_what_a_cut_file_still_holds_and_warns) {
+  const outcome cut = run(file_of(bytes_.substr(0, bytes_.size() * 2 / 3)));
+  EXPECT_EQ(cut.status, 0) << cut.output;
+  EXPECT_THAT(cut.output, HasSubstr("warning: "));
+}
+
+TEST_F(report_program, refuses_what_makes_no_sense) {
+  EXPECT_EQ(run("--range 2s:1s " + made_.path()).status, 2);
+  EXPECT_EQ(run("--format xml " + made_.path()).status, 2);
+  EXPECT_EQ(run("").status, 2);
+}
+
+}  // namespace
+}  // namespace sluice::cli
