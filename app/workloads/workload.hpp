@@ -45,8 +45,10 @@ class context {
   static void check(bool holds, std::string_view what) {
     if (!holds) throw wrong_result("wrong result: " + std::string(what));
   }
-  /// Keeps memory until this context goes, after the recording has ended: there it is never freed.
+  /// Forgets to free memory: it goes only after the recording has ended.
   void leave_behind(runtime::buffer memory) { left_behind_.push_back(std::move(memory)); }
+  /// What was left behind, for whoever ends the recording.
+  [[nodiscard]] std::vector<runtime::buffer> take_left_behind() { return std::move(left_behind_); }
 
  private:
   runtime::device_ref device_;

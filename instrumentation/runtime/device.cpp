@@ -3,6 +3,7 @@
 #include "instrumentation/backend/cuda/open.hpp"
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/recording.hpp"
 
 namespace sluice::runtime {
 
@@ -30,6 +31,7 @@ class device_registry {
     why_no_cuda = std::move(found.why_none);
     driver = found.driver_version;
     for (auto& device : found.devices) devices.push_back(make(std::move(device), static_cast<int>(devices.size())));
+    if (!devices.empty()) join_recording(devices);
     if (devices.empty()) devices.push_back(simulated_device());
   }
 };

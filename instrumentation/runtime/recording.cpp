@@ -58,9 +58,9 @@ recording_summary recording::finish() {
   return {done->path, done->bytes, done->events, done->lost_events, done->warnings};
 }
 
-bool join_recording(const device_ref& device) {
-  if (device.simulated() || collector::active() || !collector::start(collector::producer_options{})) return false;
-  device.state()->announce();
+bool join_recording(std::span<const device_ref> devices) {
+  if (collector::active() || !collector::start(collector::producer_options{})) return false;
+  for (const device_ref& device : devices) device.state()->announce();
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,9 @@ class recording {
   std::unique_ptr<state> state_;
 };
 
-/// Connects this process to the `sluice record` that started it, if one did and the device is a real one. Called by
-/// the runtime when it first looks for devices. True if somebody records.
-bool join_recording(const device_ref& device);
+/// Connects this process to the `sluice record` that started it, if one did, and says which devices there are; real
+/// ones, for that recording's clock is real. The runtime calls it when it first looks for devices. True if somebody
+/// records.
+bool join_recording(std::span<const device_ref> devices);
 
 }  // namespace sluice::runtime
