@@ -24,7 +24,7 @@ constexpr std::array table{
         "overlap", "Copy, compute, copy back: on one stream with waits, then on two streams.",
         "Serial: one thing at a time. Two streams: a kernel runs under the copies of the other stream, and both copy "
         "directions are busy at once.",
-        0.0115, overlap},
+        0.0058, overlap},
     workload{"pinned-vs-pageable", "The same copies from pageable, registered and pinned memory.",
              "Bandwidth against the link's peak: pageable copies stay far below, and the host waits in each call; "
              "pinned ones "

@@ -120,10 +120,7 @@ void cuda_device::announce() {
   log_->define_pool(now, driver_pool_key, "driver pool");
   (void)memory();
   const std::lock_guard lock(estimates_mutex_);
-  if (!anchor_ && driver_.event_create(&anchor_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) anchor_ = nullptr;
-  if (!anchor_ || driver_.event_record(anchor_, nullptr) != CUDA_SUCCESS) return;
-  driver_.event_sync(anchor_);
-  anchor_time_ = collector::monotonic_now();
+  set_anchor();
 }
 
 // --- memory ------------------------------------------------------------------------------------------------

@@ -96,6 +96,8 @@ class cuda_device final : public device {
   template <class Enqueue, class Write>
   CUresult around(CUstream stream, Enqueue&& enqueue, Write&& write);
   void harvest(bool all);
+  // With the mutex held and no estimate waiting: relates the device's time to the host's anew.
+  void set_anchor();
   [[nodiscard]] CUevent spare_event();
 
   const driver& driver_;

@@ -55,15 +55,24 @@ void cuda_device::harvest(bool all) {
     estimate& e = estimates_.front();
     const CUresult done = all ? driver_.event_sync(e.to) : driver_.event_query(e.to);
     if (done == CUDA_ERROR_NOT_READY) return;
-    float begin = 0, end = 0;
+    float begin = 0, length = 0;  // apart: over a long time a float no longer tells the two ends from each other
     if (done == CUDA_SUCCESS && driver_.event_elapsed(&begin, anchor_, e.from) == CUDA_SUCCESS &&
-        driver_.event_elapsed(&end, anchor_, e.to) == CUDA_SUCCESS) {
-      const auto at = [&](float ms) { return anchor_time_ + static_cast<std::uint64_t>(std::max(ms, 0.0F) * 1e6); };
-      e.write(at(begin), at(end));
+        driver_.event_elapsed(&length, e.from, e.to) == CUDA_SUCCESS) {
+      const auto ns = [](float ms) { return static_cast<std::uint64_t>(std::max(ms, 0.0F) * 1e6); };
+      e.write(anchor_time_ + ns(begin), anchor_time_ + ns(begin) + ns(length));
     }
     spare_events_.insert(spare_events_.end(), {e.from, e.to});
     estimates_.pop_front();
   }
+  if (all) set_anchor();
+}
+
+void cuda_device::set_anchor() {
+  if (!logging()) return;
+  if (!anchor_ && driver_.event_create(&anchor_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) anchor_ = nullptr;
+  if (!anchor_ || driver_.event_record(anchor_, nullptr) != CUDA_SUCCESS) return;
+  driver_.event_sync(anchor_);
+  anchor_time_ = collector::monotonic_now();
 }
 
 outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
