@@ -50,7 +50,7 @@ bool named_python(const std::string& path) { return fs::path(path).filename().st
 /// The Python that runs `command`: itself, or the one in its first line ("#!"); empty if none does.
 std::string interpreter_of(std::span<const std::string> command, const variable_lookup& variables) {
   if (command.empty()) return {};
-  const std::string program = on_path(command[0], variables);
+  std::string program = on_path(command[0], variables);
   if (program.empty() || named_python(program)) return program;
   std::ifstream in(program, std::ios::binary);
   std::string line(256, '\0');

@@ -52,7 +52,7 @@ class byte_reader {
 };
 
 std::vector<std::uint8_t> read_whole(const std::string& path) {
-  const gzFile file = gzopen(path.c_str(), "rb");
+  gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) throw std::runtime_error(path + ": cannot be opened");
   std::vector<std::uint8_t> data;
   std::uint8_t chunk[65536];

@@ -22,7 +22,7 @@ class FindCupti : public testing::Test {
   ~FindCupti() override { fs::remove_all(root_); }
 
   fs::path write(const std::string& name, const std::string& text, bool run = false) {
-    const fs::path path = root_ / name;
+    fs::path path = root_ / name;
     fs::create_directories(path.parent_path());
     std::ofstream(path) << text;
     if (run) fs::permissions(path, fs::perms::owner_all);

@@ -39,9 +39,12 @@ int run(const run_options& options, const std::map<std::string, std::string>& ex
     variables.emplace(name, text.substr(std::min(text.size(), name.size() + 1)));
   }
   std::vector<std::string> settings;
-  for (const auto& [name, value] : variables) settings.push_back(name + "=" + value);
+  settings.reserve(variables.size());
+  for (const auto& [name, value] : variables) settings.push_back(std::string(name).append("=").append(value));
   std::vector<char*> argv;
   std::vector<char*> envp;
+  argv.reserve(words.size() + 1);
+  envp.reserve(settings.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   for (std::string& setting : settings) envp.push_back(setting.data());
   argv.push_back(nullptr);

@@ -194,20 +194,20 @@ void run_kernel(const std::string& name, void** arguments) {
     std::memcpy(&value, arguments[i], sizeof value);
     return value;
   };
-  using words = std::uint32_t*;
-  constexpr words none = nullptr;
+  using word = std::uint32_t;
+  constexpr word* none = nullptr;
   constexpr std::uint64_t wide = 0;
   constexpr std::uint32_t narrow = 0;
   if (arguments == nullptr) return;
   if (name == "affine_u32") {
-    const words data = argument(0, none);
+    word* data = argument(0, none);
     for (std::uint64_t i = 0; i < argument(1, wide); ++i) {
       for (std::uint32_t r = 0; r < argument(4, narrow); ++r) {
         data[i] = data[i] * argument(2, narrow) + argument(3, narrow);
       }
     }
   } else if (name == "add_u32") {
-    const words out = argument(0, none);
+    word* out = argument(0, none);
     for (std::uint64_t i = 0; i < argument(3, wide); ++i) out[i] = argument(1, none)[i] + argument(2, none)[i];
   }
 }
