@@ -28,7 +28,11 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   auto session = collector::session::start(path, {.simulated = clock != nullptr});
   if (!session) refuse(session.error().to_string());
   collector::producer_options options;
-  options.clock = clock ? collector::clock_kind::simulated_ns : collector::clock_kind::tsc;
+  if (clock) {
+    options.clock = collector::clock_kind::simulated_ns;
+    // A simulated run makes a second's events in milliseconds; with room for all of them, two runs stay the same.
+    options.ring_bytes = std::size_t{8} << 20;
+  }
   if (!collector::start(session->socket_name().c_str(), options)) {
     (void)session->stop();
     refuse("the recorder's socket did not answer");
