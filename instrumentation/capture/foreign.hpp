@@ -12,6 +12,9 @@ namespace sluice::capture {
 /// Names the libcupti to open; several, separated by ':', are tried in order.
 inline constexpr const char* cupti_path_variable = "SLUICE_CUPTI_PATH";
 
+/// CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS, which older headers lack.
+inline constexpr auto attribute_device_graph_buffer_bytes = static_cast<CUpti_ActivityAttribute>(10);
+
 /// CUPTI's functions that we call. A null pointer is a function this version lacks.
 struct cupti_functions {
   decltype(&::cuptiGetVersion) get_version;

@@ -220,37 +220,33 @@ namespace {
 bool later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 }  // namespace
 
-void pending_work::delivered(std::uint32_t correlation, std::uint64_t stream) noexcept {
-  remove(correlation);
-  stream_front& front = front_of(stream);
-  if (front.stream.load(std::memory_order_relaxed) == stream &&
-      !later(correlation, front.correlation.load(std::memory_order_relaxed))) {
-    return;
-  }
-  front.stream.store(stream, std::memory_order_relaxed);
-  front.correlation.store(correlation, std::memory_order_relaxed);
-}
-
-bool pending_work::passed_by(const slot& s, std::uint32_t correlation) noexcept {
-  const std::uint64_t stream = s.stream.load(std::memory_order_relaxed);
-  if (stream == 0) return false;
-  const stream_front& front = front_of(stream);
-  return front.stream.load(std::memory_order_relaxed) == stream &&
-         later(front.correlation.load(std::memory_order_relaxed), correlation);
+void pending_work::delivered(std::uint32_t call, std::uint64_t stream) noexcept {
+  remove(call);
+  std::atomic<std::uint32_t>& front = fronts_[hash_of(stream)];
+  const std::uint32_t before = front.load(std::memory_order_relaxed);
+  if (before == 0 || later(call, before)) front.store(call, std::memory_order_relaxed);
 }
 
 pending_work::summary pending_work::scan(std::uint64_t limit) noexcept {
   summary result{limit, 0};
-  for (slot& s : slots_) {
-    std::uint32_t correlation = s.correlation.load(std::memory_order_acquire);
-    if (correlation == 0) continue;
-    if (s.passed.load(std::memory_order_relaxed)) {
-      s.correlation.compare_exchange_strong(correlation, 0);
-      continue;
+  const std::uint64_t limit_units = limit >> time_unit_bits;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    std::uint64_t found = slots_[i].load(std::memory_order_acquire);
+    if (found == 0) continue;
+    const auto call = static_cast<std::uint32_t>((found >> 46) * size + i);
+    const std::uint64_t hash = (found >> 32) & field_mask;
+    const std::uint32_t front = hash == 0 ? 0 : fronts_[hash].load(std::memory_order_relaxed);
+    if (front != 0 && later(front, call)) {
+      if (passed_[i] == found) {
+        slots_[i].compare_exchange_strong(found, 0);
+        continue;
+      }
+      passed_[i] = found;
     }
-    if (passed_by(s, correlation)) s.passed.store(true, std::memory_order_relaxed);
     ++result.count;
-    const std::uint64_t time = s.time.load(std::memory_order_relaxed);
+    const std::uint32_t age = static_cast<std::uint32_t>(limit_units) - static_cast<std::uint32_t>(found);
+    if (static_cast<std::int32_t>(age) <= 0) continue;  // Begun since, or just now.
+    const std::uint64_t time = (limit_units - age) << time_unit_bits;
     if (time < result.oldest) result.oldest = time;
   }
   return result;

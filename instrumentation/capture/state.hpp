@@ -89,65 +89,62 @@ extern std::atomic<bool> memory_changed;
 
 // --- work the device owes us ----------------------------------------------------------------------------------------------
 
-/// Calls whose activity record has not come yet, by correlation id: what the watermark waits for. Two calls that meet in a
-/// slot (they are 16384 calls apart) leave one of them: the watermark may then be early by the other.
+/// Calls whose activity record has not come yet, by correlation id: what the watermark waits for. One word a call, so that
+/// a launch touches a cache line that the flush thread has read as seldom as can be:
+///
+///   63          46          32                    0
+///   | call / 16384 | stream, hashed | time / 32768 |        at slot call % 16384; 0: nothing is owed
+///
+/// Calls that meet in a slot, or streams that meet in a hash, make the watermark early by one call at worst.
 class pending_work {
  public:
-  /// At the entry of a call, on its thread.
-  void add(std::uint32_t correlation, std::uint64_t time) noexcept {
-    slot& s = slots_[correlation % size];
-    s.stream.store(0, std::memory_order_relaxed);
-    s.passed.store(false, std::memory_order_relaxed);
-    s.time.store(time, std::memory_order_relaxed);
-    s.correlation.store(correlation, std::memory_order_release);
-    calls_.fetch_add(1, std::memory_order_relaxed);
+  /// At the entry of a call, on its thread; `time` in the rings' clock.
+  void add(std::uint32_t call, std::uint64_t time) noexcept {
+    slots_[call % size].store(word(call, 0, time), std::memory_order_release);
   }
   /// At its exit: the stream that it went to.
-  void goes_to(std::uint32_t correlation, std::uint64_t stream) noexcept {
-    slot& s = slots_[correlation % size];
-    if (s.correlation.load(std::memory_order_relaxed) == correlation) s.stream.store(stream, std::memory_order_relaxed);
+  void goes_to(std::uint32_t call, std::uint64_t time, std::uint64_t stream) noexcept {
+    std::atomic<std::uint64_t>& slot = slots_[call % size];
+    if (is_of(slot.load(std::memory_order_relaxed), call)) {
+      slot.store(word(call, hash_of(stream), time), std::memory_order_relaxed);
+    }
   }
   /// It came to nothing, or became a graph's node.
-  void remove(std::uint32_t correlation) noexcept {
-    slot& s = slots_[correlation % size];
-    if (s.correlation.load(std::memory_order_relaxed) == correlation) s.correlation.store(0, std::memory_order_release);
+  void remove(std::uint32_t call) noexcept {
+    std::atomic<std::uint64_t>& slot = slots_[call % size];
+    if (is_of(slot.load(std::memory_order_relaxed), call)) slot.store(0, std::memory_order_release);
   }
   /// Its record has come.
-  void delivered(std::uint32_t correlation, std::uint64_t stream) noexcept;
+  void delivered(std::uint32_t call, std::uint64_t stream) noexcept;
 
   struct summary {
-    std::uint64_t oldest;  ///< `limit` when nothing older is owed.
+    std::uint64_t oldest;  ///< `limit` when nothing older is owed; at most 32768 ticks before the call otherwise.
     std::uint64_t count;   ///< Calls that are owed a record.
   };
   /// The oldest time owed before `limit`. Gives up on calls that never get a record (an empty copy, say): a later one on
   /// their stream has been delivered since the last scan but one. O(size); one thread's.
   summary scan(std::uint64_t limit) noexcept;
 
-  /// Calls ever added.
-  [[nodiscard]] std::uint64_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
-
  private:
   static constexpr std::uint32_t size = 16384;
-  static constexpr std::uint32_t stream_count = 256;
-  struct slot {
-    std::atomic<std::uint32_t> correlation{0};
-    std::atomic<bool> passed{false};
-    std::atomic<std::uint64_t> time{0};
-    std::atomic<std::uint64_t> stream{0};
-  };
-  /// The latest call of a stream that was delivered. Two streams in one slot forget each other's: that only waits longer.
-  struct stream_front {
-    std::atomic<std::uint64_t> stream{0};
-    std::atomic<std::uint32_t> correlation{0};
-  };
-  [[nodiscard]] stream_front& front_of(std::uint64_t stream) noexcept {
-    return fronts_[(stream ^ (stream >> 32)) % stream_count];
-  }
-  [[nodiscard]] bool passed_by(const slot& s, std::uint32_t correlation) noexcept;
+  static constexpr unsigned time_unit_bits = 15;
+  static constexpr std::uint64_t field_mask = size - 1;
 
-  slot slots_[size];
-  stream_front fronts_[stream_count];
-  std::atomic<std::uint64_t> calls_{0};
+  static std::uint64_t word(std::uint32_t call, std::uint64_t stream_hash, std::uint64_t time) noexcept {
+    return (std::uint64_t{call / size} << 46) | (stream_hash << 32) |
+           static_cast<std::uint32_t>(time >> time_unit_bits) | 1U;
+  }
+  static bool is_of(std::uint64_t word, std::uint32_t call) noexcept {
+    return word != 0 && (word >> 46) == call / size;
+  }
+  /// 1..16383; 0 is a stream not known.
+  static std::uint64_t hash_of(std::uint64_t stream) noexcept {
+    return ((stream * 0x9E3779B97F4A7C15U) >> 40) % field_mask + 1;
+  }
+
+  std::atomic<std::uint64_t> slots_[size];
+  std::atomic<std::uint32_t> fronts_[size];  ///< By a stream's hash: the latest call that was delivered.
+  std::uint64_t passed_[size];               ///< Words that the last scan found passed by; the scanning thread's.
 };
 extern pending_work pending;
 

@@ -32,7 +32,7 @@ void starts(const call& c) { pending.add(c.correlation(), c.begin); }
 void done(const call& c, const work& w) {
   const std::uint64_t stream = c.stream(w.stream);
   if (c.ok() && !goes_into_a_graph(w.stream)) {
-    pending.goes_to(c.correlation(), stream);
+    pending.goes_to(c.correlation(), c.begin, stream);
   } else {
     pending.remove(c.correlation());
   }

@@ -68,6 +68,8 @@ CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, size_t*
     *static_cast<size_t*>(value) = 3'200'000;
   } else if (attribute == CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE) {
     *static_cast<size_t*>(value) = 3;
+  } else if (attribute == CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP) {
+    *static_cast<size_t*>(value) = 1'000'000;
   } else {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
