@@ -109,61 +109,53 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
                           std::vector<drawn_slice>& out) const {
   const std::vector<slice_item>& items = lanes_[l].items;
   const std::vector<std::vector<node>>& levels = lanes_[l].levels;
-  const double per_pixel = static_cast<double>(end - begin) / width;
-  const auto pixel_of = [&](time_ns t) {
-    return static_cast<std::int64_t>(static_cast<double>(std::clamp(t, begin, end) - begin) / per_pixel);
-  };
-
-  std::int64_t open_pixel = INT64_MIN;  // The pixel that out.back() gathers, if it does.
-  time_ns open_busy = 0;
-  time_ns open_longest = 0;
+  // What is narrower than a pixel is gathered as long as the whole stays within a pixel's length. Its place is that of its
+  // slices, not that of a pixel grid, so that little changes while a view pans.
+  const time_ns pixel = (end - begin) / width;
+  bool gathering = false;  // out.back() still takes more.
+  time_ns busy = 0;        // Of out.back().
   const auto close = [&] {
-    if (open_pixel == INT64_MIN) return;
+    if (!gathering) return;
+    gathering = false;
     const time_ns span = length(out.back().item);
-    out.back().busy = span > 0 ? static_cast<float>(static_cast<double>(open_busy) / static_cast<double>(span)) : 1;
-    open_pixel = INT64_MIN;
+    out.back().busy = span > 0 ? static_cast<float>(static_cast<double>(busy) / static_cast<double>(span)) : 1;
   };
 
-  std::size_t i = first_after(items, begin);
-  while (i < items.size() && items[i].begin < end) {
+  time_ns longest_length = 0;
+  for (std::size_t i = first_after(items, begin); i < items.size() && items[i].begin < end;) {
     // The largest node that starts here and still fits into a pixel, or one slice.
     std::size_t step = 1;
     node part{length(items[i]), items[i].bytes, i};
     for (std::size_t k = 0, size = fan_out; k < levels.size() && i % size == 0; ++k, size *= fan_out) {
-      if (i / size >= levels[k].size() || pixel_of(items[i + size - 1].end) != pixel_of(items[i].begin)) break;
+      if (i / size >= levels[k].size() || items[i + size - 1].end - items[i].begin > pixel) break;
       step = size;
       part = levels[k][i / size];
     }
     const slice_item& longest = items[part.longest];
     const time_ns from = items[i].begin;
     const time_ns to = items[i + step - 1].end;
-    const std::int64_t pixel = pixel_of(from);
-    const bool narrow = static_cast<double>(to - from) < per_pixel;
-    if (narrow && open_pixel == pixel) {
+    if (gathering && to - out.back().item.begin <= pixel) {
       drawn_slice& gathered = out.back();
-      const time_ns gathered_begin = gathered.item.begin;
-      const std::uint64_t bytes = gathered.item.bytes + part.bytes;
-      if (length(longest) > open_longest) {
+      const slice_item before = gathered.item;
+      if (length(longest) > longest_length) {
         gathered.item = longest;
-        open_longest = length(longest);
+        longest_length = length(longest);
       }
-      gathered.item.begin = gathered_begin;
+      gathered.item.begin = before.begin;
       gathered.item.end = to;
-      gathered.item.bytes = bytes;
+      gathered.item.bytes = before.bytes + part.bytes;
       gathered.count += static_cast<std::uint32_t>(step);
-      open_busy += part.busy;
+      busy += part.busy;
     } else {
       close();
-      drawn_slice drawn{longest, static_cast<std::uint32_t>(step), 1, static_cast<std::uint16_t>(l)};
+      drawn_slice& drawn =
+          out.emplace_back(drawn_slice{longest, static_cast<std::uint32_t>(step), 1, static_cast<std::uint16_t>(l)});
       drawn.item.begin = from;
       drawn.item.end = to;
       drawn.item.bytes = part.bytes;
-      out.push_back(drawn);
-      if (narrow) {
-        open_pixel = pixel;
-        open_busy = part.busy;
-        open_longest = length(longest);
-      }
+      gathering = to - from <= pixel;
+      busy = part.busy;
+      longest_length = length(longest);
     }
     i += step;
   }

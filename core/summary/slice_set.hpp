@@ -60,12 +60,12 @@ class slice_set {
     }
   }
 
-  /// What to draw of [begin, end) on `width` pixels: slices narrower than a pixel are merged with their neighbours in the
-  /// same pixel and lane. O(width * fan_out + log n) a lane. Appends to `out`, sorted by begin within a lane.
+  /// What to draw of [begin, end) on `width` pixels: neighbours in a lane that together take no more than a pixel's length
+  /// are merged. O(width * fan_out + log n) a lane. Appends to `out`, sorted by begin within a lane.
   void draw(time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
 
  private:
-  static constexpr std::size_t fan_out = 16;
+  static constexpr std::size_t fan_out = 8;
 
   /// The sum of fan_out slices, or of fan_out nodes below.
   struct node {
