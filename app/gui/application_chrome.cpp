@@ -114,6 +114,7 @@ void application::draw_status() {
     device += (device.empty() ? "" : ", ") + std::string(snapshot->tables().text(row.name));
   }
   if (!device.empty()) badges.push_back({device, with.colours.muted});
+  if (badges.empty()) return;
   float width = 0;
   const float gap = with.px(16);
   for (const badge& each : badges) width += ImGui::CalcTextSize(each.text.c_str()).x + gap;

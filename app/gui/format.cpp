@@ -69,9 +69,11 @@ time_axis time_ticks(query::time_range visible, int wanted) {
   axis.subdivisions = lead > 1.5 && lead < 3 ? 4 : 5;
   if (axis.step < 5) axis.subdivisions = 1;
 
-  const time_unit& unit = unit_for(static_cast<double>(axis.step));
-  const auto unit_ns = static_cast<query::time_ns>(unit.ns);
   const query::time_ns farthest = std::max(std::llabs(visible.begin), std::llabs(visible.end));
+  // The largest unit that needs no more than three decimals: "2.2 ms", not "2200 us".
+  const time_unit* unit = &unit_for(static_cast<double>(farthest));
+  while (unit->ns > 1 && static_cast<double>(axis.step) < unit->ns / 1000 * 0.999) ++unit;
+  const auto unit_ns = static_cast<query::time_ns>(unit->ns);
   // "1234567.8 us" cannot be read: count from a round time nearby instead, and say so at the axis.
   if (farthest / unit_ns >= 100000) {
     const query::time_ns coarse = unit_ns * 1000;
@@ -81,8 +83,8 @@ time_axis time_ticks(query::time_range visible, int wanted) {
   const auto floor_div = [](query::time_ns a, query::time_ns b) { return a / b - (a % b < 0 ? 1 : 0); };
   const query::time_ns first = floor_div(visible.begin, axis.step) * axis.step;
   for (query::time_ns at = first; at <= visible.end; at += axis.step) {
-    const double number = static_cast<double>(at - axis.base) / unit.ns;
-    axis.ticks.emplace_back(at, fmt::format("{}{} {}", axis.base != 0 ? "+" : "", plain(number), unit.name));
+    const double number = static_cast<double>(at - axis.base) / unit->ns;
+    axis.ticks.emplace_back(at, fmt::format("{}{} {}", axis.base != 0 ? "+" : "", plain(number), unit->name));
     if (axis.ticks.size() > 200) break;
   }
   return axis;

@@ -13,7 +13,7 @@ namespace {
 struct column {
   const char* title;
   query::block_column sort;
-  float width;  ///< Design pixels; 0: what is left.
+  float width;  ///< Share of the table's width.
 };
 constexpr std::array<column, 8> columns = {{{"Address", query::block_column::address, 128},
                                             {"Size", query::block_column::bytes, 84},
@@ -22,7 +22,7 @@ constexpr std::array<column, 8> columns = {{{"Address", query::block_column::add
                                             {"Allocated", query::block_column::born, 92},
                                             {"Freed", query::block_column::died, 92},
                                             {"Lifetime", query::block_column::lifetime, 84},
-                                            {"Name", query::block_column::name, 0}}};
+                                            {"Name", query::block_column::name, 220}}};
 
 /// The blocks that lived in the selected range, or in the whole recording. Scrolls by row index: a float could not
 /// address the rows of a long recording by pixels.
@@ -102,14 +102,11 @@ class blocks_view final : public view {
     if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()), flags, {room.x - bar - with.px(2), room.y}))
       return;
     for (const column& each : columns) {
-      ImGuiTableColumnFlags own =
-          each.width > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch;
-      own |= each.sort == query::block_column::bytes || each.sort == query::block_column::lifetime
-                 ? ImGuiTableColumnFlags_PreferSortDescending
-                 : 0;
+      ImGuiTableColumnFlags own = ImGuiTableColumnFlags_WidthStretch;
+      if (each.sort == query::block_column::bytes || each.sort == query::block_column::lifetime)
+        own |= ImGuiTableColumnFlags_PreferSortDescending;
       if (each.sort == query::block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
-      ImGui::TableSetupColumn(each.title, own, each.width > 0 ? with.px(each.width) : 1.0F,
-                              static_cast<ImGuiID>(each.sort));
+      ImGui::TableSetupColumn(each.title, own, each.width, static_cast<ImGuiID>(each.sort));
     }
     ImGui::TableHeadersRow();
     if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs != nullptr && specs->SpecsDirty) {
