@@ -116,7 +116,7 @@ bool command_button(const view_context& with, std::string_view id, const char* l
     if (!face.empty()) face += "  ";
     face += label != nullptr ? label : what->title;
   }
-  face += "##";
+  face += "###";  // the same item whatever its label says
   face += id;
   ImGui::BeginDisabled(!with.commands.enabled(*what));
   const bool pressed =

@@ -1,0 +1,52 @@
+// Commands: run between frames, by id, and only when they can.
+#include "app/gui/commands.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sluice::gui {
+namespace {
+
+TEST(Commands, RunWhenTheQueueIsTaken) {
+  command_registry commands;
+  int runs = 0;
+  commands.add({.id = "a", .title = "A", .run = [&](const argument&) { ++runs; }});
+  commands.invoke("a");
+  EXPECT_EQ(runs, 0);
+  EXPECT_TRUE(commands.run_queued());
+  EXPECT_EQ(runs, 1);
+  EXPECT_FALSE(commands.run_queued());
+}
+
+TEST(Commands, GetTheirArgument) {
+  command_registry commands;
+  query::time_range got;
+  commands.add({.id = "show", .run = [&](const argument& with) { got = std::get<query::time_range>(with); }});
+  commands.invoke("show", query::time_range{3, 9});
+  commands.run_queued();
+  EXPECT_EQ(got, (query::time_range{3, 9}));
+}
+
+TEST(Commands, ThatAreDisabledOrUnknownDoNothing) {
+  command_registry commands;
+  int runs = 0;
+  commands.add({.id = "never", .run = [&](const argument&) { ++runs; }, .enabled = [] { return false; }});
+  commands.invoke("never");
+  commands.invoke("no such");
+  commands.run_queued();
+  EXPECT_EQ(runs, 0);
+}
+
+TEST(Commands, MayQueueOthers) {
+  command_registry commands;
+  int runs = 0;
+  commands.add({.id = "first", .run = [&](const argument&) { commands.invoke("second"); }});
+  commands.add({.id = "second", .run = [&](const argument&) { ++runs; }});
+  commands.invoke("first");
+  commands.run_queued();
+  EXPECT_EQ(runs, 0);
+  commands.run_queued();
+  EXPECT_EQ(runs, 1);
+}
+
+}  // namespace
+}  // namespace sluice::gui

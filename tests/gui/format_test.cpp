@@ -1,0 +1,84 @@
+// Axes: round steps, labels that can be read and never repeat.
+#include "app/gui/format.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace sluice::gui::format {
+namespace {
+
+std::vector<std::string> labels_of(const time_axis& axis) {
+  std::vector<std::string> labels;
+  for (const auto& [time, label] : axis.ticks) labels.push_back(label);
+  return labels;
+}
+
+TEST(TimeAxis, StepsAreOneTwoOrFiveTimesAPowerOfTen) {
+  for (query::time_ns length = 10; length < 4'000'000'000'000; length = length * 7 / 3) {
+    const time_axis axis = time_ticks({0, length}, 10);
+    query::time_ns lead = axis.step;
+    while (lead % 10 == 0) lead /= 10;
+    EXPECT_TRUE(lead == 1 || lead == 2 || lead == 5) << axis.step;
+    EXPECT_LE(axis.ticks.size(), 12U) << length;
+  }
+}
+
+TEST(TimeAxis, UsesTheLargestUnitThatStaysShort) {
+  EXPECT_EQ(labels_of(time_ticks({2'000'000, 2'500'000}, 3))[1], "2.2 ms");
+  EXPECT_EQ(labels_of(time_ticks({0, 20'000'000'000}, 4))[1], "5 s");
+  EXPECT_EQ(labels_of(time_ticks({0, 100}, 5))[1], "20 ns");
+}
+
+TEST(TimeAxis, NoTwoTicksReadTheSameHoweverDeepTheZoom) {
+  for (const query::time_ns begin :
+       {query::time_ns{0}, query::time_ns{12'345'678'901}, query::time_ns{3'600'000'000'000}})
+    for (query::time_ns length = 20; length < 100'000'000'000; length *= 9) {
+      const time_axis axis = time_ticks({begin, begin + length}, 8);
+      const auto labels = labels_of(axis);
+      EXPECT_EQ(std::set<std::string>(labels.begin(), labels.end()).size(), labels.size()) << begin << " " << length;
+      for (const std::string& label : labels) EXPECT_LE(label.size(), 14U) << label;
+    }
+}
+
+TEST(TimeAxis, FarFromZeroCountsFromARoundTime) {
+  const time_axis axis = time_ticks({12'345'678'100, 12'345'679'000}, 5);
+  EXPECT_NE(axis.base, 0);
+  EXPECT_LE(axis.base, 12'345'678'100);
+  EXPECT_EQ(axis.ticks.front().second.front(), '+');
+}
+
+TEST(TimeAxis, OfNothingIsEmpty) { EXPECT_TRUE(time_ticks({5, 5}, 10).ticks.empty()); }
+
+TEST(TimeAxis, WorksBeforeTheStartOfTheRecording) {
+  const time_axis axis = time_ticks({-1'000'000, 1'000'000}, 4);
+  EXPECT_LE(axis.ticks.front().first, -1'000'000);
+  EXPECT_EQ(axis.ticks.front().second.front(), '-');
+}
+
+TEST(ValueAxis, BytesStepInBinaryUnits) {
+  const value_axis axis = value_ticks(double{300 << 20}, value_unit::bytes, 3);
+  ASSERT_FALSE(axis.ticks.empty());
+  EXPECT_EQ(axis.ticks[0].label, "100 MiB");
+  EXPECT_GE(axis.top, double{300 << 20});
+}
+
+TEST(ValueAxis, RatesStepInDecimalUnits) {
+  const value_axis axis = value_ticks(63e9, value_unit::rate, 2);
+  ASSERT_FALSE(axis.ticks.empty());
+  EXPECT_EQ(axis.ticks[0].label, "50 GB/s");
+}
+
+TEST(ValueAxis, HasATopEvenForNothing) {
+  EXPECT_GT(value_ticks(0, value_unit::bytes, 3).top, 0);
+  EXPECT_GT(value_ticks(std::numeric_limits<double>::quiet_NaN(), value_unit::none, 3).top, 0);
+  EXPECT_GT(value_ticks(std::numeric_limits<double>::infinity(), value_unit::rate, 3).top, 0);
+}
+
+TEST(TimePoint, HasTheDigitsThatTheResolutionNeeds) {
+  EXPECT_EQ(time_point(1'500'000'000, 1'000'000), "1.500 s");
+  EXPECT_EQ(time_point(trace::unknown_time, 1), "unknown");
+}
+
+}  // namespace
+}  // namespace sluice::gui::format

@@ -1,0 +1,309 @@
+// Each view as a picture, checked for what is in it: colours where they belong and in the right amount, text, no
+// emptiness. Drawn off screen by EGL, as `sluice screenshot` does.
+#include "app/gui/picture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "app/gui/gl/png.hpp"
+#include "tests/gui/sample.hpp"
+
+namespace sluice::gui {
+namespace {
+
+using test::sample;
+
+struct colour {
+  int r, g, b;
+};
+
+colour of(ImU32 packed) {
+  return {static_cast<int>(packed & 0xFF), static_cast<int>((packed >> 8) & 0xFF),
+          static_cast<int>((packed >> 16) & 0xFF)};
+}
+
+colour at(const gl::image& picture, int x, int y) {
+  const std::size_t place =
+      (static_cast<std::size_t>(y) * static_cast<std::size_t>(picture.width) + static_cast<std::size_t>(x)) * 3;
+  return {picture.pixels[place], picture.pixels[place + 1], picture.pixels[place + 2]};
+}
+
+bool near(colour a, colour b, int tolerance = 6) {
+  return std::abs(a.r - b.r) <= tolerance && std::abs(a.g - b.g) <= tolerance && std::abs(a.b - b.b) <= tolerance;
+}
+
+struct region {
+  int left, top, right, bottom;
+};
+
+region all_of(const gl::image& picture) { return {0, 0, picture.width, picture.height}; }
+
+int count(const gl::image& picture, region where, colour wanted, int tolerance = 6) {
+  int found = 0;
+  for (int y = where.top; y < where.bottom; ++y)
+    for (int x = where.left; x < where.right; ++x) found += near(at(picture, x, y), wanted, tolerance) ? 1 : 0;
+  return found;
+}
+
+double share_not(const gl::image& picture, region where, colour background) {
+  const int area = (where.right - where.left) * (where.bottom - where.top);
+  return 1 - static_cast<double>(count(picture, where, background, 3)) / area;
+}
+
+/// The highest share of a row's pixels that `wanted` has.
+double fullest_row(const gl::image& picture, region where, colour wanted) {
+  int most = 0;
+  for (int y = where.top; y < where.bottom; ++y)
+    most = std::max(most, count(picture, {where.left, y, where.right, y + 1}, wanted));
+  return static_cast<double>(most) / (where.right - where.left);
+}
+
+class Picture : public testing::TestWithParam<theme_kind> {
+ protected:
+  void SetUp() override { test::write_sample(path); }
+  void TearDown() override {
+    shown.reset();
+    std::filesystem::remove(path);
+  }
+
+  void create(int width = 1400, int height = 900, float scale = 1) {
+    picture_options options;
+    options.width = width;
+    options.height = height;
+    options.scale = scale;
+    options.theme = GetParam();
+    application_options content;
+    content.demos = {{"overlap", "Copies beside kernels"}, {"leak", "Memory that never comes back"}};
+    content.recordings_folder = "/nowhere";
+    auto made = picture::create(options, std::move(content));
+    ASSERT_TRUE(made) << made.error().to_string();
+    shown = std::move(*made);
+  }
+
+  gl::image draw(const std::string& view = {}) {
+    if (!view.empty()) {
+      EXPECT_TRUE(shown->app().show_only(view)) << view;
+    }
+    shown->app().open(path);
+    EXPECT_TRUE(shown->settle(60));
+    EXPECT_TRUE(shown->app().failures().empty());
+    return shown->read();
+  }
+
+  region axis() const {
+    const draw::rectangle& area = shown->app().timeline().axis_area();
+    return {static_cast<int>(area.min.x), static_cast<int>(area.min.y), static_cast<int>(area.max.x),
+            static_cast<int>(area.max.y)};
+  }
+
+  [[nodiscard]] const theme& colours() const { return theme_of(GetParam()); }
+
+  const std::string path = testing::TempDir() + "sluice-picture.sluice";
+  std::unique_ptr<picture> shown;
+};
+
+TEST_P(Picture, ShowsTheTimelineWithItsCopiesInProportion) {
+  create();
+  const gl::image picture = draw("timeline");
+  const double visible = static_cast<double>(shown->app().state().active()->visible.length());
+  const double copies = sample::chunks * static_cast<double>(sample::copy_ns) / visible;
+  // Neighbours keep a pixel's distance, so a little less than the copies' share of the time.
+  EXPECT_NEAR(fullest_row(picture, axis(), of(colours().slice(query::slice_kind::h2d))), copies, 0.06);
+  EXPECT_NEAR(fullest_row(picture, axis(), of(colours().slice(query::slice_kind::d2h))), copies, 0.06);
+}
+
+TEST_P(Picture, ShowsMemoryAsAnAreaOfItsLayers) {
+  create();
+  const gl::image picture = draw("timeline");
+  const region where = axis();
+  EXPECT_GT(fullest_row(picture, where, of(colours().layers[0])), 0.6) << "driver";
+  EXPECT_GT(fullest_row(picture, where, of(colours().layers[1])), 0.3) << "pool";
+  EXPECT_GT(fullest_row(picture, where, of(colours().pool_free)), 0.6) << "reserved by the pool";
+}
+
+TEST_P(Picture, DrawsTheLinksPeakAcrossTheChart) {
+  create();
+  const gl::image picture = draw("timeline");
+  EXPECT_GT(fullest_row(picture, axis(), of(colours().limit)), 0.95);
+}
+
+TEST_P(Picture, ZoomsToARange) {
+  create();
+  draw("timeline");
+  // One chunk: its copy in fills 300 of the 400 us.
+  shown->app().invoke("timeline.show", query::time_range{5'000'000, 5'400'000});
+  ASSERT_TRUE(shown->settle(60));
+  EXPECT_EQ(shown->app().state().active()->visible, (query::time_range{5'000'000, 5'400'000}));
+  EXPECT_NEAR(fullest_row(shown->read(), axis(), of(colours().slice(query::slice_kind::h2d))), 0.75, 0.02);
+}
+
+TEST_P(Picture, TintsTheSelectedRangeOnly) {
+  create();
+  draw("timeline");
+  shown->app().invoke("selection.range", query::time_range{5'000'000, 10'000'000});
+  ASSERT_TRUE(shown->settle(60));
+  const gl::image picture = shown->read();
+  const region where = axis();
+  const auto column = [&](query::time_ns time) {
+    const query::time_range visible = shown->app().state().active()->visible;
+    return where.left + static_cast<int>(static_cast<double>(time - visible.begin) /
+                                         static_cast<double>(visible.length()) * (where.right - where.left));
+  };
+  const int left = column(5'000'000);
+  const int right = column(10'000'000);
+  EXPECT_GT(count(picture, {left - 2, where.top, left + 3, where.bottom}, of(colours().accent)),
+            (where.bottom - where.top) / 2);
+  EXPECT_GT(count(picture, {right - 2, where.top, right + 3, where.bottom}, of(colours().accent)),
+            (where.bottom - where.top) / 2);
+  EXPECT_LT(count(picture, {left + 4, where.bottom - 30, right - 4, where.bottom - 2}, of(colours().background), 3),
+            (right - left) * 14);
+}
+
+TEST_P(Picture, OfEveryViewHasTextAndRoom) {
+  create(900, 700);
+  for (const std::string& view : shown->app().view_names()) {
+    const gl::image picture = draw(view);
+    if (view == "details") {
+      shown->app().invoke("selection.set", selection{document_id::none, selection_kind::block, 1});
+      ASSERT_TRUE(shown->settle(60));
+    }
+    const gl::image now = shown->read();
+    const region body{0, 70, now.width, now.height};
+    const double painted = share_not(now, body, of(colours().background));
+    EXPECT_GT(painted, 0.0015) << view << " is empty";
+    EXPECT_LT(painted, view == "timeline" ? 0.9 : 0.6) << view << " is crowded";
+    EXPECT_GT(count(now, body, of(colours().text), 24), 60) << view << " has no text";
+    static_cast<void>(picture);
+  }
+}
+
+TEST_P(Picture, OfAllPanelsTogetherShowsEach) {
+  create(1600, 900);
+  const gl::image picture = draw();
+  // The right panel, the bottom panel and the timeline each hold text.
+  EXPECT_GT(count(picture, {1230, 60, 1600, 600}, of(colours().text), 24), 200);
+  EXPECT_GT(count(picture, {0, 640, 1190, 900}, of(colours().text), 24), 200);
+  EXPECT_GT(count(picture, {0, 150, 200, 600}, of(colours().text), 24), 100);
+}
+
+TEST_P(Picture, FitsASmallWindow) {
+  create(800, 500);
+  const gl::image picture = draw();
+  EXPECT_GT(axis().right - axis().left, 400);
+  EXPECT_GT(axis().bottom - axis().top, 120);
+  EXPECT_GT(count(picture, all_of(picture), of(colours().text), 24), 300);
+}
+
+TEST_P(Picture, ScalesForDenseDisplays) {
+  create(1600, 1000, 2);
+  const gl::image picture = draw();
+  EXPECT_GT(count(picture, {0, 0, 600, 40}, of(colours().text), 24), 300) << "the menu's text is twice as large";
+}
+
+TEST_P(Picture, OfAnEmptyRecordingSaysSo) {
+  test::write_empty(path);
+  create();
+  const gl::image picture = draw();
+  EXPECT_GT(count(picture, {300, 200, 1100, 700}, of(colours().text), 60), 100);
+  EXPECT_LT(share_not(picture, {0, 100, 1400, 900}, of(colours().background)), 0.05);
+}
+
+TEST_P(Picture, OfTheWelcomeScreenListsTheDemos) {
+  create(1280, 720);
+  ASSERT_TRUE(shown->settle(60));
+  const gl::image picture = shown->read();
+  EXPECT_GE(count(picture, {100, 150, 640, 500}, of(colours().accent), 24), 60) << "two play signs";
+  EXPECT_GT(count(picture, {100, 60, 640, 500}, of(colours().text), 24), 200);
+}
+
+TEST_P(Picture, KeepsItsBackgroundWhereNothingIs) {
+  create(1280, 720);
+  ASSERT_TRUE(shown->settle(60));
+  EXPECT_TRUE(near(at(shown->read(), 1270, 710), of(colours().background), 1));
+}
+
+TEST_P(Picture, IsReadAgainFromItsFile) {
+  create(320, 240);
+  ASSERT_TRUE(shown->settle(60));
+  const std::string file = testing::TempDir() + "sluice-picture.png";
+  ASSERT_TRUE(gl::write_png(shown->read(), file));
+  std::ifstream in(file, std::ios::binary);
+  std::string head(24, '\0');
+  in.read(head.data(), 24);
+  EXPECT_EQ(head.substr(1, 3), "PNG");
+  EXPECT_EQ(head.substr(18, 2), std::string("\x01\x40", 2));
+  std::filesystem::remove(file);
+  const auto failed = gl::write_png(shown->read(), "/nowhere/at/all.png");
+  ASSERT_FALSE(failed);
+  EXPECT_FALSE(failed.error().hint.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Themes, Picture, testing::Values(theme_kind::dark, theme_kind::light),
+                         [](const auto& which) { return which.param == theme_kind::dark ? "dark" : "light"; });
+
+/// Relative luminance, as in WCAG 2.
+double luminance(ImU32 packed) {
+  const auto channel = [](int value) {
+    const double v = value / 255.0;
+    return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  const colour c = of(packed);
+  return 0.2126 * channel(c.r) + 0.7152 * channel(c.g) + 0.0722 * channel(c.b);
+}
+
+double contrast(ImU32 a, ImU32 b) {
+  const double one = luminance(a) + 0.05;
+  const double two = luminance(b) + 0.05;
+  return std::max(one, two) / std::min(one, two);
+}
+
+TEST(Theme, TextCanBeReadOnEverySurface) {
+  for (const theme_kind kind : {theme_kind::dark, theme_kind::light}) {
+    const theme& t = theme_of(kind);
+    for (const ImU32 surface : {t.background, t.raised, t.header}) {
+      EXPECT_GE(contrast(t.text, surface), 7);
+      EXPECT_GE(contrast(t.muted, surface), 4.5);
+      EXPECT_GE(contrast(t.accent, surface), 4.5);
+    }
+    EXPECT_GE(contrast(t.warning, t.background), 4.5);
+    EXPECT_GE(contrast(t.failure, t.background), 4.5);
+    for (const query::slice_kind labelled :
+         {query::slice_kind::kernel, query::slice_kind::h2d, query::slice_kind::d2h, query::slice_kind::api_call})
+      EXPECT_GE(contrast(t.on_colour, t.slice(labelled)), 4.5);
+  }
+}
+
+/// What a person without one kind of cone sees (Machado, Oliveira and Fernandes 2009, severity 1).
+colour seen(colour c, const double (&m)[9]) {
+  const auto mixed = [&](int row) {
+    return static_cast<int>(std::clamp(m[row * 3] * c.r + m[row * 3 + 1] * c.g + m[row * 3 + 2] * c.b, 0.0, 255.0));
+  };
+  return {mixed(0), mixed(1), mixed(2)};
+}
+
+TEST(Theme, CopiesAndKernelsStayApartForEveryEye) {
+  const double protan[9] = {0.152286, 1.052583,  -0.204868, 0.114503, 0.786281,
+                            0.099216, -0.003882, -0.048116, 1.051998};
+  const double deutan[9] = {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881};
+  for (const theme_kind kind : {theme_kind::dark, theme_kind::light}) {
+    const theme& t = theme_of(kind);
+    const ImU32 triple[] = {t.slice(query::slice_kind::kernel), t.slice(query::slice_kind::h2d),
+                            t.slice(query::slice_kind::d2h)};
+    for (const auto& eye : {protan, deutan})
+      for (int i = 0; i < 3; ++i)
+        for (int j = i + 1; j < 3; ++j) {
+          double m[9];
+          std::copy(eye, eye + 9, m);
+          const colour a = seen(of(triple[i]), m);
+          const colour b = seen(of(triple[j]), m);
+          EXPECT_GT(std::hypot(a.r - b.r, a.g - b.g, a.b - b.b), 50) << i << " and " << j;
+        }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::gui

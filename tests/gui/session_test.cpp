@@ -1,0 +1,115 @@
+// Documents, the one selection, and the way back.
+#include "app/gui/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+
+#include "tests/gui/sample.hpp"
+
+namespace sluice::gui {
+namespace {
+
+class Session : public testing::Test {
+ protected:
+  void SetUp() override {
+    test::write_sample(path);
+    state.animations = false;
+  }
+  void TearDown() override { std::filesystem::remove(path); }
+
+  void open(const std::string& which) {
+    state.open(which);
+    std::unique_lock lock(mutex);
+    while (state.opening()) {
+      changed.wait_for(lock, std::chrono::milliseconds(5));
+      state.update(0.02);
+    }
+  }
+
+  const std::string path = testing::TempDir() + "sluice-session-" +
+                           testing::UnitTest::GetInstance()->current_test_info()->name() + ".sluice";
+  std::mutex mutex;
+  std::condition_variable changed;
+  session state{[this] { changed.notify_all(); }};
+};
+
+TEST_F(Session, OpensAFileAndShowsAllOfIt) {
+  open(path);
+  ASSERT_NE(state.active(), nullptr);
+  EXPECT_TRUE(state.active()->ready());
+  EXPECT_LT(state.active()->visible.begin, state.active()->span.begin);
+  EXPECT_GT(state.active()->visible.end, state.active()->span.end);
+}
+
+TEST_F(Session, SaysWhyAFileCannotBeOpened) {
+  open("/no/such/file.sluice");
+  EXPECT_EQ(state.active(), nullptr);
+  const auto failures = state.take_failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].code, error_code::not_found);
+  EXPECT_TRUE(state.take_failures().empty());
+}
+
+TEST_F(Session, ComesBackToAFileThatIsOpen) {
+  open(path);
+  const document_id first = state.active()->id;
+  open(path);
+  EXPECT_EQ(state.documents().size(), 1U);
+  EXPECT_EQ(state.active()->id, first);
+}
+
+TEST_F(Session, GoesBackAndForwardThroughWhatWasSelected) {
+  open(path);
+  const document_id here = state.active()->id;
+  state.select({here, selection_kind::event, 7});
+  state.select_range(query::time_range{1'000'000, 2'000'000});
+  state.go_to({1'000'000, 3'000'000}, false);
+  state.back();
+  EXPECT_TRUE(state.range().has_value());
+  EXPECT_GT(state.active()->visible.length(), 20'000'000);
+  state.back();
+  EXPECT_FALSE(state.range().has_value());
+  EXPECT_EQ(state.selected().id, 7U);
+  state.back();
+  EXPECT_EQ(state.selected().kind, selection_kind::none);
+  EXPECT_FALSE(state.can_go_back());
+  state.forward();
+  state.forward();
+  state.forward();
+  EXPECT_EQ(state.selected().id, 7U);
+  EXPECT_EQ(state.active()->visible, (query::time_range{1'000'000, 3'000'000}));
+}
+
+TEST_F(Session, NeverShowsLessThanAPixelOrMoreThanThereIs) {
+  const query::time_range span{0, 1'000'000};
+  const query::time_range deep = session::clamp({500'000, 500'001}, span);
+  EXPECT_GE(deep.length(), 10);
+  const query::time_range wide = session::clamp({-9'000'000'000, 9'000'000'000}, span);
+  EXPECT_LE(wide.length(), 1'100'000);
+  const query::time_range beside = session::clamp({5'000'000, 5'100'000}, span);
+  EXPECT_EQ(beside.length(), 100'000);
+  EXPECT_LE(beside.end, 1'010'000);
+}
+
+TEST_F(Session, ClosingForgetsTheWayThere) {
+  open(path);
+  state.select({state.active()->id, selection_kind::event, 7});
+  state.close(state.active()->id);
+  EXPECT_EQ(state.active(), nullptr);
+  EXPECT_FALSE(state.can_go_back());
+  state.show({0, 10}, false);  // nothing to show: nothing happens
+}
+
+TEST_F(Session, AnEmptyRecordingIsOpenButNotReady) {
+  test::write_empty(path);
+  open(path);
+  ASSERT_NE(state.active(), nullptr);
+  EXPECT_FALSE(state.active()->ready());
+}
+
+}  // namespace
+}  // namespace sluice::gui

@@ -1,0 +1,59 @@
+// What the window remembers.
+#include "app/gui/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace sluice::gui {
+namespace {
+
+class Settings : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove_all(folder); }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  const std::string folder =
+      testing::TempDir() + "sluice-settings-" + testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(Settings, AreTheSameAtTheNextStart) {
+  settings first(folder);
+  first.theme = theme_kind::light;
+  first.text_scale = 1.21F;
+  first.width = 1000;
+  first.add_recent("/data/a file.sluice");
+  const settings second(folder);
+  EXPECT_EQ(second.theme, theme_kind::light);
+  EXPECT_FLOAT_EQ(second.text_scale, 1.21F);
+  EXPECT_EQ(second.width, 1000);
+  ASSERT_EQ(second.recent().size(), 1U);
+  EXPECT_EQ(second.recent()[0], "/data/a file.sluice");
+}
+
+TEST_F(Settings, ListRecentFilesNewestFirstWithoutRepeats) {
+  settings some("");
+  for (int i = 0; i < 20; ++i) some.add_recent("/" + std::to_string(i % 15));
+  EXPECT_EQ(some.recent().size(), settings::recent_limit);
+  EXPECT_EQ(some.recent()[0], "/4");
+  some.forget_recent();
+  EXPECT_TRUE(some.recent().empty());
+}
+
+TEST_F(Settings, SurviveAFileOfNonsense) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/settings") << "theme\n\0\xff\ntext 9999999999999\nwidth -5\nrecent \nwhat is this";
+  const settings read(folder);
+  EXPECT_EQ(read.theme, theme_kind::dark);
+  EXPECT_FLOAT_EQ(read.text_scale, 1);
+  EXPECT_GT(read.width, 0);
+}
+
+TEST_F(Settings, DoNotStopTheProgramWhereNothingCanBeWritten) {
+  settings read("/proc/nowhere");
+  read.add_recent("/a");
+  EXPECT_EQ(read.recent().size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::gui

@@ -1,0 +1,110 @@
+#include "tests/gui/window_fixture.hpp"
+
+#include <chrono>
+#include <filesystem>
+
+#include "imgui_internal.h"
+#include "tests/gui/display.hpp"
+#include "tests/gui/sample.hpp"
+
+namespace sluice::test {
+
+void Window::SetUp() {
+  ASSERT_TRUE(start_display()) << "no Xvfb: install the package xvfb";
+  write_sample(path);
+  gui::application_options content;
+  content.animations = false;
+  content.recordings_folder = "/nowhere";
+  content.program = SLUICE_BINARY_DIR "/tests/gui/fake_demo";
+  content.demos = {{"endless", "Runs until it is stopped"}, {"quick", "Ends by itself"}, {"broken", "Fails"}};
+  auto made = gui::window::create(std::move(content));
+  ASSERT_TRUE(made) << made.error().to_string();
+  window_ = std::move(*made);
+
+  engine_ = ImGuiTestEngine_CreateContext();
+  ImGuiTestEngineIO& io = ImGuiTestEngine_GetIO(engine_);
+  io.ConfigRunSpeed = ImGuiTestRunSpeed_Fast;
+  io.ConfigVerboseLevel = ImGuiTestVerboseLevel_Error;
+  io.ConfigLogToTTY = true;
+  io.ConfigSavedSettings = false;
+  io.ConfigWatchdogKillTest = 240;
+  io.ConfigWatchdogWarning = 120;
+  ImGuiTestEngine_Start(engine_, ImGui::GetCurrentContext());
+  window_->after_frame = [this] { ImGuiTestEngine_PostSwap(engine_); };
+
+  // ImGui's log of what is drawn as text, taken for single frames.
+  ImGuiContextHook begin;
+  begin.Type = ImGuiContextHookType_NewFramePost;
+  begin.UserData = this;
+  begin.Callback = [](ImGuiContext*, ImGuiContextHook* hook) {
+    if (static_cast<Window*>(hook->UserData)->listening_) ImGui::LogToBuffer();
+  };
+  ImGuiContextHook end = begin;
+  end.Type = ImGuiContextHookType_EndFramePre;
+  end.Callback = [](ImGuiContext* context, ImGuiContextHook* hook) {
+    auto& self = *static_cast<Window*>(hook->UserData);
+    if (!self.listening_ || !context->LogEnabled) return;
+    self.words_ = context->LogBuffer.c_str();
+    self.listening_ = false;
+    ImGui::LogFinish();
+  };
+  ImGui::AddContextHook(ImGui::GetCurrentContext(), &begin);
+  ImGui::AddContextHook(ImGui::GetCurrentContext(), &end);
+}
+
+void Window::TearDown() {
+  if (engine_ != nullptr) ImGuiTestEngine_Stop(engine_);
+  window_.reset();
+  if (engine_ != nullptr) ImGuiTestEngine_DestroyContext(engine_);
+  std::filesystem::remove(path);
+}
+
+void Window::use(std::function<void(ImGuiTestContext&)> steps) {
+  steps_ = std::move(steps);
+  ImGuiTest* test = IM_REGISTER_TEST(engine_, "window", "test");
+  test->UserData = this;
+  test->TestFunc = [](ImGuiTestContext* user) { static_cast<Window*>(user->Test->UserData)->steps_(*user); };
+  ImGuiTestEngine_QueueTest(engine_, test, ImGuiTestRunFlags_RunFromCommandLine);
+  while (!ImGuiTestEngine_IsTestQueueEmpty(engine_)) ASSERT_TRUE(window_->step()) << "the window closed";
+  EXPECT_EQ(test->Output.Status, ImGuiTestStatus_Success);
+}
+
+bool Window::wait_until(ImGuiTestContext& user, const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > deadline || user.IsError()) return false;
+    user.Yield();
+  }
+  return true;
+}
+
+void Window::settle(ImGuiTestContext& user) {
+  int quiet = 0;
+  EXPECT_TRUE(wait_until(user, [&] {
+    quiet = app().busy() || app().animating() ? 0 : quiet + 1;
+    return quiet > 3;
+  }));
+}
+
+void Window::open_sample(ImGuiTestContext& user) {
+  app().open(path);
+  EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
+  user.Yield(6);  // the panels take their places
+  settle(user);
+}
+
+std::string Window::read(ImGuiTestContext& user) {
+  words_.clear();
+  listening_ = true;
+  wait_until(user, [&] { return !listening_; });
+  return words_;
+}
+
+ImVec2 Window::place_of(query::time_ns time, float down) {
+  const gui::draw::rectangle& area = app().timeline().axis_area();
+  const query::time_range visible = app().state().active()->visible;
+  const double share = static_cast<double>(time - visible.begin) / static_cast<double>(visible.length());
+  return {area.min.x + static_cast<float>(share) * area.width(), area.min.y + down};
+}
+
+}  // namespace sluice::test

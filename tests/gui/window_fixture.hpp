@@ -1,0 +1,48 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "app/gui/window.hpp"
+#include "imgui_te_context.h"
+#include "imgui_te_engine.h"
+
+namespace sluice::test {
+
+/// A real window under Xvfb, with the sample recording at `path` and the test engine to drive it.
+class Window : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  /// Runs `steps` as the user, frame by frame, until it returns. Failed IM_CHECKs fail the test.
+  void use(std::function<void(ImGuiTestContext&)> steps);
+
+  // For the steps.
+  gui::application& app() { return window_->app(); }
+  /// Frames until `done`, or a minute has passed; whether it was.
+  static bool wait_until(ImGuiTestContext& user, const std::function<bool()>& done);
+  /// Opens the sample and waits until it is drawn.
+  void open_sample(ImGuiTestContext& user);
+  /// Waits until every question is answered and nothing moves.
+  void settle(ImGuiTestContext& user);
+  /// Everything the window says in one frame, in the order it is drawn: what a screen reader would read out.
+  std::string read(ImGuiTestContext& user);
+  /// Where `time` is on the screen, `down` pixels below the top of the tracks.
+  ImVec2 place_of(query::time_ns time, float down);
+
+  const std::string path =
+      testing::TempDir() + "sluice-window-" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".sluice";
+
+ private:
+  std::unique_ptr<gui::window> window_;
+  ImGuiTestEngine* engine_ = nullptr;
+  std::function<void(ImGuiTestContext&)> steps_;
+  std::string words_;
+  bool listening_ = false;
+};
+
+}  // namespace sluice::test

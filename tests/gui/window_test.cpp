@@ -1,0 +1,280 @@
+// The window as its user has it: a real GLFW window under Xvfb, mouse and keys through imgui_test_engine.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/format.hpp"
+#include "tests/gui/sample.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using gui::selection_kind;
+using query::time_range;
+
+TEST_F(Window, OpensARecordingAndShowsAllOfIt) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const gui::document* shown = app().state().active();
+    EXPECT_LE(shown->visible.begin, shown->span.begin);
+    EXPECT_GE(shown->visible.end, shown->span.end);
+    EXPECT_NE(read(user).find("NVIDIA H200"), std::string::npos);
+  });
+}
+
+TEST_F(Window, SaysWhyAFileCannotBeOpened) {
+  use([&](ImGuiTestContext& user) {
+    app().open("/no/such/file.sluice");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().notice().empty(); }));
+    EXPECT_NE(app().notice().find("/no/such/file.sluice"), std::string::npos);
+    EXPECT_NE(read(user).find("/no/such/file.sluice"), std::string::npos);
+  });
+}
+
+TEST_F(Window, ZoomsAtTheCursorWithTheWheel) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const query::time_ns about = 10'000'000;
+    user.MouseMoveToPos(place_of(about, 60));
+    const query::time_ns before = app().state().active()->visible.length();
+    user.MouseWheelY(4);
+    settle(user);
+    const time_range visible = app().state().active()->visible;
+    EXPECT_LT(visible.length(), before * 6 / 10);
+    // What was under the cursor is still there, to a few pixels.
+    const float x = user.UiContext->IO.MousePos.x;
+    EXPECT_NEAR(place_of(about, 0).x, x, 3);
+    user.MouseWheelY(-12);
+    settle(user);
+    EXPECT_GE(app().state().active()->visible.length(), before * 99 / 100);
+  });
+}
+
+TEST_F(Window, PansAndZoomsWithTheKeyboard) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("timeline.show", time_range{10'000'000, 12'000'000});
+    user.Yield(2);
+    user.KeyPress(ImGuiKey_D);
+    user.Yield(2);
+    EXPECT_GT(app().state().active()->visible.begin, 10'000'000);
+    user.KeyPress(ImGuiKey_A);
+    user.Yield(2);
+    EXPECT_NEAR(static_cast<double>(app().state().active()->visible.begin), 10e6, 2e3);
+    user.KeyPress(ImGuiKey_W);
+    user.Yield(2);
+    EXPECT_LT(app().state().active()->visible.length(), 1'500'000);
+    user.KeyPress(ImGuiKey_S);
+    user.Yield(2);
+    EXPECT_NEAR(static_cast<double>(app().state().active()->visible.length()), 2e6, 2e4);
+    user.KeyPress(ImGuiKey_F);
+    user.Yield(2);
+    EXPECT_GE(app().state().active()->visible.length(), app().state().active()->span.length());
+  });
+}
+
+TEST_F(Window, LettersTypedIntoAFieldDoNotMoveTheTimeline) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const time_range before = app().state().active()->visible;
+    user.ItemInput("//Blocks/##filter");
+    user.KeyChars("wasd");
+    settle(user);
+    EXPECT_EQ(app().state().active()->visible, before);
+    EXPECT_NE(read(user).find("No block here"), std::string::npos);
+  });
+}
+
+TEST_F(Window, SelectsARangeByDraggingAndShowsItsFigures) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    user.MouseMoveToPos(place_of(5'000'000, 60));
+    user.MouseDown(0);
+    user.MouseMoveToPos(place_of(9'000'000, 60));
+    user.MouseUp(0);
+    user.Yield(2);
+    const auto range = app().state().range();
+    ASSERT_TRUE(range.has_value());
+    EXPECT_NEAR(static_cast<double>(range->begin), 5e6, 5e4);
+    EXPECT_NEAR(static_cast<double>(range->end), 9e6, 5e4);
+
+    app().invoke("panel.focus.Statistics");
+    user.Yield(3);
+    settle(user);
+    const std::string words = read(user);
+    // The same question, put to the analysis directly.
+    const auto asked = app().state().active()->engine->ask_now(query::statistics_question{*range});
+    ASSERT_TRUE(asked);
+    const analysis::range_statistics& figures = **asked;
+    ASSERT_EQ(figures.transfers.size(), 2U);
+    for (const auto& way : figures.transfers) {
+      EXPECT_NE(words.find(format_bytes(way.bytes) + " in " + format_some(way.count, "transfer")), std::string::npos)
+          << words;
+      EXPECT_NE(words.find(format_rate(way.mean_bandwidth) + ", " + format_share(way.mean_bandwidth / way.link_peak)),
+                std::string::npos);
+    }
+    for (const auto& memory : figures.memory) EXPECT_NE(words.find(format_bytes(memory.maximum)), std::string::npos);
+    ASSERT_EQ(figures.devices.size(), 1U);
+    EXPECT_NE(words.find(format_time(figures.devices[0].kernel_busy)), std::string::npos);
+    for (const auto& kernel : figures.kernels) EXPECT_NE(words.find(format_time(kernel.total)), std::string::npos);
+
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(2);
+    EXPECT_FALSE(app().state().range().has_value());
+  });
+}
+
+TEST_F(Window, ShowsTheSummaryThatTheReportPrints) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const std::string words = read(user);
+    const auto asked = app().state().active()->engine->ask_now(query::summary_question{});
+    ASSERT_TRUE(asked);
+    const analysis::summary& all = **asked;
+    EXPECT_NE(words.find(format_count(all.events)), std::string::npos);
+    ASSERT_FALSE(all.peaks.empty());
+    for (const auto& peak : all.peaks) {
+      EXPECT_NE(words.find(format_bytes(peak.bytes)), std::string::npos);
+      EXPECT_NE(words.find("at " + format_moment(peak.time)), std::string::npos);
+    }
+    for (const auto& finding : all.findings)
+      EXPECT_NE(words.find(finding.text.substr(0, 30)), std::string::npos) << finding.text;
+  });
+}
+
+TEST_F(Window, SelectsACopyByClickingIt) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("timeline.show", time_range{5'000'000, 5'400'000});
+    user.Yield(2);
+    settle(user);
+    // Down the tracks until the mouse is on a box: the row of copies to the device.
+    for (float down = 320; down < app().timeline().axis_area().height() - 10; down += 8) {
+      user.MouseMoveToPos(place_of(5'150'000, down));
+      user.MouseClick(0);
+      user.Yield(2);
+      if (app().state().selected().kind == selection_kind::event) break;
+    }
+    ASSERT_EQ(app().state().selected().kind, selection_kind::event);
+    app().invoke("panel.focus.Details");
+    user.Yield(3);
+    settle(user);
+    const query::details_question question{static_cast<trace::event_id>(app().state().selected().id), {}};
+    const auto asked = app().state().active()->engine->ask_now(question);
+    ASSERT_TRUE(asked);
+    const std::string words = read(user);
+    EXPECT_NE(words.find((*asked)->title), std::string::npos);
+    for (const auto& detail : (*asked)->details) EXPECT_NE(words.find(detail.value), std::string::npos) << detail.label;
+
+    user.KeyPress(ImGuiMod_Alt | ImGuiKey_LeftArrow);
+    user.Yield(2);
+    EXPECT_EQ(app().state().selected().kind, selection_kind::none);
+  });
+}
+
+TEST_F(Window, SelectsABlockInTheTableAndShowsWhenItLived) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const auto asked = app().state().active()->engine->ask_now(
+        query::blocks_question{app().state().active()->span, {}, false, query::block_column::bytes, true, ""});
+    ASSERT_TRUE(asked);
+    const query::block_row& largest = (*asked)->rows.at(0);
+    const std::string words = read(user);
+    EXPECT_NE(words.find(format_address(largest.address)), std::string::npos);
+    EXPECT_NE(words.find(format_some((*asked)->rows.size(), "block")), std::string::npos);
+    user.ItemClick(("**/" + format_address(largest.address)).c_str());
+    user.Yield(2);
+    EXPECT_EQ(app().state().selected().kind, selection_kind::block);
+    EXPECT_EQ(app().state().selected().id, trace::raw(largest.block));
+  });
+}
+
+TEST_F(Window, FindsACommandInThePalette) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("timeline.show", time_range{5'000'000, 5'400'000});
+    user.Yield(2);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_P);
+    user.Yield(3);
+    user.KeyChars("show all");
+    user.Yield(2);
+    user.KeyPress(ImGuiKey_Enter);
+    user.Yield(3);
+    EXPECT_GE(app().state().active()->visible.length(), app().state().active()->span.length());
+  });
+}
+
+TEST_F(Window, OffersEveryTitledCommandInAMenu) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    user.MenuClick("//##MainMenuBar/View/Light theme");
+    user.Yield(3);
+    EXPECT_EQ(app().colours().kind, gui::theme_kind::light);
+    user.MenuClick("//##MainMenuBar/View/Light theme");
+    user.Yield(3);
+    EXPECT_EQ(app().colours().kind, gui::theme_kind::dark);
+    user.MenuClick("//##MainMenuBar/File/Close");
+    user.Yield(3);
+    EXPECT_EQ(app().state().active(), nullptr);
+  });
+}
+
+TEST_F(Window, RunsADemoLiveAndStopsIt) {
+  use([&](ImGuiTestContext& user) {
+    user.MenuClick("//##MainMenuBar/Demo/endless");
+    EXPECT_TRUE(wait_until(user, [&] { return app().demo().running(); }));
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
+    // It grows while it is watched, and says how far it is.
+    const query::time_ns first = app().state().active()->span.end;
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active()->span.end > first + 100'000'000; }));
+    EXPECT_TRUE(wait_until(user, [&] { return app().demo_progress() > 0.005; }));
+    EXPECT_LT(app().demo_progress(), 0.9);
+    EXPECT_TRUE(app().live());
+    EXPECT_GE(app().state().active()->visible.end, first) << "the view follows";
+    EXPECT_NE(read(user).find("simulated device"), std::string::npos);
+
+    user.ItemClick("//##toolbar/###demo.stop");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().demo().running(); }));
+    EXPECT_EQ(app().demo().exit_status(), 0) << "it closed its recording";
+    EXPECT_TRUE(wait_until(user, [&] { return !app().live(); }));
+    EXPECT_TRUE(app().state().active()->engine->snapshot()->complete());
+    EXPECT_TRUE(app().notice().empty()) << app().notice();
+  });
+}
+
+TEST_F(Window, SeesADemoToItsEnd) {
+  use([&](ImGuiTestContext& user) {
+    app().start_demo("quick");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().demo().running(); }));
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().demo_progress() >= 1; }));
+    EXPECT_TRUE(wait_until(user, [&] { return !app().live(); }));
+    const std::string scratch = app().demo().recording();
+    EXPECT_TRUE(std::filesystem::exists(scratch));
+    app().invoke("file.close");
+    user.Yield(3);
+    EXPECT_FALSE(std::filesystem::exists(scratch)) << "a demo's scratch file goes with it";
+  });
+}
+
+TEST_F(Window, SaysWhyADemoFailed) {
+  use([&](ImGuiTestContext& user) {
+    app().start_demo("broken");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().notice().empty(); }));
+    EXPECT_NE(app().notice().find("the device caught fire"), std::string::npos) << app().notice();
+  });
+}
+
+TEST_F(Window, HasNothingToDoWhenNothingChanges) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    settle(user);
+    EXPECT_FALSE(app().busy());
+    EXPECT_FALSE(app().animating());
+    EXPECT_FALSE(app().live()) << "a closed recording needs no ticks";
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
