@@ -435,11 +435,11 @@ void start_activity() noexcept {
     enable(CUPTI_ACTIVITY_KIND_MEMSET, "memsets");
   }
   if (options.kernels) enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels");
-  if (options.kernels && !options.graph_nodes) enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graph launches");
+  if (options.graphs && !options.graph_nodes) enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graph launches");
 }
 
 void start_migrations(std::uint32_t device) noexcept {
-  if (cupti.configure_migrations == nullptr) return;
+  if (cupti.configure_migrations == nullptr || !options.migrations) return;
   CUpti_ActivityUnifiedMemoryCounterConfig config[3] = {};
   const CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,

@@ -30,6 +30,8 @@ void read_options() noexcept {
   options.launch_calls = !names(without, "launches");
   options.kernels = !names(without, "kernels");
   options.copies = !names(without, "copies");
+  options.graphs = !names(without, "graphs");
+  options.migrations = !names(without, "migrations");
   options.samples = !names(without, "samples");
   options.flushes = !names(without, "flushes");
   options.clock = !names(without, "clock");

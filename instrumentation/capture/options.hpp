@@ -11,6 +11,8 @@ struct capture_options {
   bool launch_calls = true;  ///< "launches": the calls that launch kernels
   bool kernels = true;       ///< "kernels": their device times
   bool copies = true;        ///< "copies": device times of copies and memsets
+  bool graphs = true;        ///< "graphs": intervals of graph launches
+  bool migrations = true;    ///< "migrations": of managed memory
   bool samples = true;       ///< "samples": of device memory and pools
   bool flushes = true;       ///< "flushes": fetching device times before the end
   bool clock = true;         ///< "clock": CUPTI's times on the trace's clock (without it they cannot be placed)
