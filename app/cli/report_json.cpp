@@ -347,6 +347,7 @@ class writer {
       }
       all.push_back({{"process", id_or_null(g.process)},
                      {"process_ended", g.process_ended},
+                     {"keeps_growing", g.keeps_growing},
                      {"layer", name_of(g.level)},
                      {"kind", name_of(g.kind)},
                      {"count", g.count},

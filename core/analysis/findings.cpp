@@ -86,9 +86,12 @@ class finder {
       what += group.count == 1
                   ? fmt::format("was never freed: {}", origin)
                   : fmt::format("were never freed; the largest, {}, {}", format_bytes(largest.bytes), origin);
-      finding& f = add(finding_kind::unfreed_blocks, group.process_ended ? severity::warning : severity::info,
-                       group.process_ended ? what : what + " The process still ran when the recording ended.",
-                       "Sort the table of blocks by its end and look at those that have none.");
+      if (group.keeps_growing) what += " They kept coming until the end, as a leak does.";
+      if (!group.process_ended) what += " The process still ran when the recording ended.";
+      finding& f =
+          add(finding_kind::unfreed_blocks, group.keeps_growing ? severity::warning : severity::info, std::move(what),
+              group.keeps_growing ? "Look at those born last in the table of blocks: who makes them should free them."
+                                  : "Held until the end, which is fine for what a program sets up once.");
       f.block = largest.block;
       f.event = largest.alloc;
     }
@@ -185,12 +188,16 @@ class finder {
                       format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / span), part_),
           "Copy the next piece on a stream of its own while a kernel works on this one.");
     }
-    if (device.kernels > 0 && static_cast<double>(device.busy) < 0.5 * span) {
-      add(finding_kind::device_idle, severity::info,
-          fmt::format("The GPU was idle for {} of the {} ({} of {}).",
-                      format_share(1 - static_cast<double>(device.busy) / span), part_,
-                      format_time(of_.whole.range.length() - device.busy), format_time(of_.whole.range.length())),
+    // What comes before its first work and after its last is not the GPU waiting: an import, a save.
+    const double active = static_cast<double>(device.last - device.first);
+    if (device.kernels > 0 && active > 0 && static_cast<double>(device.busy) < 0.5 * active) {
+      finding& f = add(
+          finding_kind::device_idle, severity::info,
+          fmt::format("The GPU was idle for {} of the time from its first to its last work ({} of {}).",
+                      format_share(1 - static_cast<double>(device.busy) / active),
+                      format_time(device.last - device.first - device.busy), format_time(device.last - device.first)),
           "Look at what the host threads do in the gaps.");
+      f.range = {device.first, device.last};
     }
   }
 

@@ -212,7 +212,10 @@ void measure_devices(const device_activity_index& devices, time_range range, ran
   std::map<trace::device_id, device_activity> by_device;
   for (const auto& [key, slices] : devices.streams()) {
     slices.for_each(range.begin, range.end, [&, device = key.device](const slice_item& item, std::uint16_t) {
-      device_activity& of = by_device[device];
+      const auto [place, fresh] = by_device.try_emplace(device);
+      device_activity& of = place->second;
+      of.first = std::max(range.begin, fresh ? item.begin : std::min(of.first, item.begin));
+      of.last = std::min(range.end, fresh ? item.end : std::max(of.last, item.end));
       if (item.kind == static_cast<std::uint8_t>(slice_kind::kernel)) {
         ++of.kernels;
         of.kernel_total += clipped(item, range);

@@ -98,6 +98,8 @@ struct device_activity {
   time_ns copy_only = 0;  ///< A copy ran and no kernel did: the device waited for data.
   time_ns overlap = 0;    ///< A copy and a kernel ran together.
   time_ns busy = 0;       ///< Anything ran: kernel, copy, memset.
+  time_ns first = 0;      ///< Begin of the first work on a stream, and end of the last, within the range.
+  time_ns last = 0;
   std::uint64_t memsets = 0;
   time_ns memset_busy = 0;
 };

@@ -1,6 +1,7 @@
 #include "core/analysis/summary.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <unordered_set>
@@ -54,12 +55,26 @@ bool has_ended(const trace::process_row* process) {
   return process != nullptr && (process->end != trace::unknown_time || process->exit_status >= 0);
 }
 
+/// `births` in any order.
+bool in_each_quarter(const std::vector<time_ns>& births, time_ns end) {
+  if (births.empty()) return false;
+  const time_ns first = *std::min_element(births.begin(), births.end());
+  const time_ns quarter = std::max<time_ns>((end - first) / 4, 1);
+  std::array<bool, 4> seen{};
+  for (const time_ns born : births)
+    seen[static_cast<std::size_t>(std::clamp<time_ns>((born - first) / quarter, 0, 3))] = true;
+  return std::all_of(seen.begin(), seen.end(), [](bool any) { return any; });
+}
+
 std::vector<unfreed_group> find_unfreed(const memory_use& memory, const trace::tables& tables, time_range range) {
   std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind>, unfreed_group> groups;
+  std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind>, std::vector<time_ns>> births;
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || block.freed() || block.born_before() || block.imported()) continue;
     if (block.born < range.begin || block.born >= range.end) continue;
-    unfreed_group& group = groups[{block.process, block.level, block.kind}];
+    const std::tuple key{block.process, block.level, block.kind};
+    births[key].push_back(block.born);
+    unfreed_group& group = groups[key];
     group.process = block.process;
     group.level = block.level;
     group.kind = block.kind;
@@ -82,6 +97,7 @@ std::vector<unfreed_group> find_unfreed(const memory_use& memory, const trace::t
       return a.bytes != b.bytes ? a.bytes > b.bytes : a.block < b.block;
     });
     if (group.largest.size() > summary::unfreed_limit) group.largest.resize(summary::unfreed_limit);
+    group.keeps_growing = in_each_quarter(births[key], range.end);
     group.process_ended = has_ended(tables.processes.find(group.process));
     all.push_back(std::move(group));
   }

@@ -50,6 +50,9 @@ struct unfreed_block {
 struct unfreed_group {
   trace::process_id process{};
   bool process_ended = false;  ///< False: it still ran at the end of the recording, and may free them yet.
+  /// Some were born in each quarter of the time from the first birth to the end of the recording: they keep coming, as a
+  /// leak does. What a program sets up once and holds until its end does not.
+  bool keeps_growing = false;
   trace::layer level = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t count = 0;

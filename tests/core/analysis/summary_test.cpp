@@ -57,11 +57,43 @@ TEST(summary, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use)
     EXPECT_EQ(all.unfreed[0].largest[0].block, trace::block_id{2});
     const finding* hint = find(all, finding_kind::unfreed_blocks);
     ASSERT_NE(hint, nullptr);
-    EXPECT_EQ(hint->severity, ended ? trace::severity::warning : trace::severity::info);
+    EXPECT_EQ(hint->severity, trace::severity::info) << "set up once and held to the end is no leak";
+    EXPECT_EQ(all.unfreed[0].keeps_growing, false);
     EXPECT_EQ(hint->block, trace::block_id{2});
     EXPECT_THAT(hint->text, HasSubstr("2 blocks, 400 MiB, of device memory (driver layer) were never freed"));
     EXPECT_THAT(hint->text, HasSubstr("cuMemAllocPitch_v2"));
   }
+}
+
+TEST(summary, calls_blocks_that_keep_coming_and_never_go_a_leak) {
+  recording made;
+  made.standard_tables();
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    made.add_alloc(static_cast<time_ns>(i) * ms, i, mib);
+    if (i % 2 == 0) made.add_free(static_cast<time_ns>(i) * ms + 1000, i);
+  }
+  const summary all = summary_of(made);
+  ASSERT_EQ(all.unfreed.size(), 1U);
+  EXPECT_TRUE(all.unfreed[0].keeps_growing);
+  const finding* hint = find(all, finding_kind::unfreed_blocks);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_EQ(hint->severity, trace::severity::warning);
+  EXPECT_THAT(hint->text, HasSubstr("They kept coming until the end, as a leak does."));
+}
+
+TEST(summary, counts_a_device_as_idle_only_between_its_first_and_its_last_work) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(0, 1, mib);
+  made.add_kernel(1000 * ms, 1010 * ms);
+  made.add_kernel(1030 * ms, 1040 * ms);
+  made.add_kernel(1090 * ms, 1100 * ms);
+  made.add_free(3000 * ms, 1);
+  const summary all = summary_of(made);
+  const finding* hint = find(all, finding_kind::device_idle);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_EQ(hint->text, "The GPU was idle for 70 % of the time from its first to its last work (70.0 ms of 100 ms).");
+  EXPECT_EQ(hint->range, (time_range{1000 * ms, 1100 * ms}));
 }
 
 TEST(summary, warns_of_pageable_copies_with_what_pinned_ones_reach) {
