@@ -218,6 +218,12 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
   }
   const std::vector<std::string> own = from.warnings();
   all.warnings.insert(all.warnings.end(), own.begin(), own.end());
+  // What the recorder said went wrong: a rival profiler, a missing library.
+  for (const index::message& said : from.messages()) {
+    const std::string_view text = tables.text(said.text);
+    const bool known = std::find(all.warnings.begin(), all.warnings.end(), text) != all.warnings.end();
+    if (said.level != trace::severity::info && !text.empty() && !known) all.warnings.emplace_back(text);
+  }
   if (all.whole.lost_memory_events > 0) {
     all.warnings.push_back("the recorder lost " + std::to_string(all.whole.lost_memory_events) +
                            " allocations and frees: memory figures are not exact");

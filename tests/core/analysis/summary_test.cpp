@@ -216,6 +216,22 @@ TEST(summary, of_a_range_is_about_that_range_alone) {
   EXPECT_TRUE(late.whole.kernels.empty());
 }
 
+TEST(summary, passes_on_what_the_recorder_warned_of_and_each_warning_once) {
+  recording made;
+  made.standard_tables(true);
+  const auto say = [&](trace::severity level, const char* text) {
+    trace::message_event said;
+    said.time = 1 * ms;
+    said.severity = level;
+    said.text = made.text(text);
+    made.writer().add(said);
+  };
+  say(trace::severity::info, "recorded with CUPTI");
+  say(trace::severity::warning, "another profiler holds CUPTI");
+  say(trace::severity::warning, "another profiler holds CUPTI");
+  EXPECT_THAT(summary_of(made).warnings, ::testing::ElementsAre("another profiler holds CUPTI"));
+}
+
 TEST(summary, says_that_a_recording_still_runs) {
   recording made;
   made.standard_tables();
