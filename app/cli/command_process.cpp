@@ -37,7 +37,7 @@ std::vector<std::string> environment_with(const command_process::variables& set)
     }
     if (!replaced) entries.emplace_back(text);
   }
-  for (const auto& [name, value] : set) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : set) entries.emplace_back(name).append("=").append(value);
   return entries;
 }
 
@@ -74,7 +74,7 @@ result<std::string> find_program(const std::string& name) {
     for (bool more = true; more;) {
       const std::size_t end = folders.find(':');
       const std::string folder(folders.substr(0, end));
-      std::string path = folder.empty() ? name : folder + "/" + name;
+      const std::string path = folder.empty() ? name : (std::filesystem::path(folder) / name).string();
       if (runs(path)) return path;
       more = end != std::string_view::npos;
       folders.remove_prefix(more ? end + 1 : folders.size());
@@ -158,7 +158,8 @@ int command_process::wait(const signal_desk& signals) const {
     if (::waitpid(pid_, &status, WNOHANG) == pid_) return status_of(status);
     // A signal that merges with an earlier one is made up for by the timeout.
     const auto signal = signals.next(std::chrono::milliseconds(500));
-    if (signal == SIGTERM || signal == SIGHUP) ::kill(pid_, *signal);
+    const bool meant_to_end = signal && (*signal == SIGTERM || *signal == SIGHUP);
+    if (meant_to_end) ::kill(pid_, *signal);
   }
 }
 

@@ -166,7 +166,7 @@ void assembler::on(const context& c, const free_record& r) {
   request.row.stream = names_.stream(c.process.names, r.stream);
   request.row.correlation = r.correlation;
   request.kind = checked<memory_kind>(r.kind, memory_kind_count);
-  c.process.blocks.remove(std::move(request), now_);
+  c.process.blocks.remove(request, now_);
   consider_checkpoint(c.time);
 }
 

@@ -102,7 +102,7 @@ bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, c
     request.row.block = row.block;
     early_frees_.erase(f);
     retire(row, place);
-    await_completion(std::move(request), now);
+    await_completion(request, now);
     return true;
   }
   return false;
@@ -131,7 +131,7 @@ void block_ledger::remove(free_request request, const patience& now) {
     request.row.block = found->block;
     retire(*found, place);
     live_[place].erase(request.row.address);
-    await_completion(std::move(request), now);
+    await_completion(request, now);
     return;
   }
   // Older than what lies there now: it belongs to what lay there before.
@@ -145,18 +145,18 @@ bool block_ledger::match_displaced(free_request& request, std::size_t place, con
     if (request.row.time < d->second.block.time) continue;
     request.row.block = d->second.block.block;
     displaced_.erase(d);
-    await_completion(std::move(request), now);
+    await_completion(request, now);
     return true;
   }
   return false;
 }
 
-void block_ledger::await_completion(free_request request, const patience& now) {
+void block_ledger::await_completion(const free_request& request, const patience& now) {
   if (request.row.completed != unknown_time) {
     write(request);
     return;
   }
-  incomplete_.push_back({std::move(request), now});
+  incomplete_.push_back({request, now});
   if (incomplete_.size() <= most_incomplete) return;
   write(incomplete_.front().request);
   incomplete_.pop_front();

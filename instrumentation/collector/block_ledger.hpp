@@ -80,7 +80,7 @@ class block_ledger {
   bool match_displaced(free_request& request, std::size_t place, const patience& now);
   const trace::alloc_event* live_block(const free_request& request, std::size_t& place) const;
   void retire(const trace::alloc_event& block, std::size_t place);
-  void await_completion(free_request request, const patience& now);
+  void await_completion(const free_request& request, const patience& now);
   void write(const free_request& request);
   void settle_early_frees(const patience& now, bool everything);
 

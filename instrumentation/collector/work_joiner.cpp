@@ -50,7 +50,7 @@ void work_joiner::add_work(work w, const patience& now) {
     return;
   }
   waiting_for_.emplace(correlation, next_number_);
-  waiting_.push_back({std::move(w), now, next_number_});
+  waiting_.push_back({w, now, next_number_});
   ++next_number_;
 }
 

@@ -42,6 +42,7 @@ TEST(AddressMap, AnswersAsAnOrderedMapWould) {
   std::vector<std::uint64_t> values;
   map.for_each([&](const std::uint64_t& v) { values.push_back(v); });
   std::vector<std::uint64_t> expected;
+  expected.reserve(model.size());
   for (const auto& [address, v] : model) expected.push_back(v);
   EXPECT_EQ(values, expected);
 }

@@ -361,7 +361,7 @@ TEST_F(Assembler, OneCallMayHaveMuchWork) {
     k.end = raw_time(110 + i);
     k.device = no_device;
     k.correlation = 9;
-    k.graph_node = static_cast<std::uint64_t>(i + 1);
+    k.graph_node = static_cast<std::uint64_t>(i) + 1;
     put(flush, 100 + i, k);
   }
   copy(flush, 120, 9, 8);

@@ -315,6 +315,7 @@ TEST(Producer, ManyThreadsLoseNothing) {
   constexpr int threads = 8;
   constexpr std::int64_t each = 5000;
   std::vector<std::thread> workers;
+  workers.reserve(threads);
   for (int t = 0; t < threads; ++t) {
     workers.emplace_back([t] {
       const std::string name = "thread " + std::to_string(t);
