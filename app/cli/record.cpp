@@ -1,5 +1,6 @@
 // sluice record: runs a command and writes what it does with GPU memory to a trace.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/format.hpp"
+#include "core/trace/reader.hpp"
 #include "instrumentation/capture/launch_environment.hpp"
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/collector/session.hpp"
@@ -73,8 +75,28 @@ void wait_for_descendants(const collector::session& session, const signal_desk& 
   }
 }
 
+/// What the recorded processes themselves warned of, each once: it is in the file only.
+std::vector<std::string> warnings_in(const std::string& path) {
+  std::vector<std::string> said;
+  const auto file = trace::file::open(path);
+  if (!file) return said;
+  const auto snapshot = (*file)->latest();
+  const auto read = snapshot->for_each<trace::message_event>([&](const trace::message_event& row) {
+    const std::string_view text = snapshot->tables().text(row.text);
+    if (row.severity != trace::severity::info && std::find(said.begin(), said.end(), text) == said.end()) {
+      said.emplace_back(text);
+    }
+  });
+  static_cast<void>(read);  // A file that cannot be read is the next command's trouble.
+  return said;
+}
+
 void print_summary(const collector::session_summary& summary) {
-  for (const std::string& warning : summary.warnings) complain("warning: " + warning);
+  std::vector<std::string> warnings = summary.warnings;
+  for (std::string& said : warnings_in(summary.path)) {
+    if (std::find(warnings.begin(), warnings.end(), said) == warnings.end()) warnings.push_back(std::move(said));
+  }
+  for (const std::string& warning : warnings) complain("warning: " + warning);
   std::string line =
       summary.path + ": " + format_bytes(summary.bytes) + ", " + format_some(summary.events, "event") + ", ";
   line += format_count(summary.lost_events) + " lost";

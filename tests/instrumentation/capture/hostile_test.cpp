@@ -1,9 +1,12 @@
 // A good guest: whatever the driver, CUPTI or the program does, the program ends as it would alone, and the file opens and holds
 // every call that was made.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <filesystem>
 
 #include "tests/instrumentation/capture/journal_reader.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
@@ -67,6 +70,21 @@ TEST(Rival, TakingTheRecordsIsReportedAndCallsAreStillRecorded) {
   EXPECT_TRUE(run.transfers.empty());
   EXPECT_EQ(run.failed.size(), 1U);
   EXPECT_GT(run.allocs.size(), 40U);
+}
+
+TEST(Rival, IsNamedAtTheEndOfSluiceRecord) {
+  const std::string fakes = SLUICE_FAKE_DIR;
+  const std::string file = testing::TempDir() + "/rival-" + std::to_string(getpid()) + ".sluice";
+  const std::string command = "LD_LIBRARY_PATH=" + fakes + " SLUICE_CUPTI_PATH=" + fakes +
+                              "/libcupti.so SLUICE_FAKE_RIVAL=1 " + SLUICE_BINARY_DIR "/sluice record -o " + file +
+                              " -- " + fakes + "/fake_cuda_program " + journal_path("program") + " --status 3 2>&1";
+  FILE* const output = popen(command.c_str(), "r");
+  ASSERT_NE(output, nullptr);
+  std::string said;
+  for (char part[256]; fgets(part, sizeof part, output) != nullptr;) said += part;
+  EXPECT_EQ(WEXITSTATUS(pclose(output)), 3);
+  EXPECT_NE(said.find("warning: another profiler holds CUPTI"), std::string::npos) << said;
+  std::filesystem::remove(file);
 }
 
 TEST(Guest, WithoutCudaIsLeftAlone) {
