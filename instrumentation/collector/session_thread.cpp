@@ -93,8 +93,8 @@ void session::state::serve(const session_request& r) {
 
 /// A process that may never speak: all there is to know of it comes from us, its parent.
 void session::state::add_command(std::uint64_t pid, const std::string& text) {
-  const bool known =
-      std::any_of(clients.begin(), clients.end(), [&](const client& c) { return c.pid == pid && !c.ended; });
+  // A short one may have spoken, and even ended, before we were told of it.
+  const bool known = std::any_of(clients.begin(), clients.end(), [&](const client& c) { return c.pid == pid; });
   if (known) return;
   ring_identity ours{};
   fill_identity(ours, -1);
@@ -134,7 +134,8 @@ recorded_process& session::state::process_of(const producer_identity& identity, 
       c.ended = false;  // A ring that it sent before it ended.
       return *c.process;
     }
-    if (c.start_time == 0 && c.image == 0 && !c.ended) silent = &c;
+    // It may have ended already: a short one's end is heard of before its ring.
+    if (c.start_time == 0 && c.image == 0) silent = &c;
   }
   if (silent != nullptr) {
     silent->start_time = identity.start_time;
