@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A small PyTorch training, for recordings and for measuring what recording costs.
 
-    train.py [--model mlp|gpt] [--steps N] [--seconds S] [--warmup N] [--json FILE]
+    train.py [--model mlp|gpt] [--steps N] [--seconds S] [--warmup N] [--profiler] [--json FILE]
 
 Prints one JSON line: median, mean and quartiles of the step time in microseconds, peak bytes as PyTorch counts them.
 """
@@ -62,6 +62,7 @@ def main():
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=0.0, help="go on until this long has passed")
     parser.add_argument("--warmup", type=int, default=5)
+    parser.add_argument("--profiler", action="store_true", help="run torch.profiler over the steps, as a rival of the recorder")
     parser.add_argument("--json")
     args = parser.parse_args()
     torch.manual_seed(0)
@@ -82,6 +83,9 @@ def main():
         optimizer.step()
         return loss
 
+    profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) if args.profiler else None
+    if profiler:
+        profiler.start()
     times = []
     begin = time.perf_counter()
     done = 0
@@ -93,6 +97,8 @@ def main():
         if done >= args.warmup:
             times.append((time.perf_counter() - t) * 1e6)
         done += 1
+    if profiler:
+        profiler.stop()
     stats = torch.cuda.memory_stats()
     free, total = torch.cuda.mem_get_info()
     times = times or [0.0]
