@@ -111,7 +111,7 @@ value_axis value_ticks(double maximum, value_unit unit, int wanted) {
   if (!(maximum > 0) || !std::isfinite(maximum)) maximum = unit == value_unit::bytes ? 1024 : 1;
   const double least = maximum / std::max(wanted, 1);
   const double step = unit == value_unit::bytes ? round_bytes(least) : round_step(least);
-  axis.top = maximum * 1.08;
+  axis.top = maximum;
   for (int i = 1; i * step <= axis.top && i < 12; ++i) {
     std::string label = value(i * step, unit);
     // "2.00 GiB" says no more than "2 GiB" on an axis.

@@ -125,7 +125,8 @@ ImU32 theme::of(const query::band& band) const {
     case query::band_role::used:
       break;
   }
-  if (band.kind != trace::memory_kind::unknown && band.kind != trace::memory_kind::device)
+  if (band.level == trace::layer::driver && band.kind != trace::memory_kind::unknown &&
+      band.kind != trace::memory_kind::device)
     return memory[static_cast<std::size_t>(band.kind)];
   return layers[static_cast<std::size_t>(band.level)];
 }

@@ -85,6 +85,7 @@ struct band {
 struct limit_line {
   std::string label;
   double value = 0;
+  trace::direction direction = trace::direction::unknown;  ///< Of a limit that holds one way only.
 };
 
 struct series {

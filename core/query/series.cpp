@@ -63,7 +63,9 @@ class composer {
     return made;
   }
 
-  void limit(std::string label, double value) { made_.limits.push_back({std::move(label), value}); }
+  void limit(std::string label, double value, trace::direction way = trace::direction::unknown) {
+    made_.limits.push_back({std::move(label), value, way});
+  }
 
   /// `ceiling` bounds the stacked bands' sum where it is known.
   series finish(double ceiling = 0) {
@@ -164,12 +166,13 @@ void put_link_limits(composer& all, const trace::device_row& device) {
                                  : std::string("Link peak");
     all.limit(link + " " + format_rate(static_cast<double>(device.link_peak)), static_cast<double>(device.link_peak));
   }
-  const auto attainable = [&](const char* way, std::uint64_t rate) {
+  const auto attainable = [&](trace::direction way, std::uint64_t rate) {
     if (rate == 0) return;
-    all.limit(fmt::format("Attainable {} {}", way, format_rate(static_cast<double>(rate))), static_cast<double>(rate));
+    all.limit(fmt::format("Attainable {} {}", name_of(way), format_rate(static_cast<double>(rate))),
+              static_cast<double>(rate), way);
   };
-  attainable("host to device", device.attainable_h2d);
-  attainable("device to host", device.attainable_d2h);
+  attainable(trace::direction::h2d, device.attainable_h2d);
+  attainable(trace::direction::d2h, device.attainable_d2h);
 }
 
 series bandwidth_series(const series_question& question, const track& row, const sources& from) {

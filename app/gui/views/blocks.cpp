@@ -13,16 +13,17 @@ namespace {
 struct column {
   const char* title;
   query::block_column sort;
-  float width;  ///< Share of the table's width.
+  float width;   ///< Share of the table's width.
+  bool figures;  ///< Set right.
 };
-constexpr std::array<column, 8> columns = {{{"Address", query::block_column::address, 128},
-                                            {"Size", query::block_column::bytes, 84},
-                                            {"Layer", query::block_column::layer, 78},
-                                            {"Kind", query::block_column::kind, 74},
-                                            {"Allocated", query::block_column::born, 92},
-                                            {"Freed", query::block_column::died, 92},
-                                            {"Lifetime", query::block_column::lifetime, 84},
-                                            {"Name", query::block_column::name, 220}}};
+constexpr std::array<column, 8> columns = {{{"Address", query::block_column::address, 128, false},
+                                            {"Size", query::block_column::bytes, 84, true},
+                                            {"Layer", query::block_column::layer, 78, false},
+                                            {"Kind", query::block_column::kind, 74, false},
+                                            {"Allocated", query::block_column::born, 92, true},
+                                            {"Freed", query::block_column::died, 92, true},
+                                            {"Lifetime", query::block_column::lifetime, 84, true},
+                                            {"Name", query::block_column::name, 220, false}}};
 
 /// The blocks that lived in the selected range, or in the whole recording. Scrolls by row index: a float could not
 /// address the rows of a long recording by pixels.
@@ -108,7 +109,7 @@ class blocks_view final : public view {
       if (each.sort == query::block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
       ImGui::TableSetupColumn(each.title, own, each.width, static_cast<ImGuiID>(each.sort));
     }
-    ImGui::TableHeadersRow();
+    draw_headings();
     if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs != nullptr && specs->SpecsDirty) {
       if (specs->SpecsCount > 0) {
         sort_ = static_cast<query::block_column>(specs->Specs[0].ColumnUserID);
@@ -119,6 +120,24 @@ class blocks_view final : public view {
     for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
       draw_row(with, table.rows[static_cast<std::size_t>(i)]);
     ImGui::EndTable();
+  }
+
+  /// As ImGui::TableHeadersRow(), with the titles of figures set right, over their figures.
+  static void draw_headings() {
+    ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+    for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
+      if (!ImGui::TableSetColumnIndex(i)) continue;
+      const column& each = columns[static_cast<std::size_t>(i)];
+      if (each.figures) {
+        const bool sorted = (ImGui::TableGetColumnFlags(i) & ImGuiTableColumnFlags_IsSorted) != 0;
+        const float arrow = sorted ? ImGui::GetFontSize() * 0.65F + ImGui::GetStyle().FramePadding.x : 0;
+        const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(each.title).x - arrow;
+        if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
+      }
+      ImGui::PushID(i);
+      ImGui::TableHeader(each.title);
+      ImGui::PopID();
+    }
   }
 
   static void draw_row(const view_context& with, const query::block_row& row) {

@@ -22,16 +22,22 @@ struct group {
 /// Tracks of a device stand together, and those of a process' host threads.
 group group_of(const query::track& what, const trace::tables& tables) {
   if (const trace::device_row* device = tables.devices.find(what.device)) {
-    const std::string name(tables.text(device->name));
+    std::string name(tables.text(device->name));
+    if (name.empty()) name = "Device";
+    // As the tracks' details call it, so that they need not repeat it.
+    if (device->kind != trace::device_kind::simulated && device->ordinal >= 0)
+      name += " (GPU " + std::to_string(device->ordinal) + ")";
     std::string detail;
     if (device->link_generation != 0)
       detail = "PCIe " + std::to_string(device->link_generation) + " \xC3\x97" + std::to_string(device->link_width);
     if (device->memory_bytes != 0)
       detail += (detail.empty() ? "" : ", ") + format_bytes(static_cast<double>(device->memory_bytes));
-    return {"device " + std::to_string(trace::raw(what.device)), name.empty() ? "Device" : name, detail};
+    return {"device " + std::to_string(trace::raw(what.device)), name, detail};
   }
   if (const trace::process_row* process = tables.processes.find(what.process)) {
-    const std::string_view command = tables.text(process->command);
+    std::string_view command = tables.text(process->command);
+    if (const auto slash = command.substr(0, command.find(' ')).rfind('/'); slash != std::string_view::npos)
+      command.remove_prefix(slash + 1);
     return {"process " + std::to_string(trace::raw(what.process)), command.empty() ? "Process" : std::string(command),
             process->pid != 0 ? "process " + std::to_string(process->pid) : ""};
   }
@@ -147,11 +153,13 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   float y = top;
   row_hit hit;
   std::string group_key;
+  std::string group_title;
   bool folded = false;
   for (const query::track& each : tracks.tracks) {
     const group belongs = group_of(each, tables);
     if (belongs.key != group_key) {
       group_key = belongs.key;
+      group_title = belongs.title;
       y = draw_group(with, where, y, belongs.key, belongs.title, belongs.detail, list);
       folded = folded_.contains(group_key);
     }
@@ -163,14 +171,15 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
       row_frame place = where;
       place.area = {{where.area.min.x, y}, {where.area.max.x, y + height}};
       place.header = {{where.header.min.x, y}, {where.header.max.x, y + height}};
+      place.group = group_title;
       place.hovered = hovered && !dragging_ && place.area.contains(where.mouse) && where.area.contains(where.mouse);
       const row_hit found = row.row->draw(with, *shown.engine, each, place, list);
       if (found.event != trace::event_id::none) hit = found;
       list.AddLineH(where.header.min.x, where.area.max.x, y + height - 1, with.colours.grid);
+      list.AddLineV(where.area.min.x - 1, y, y + height, with.colours.line);
     }
     y += height;
   }
-  list.AddLineV(where.area.min.x - 1, where.area.min.y, std::min(where.area.max.y, y), with.colours.line);
   ImGui::SetCursorScreenPos({where.header.min.x, top});
   ImGui::Dummy({1, y - top + with.px(8)});
   draw_range(with, where, list);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/view.hpp"
@@ -14,7 +15,8 @@ struct row_frame {
   draw::rectangle area;    ///< The time axis; as wide as `visible`.
   query::time_range visible;
   bool hovered = false;  ///< The mouse is over `area`, and nothing lies on top.
-  ImVec2 mouse;
+  ImVec2 mouse{};
+  std::string_view group{};  ///< The heading the row stands under: no need to repeat it.
 
   [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(visible.length()) / area.width(); }
   [[nodiscard]] float x_of(query::time_ns time) const {
@@ -49,8 +51,11 @@ class track_row {
 [[nodiscard]] std::unique_ptr<track_row> make_track_row(const query::track& what);
 
 /// Label and second line at the top of a row's header. Returns the y below them.
-float draw_row_label(const view_context& with, ImDrawList& list, const draw::rectangle& header,
-                     const query::track& what, float right_margin);
+float draw_row_label(const view_context& with, ImDrawList& list, const row_frame& where, const query::track& what,
+                     float right_margin);
+
+/// One line of text from `at`, ended by an ellipsis at `right`.
+void draw_text_until(ImDrawList& list, ImVec2 at, float right, ImU32 colour, std::string_view text);
 
 /// "at::native::vectorized_add" of "void at::native::vectorized_add<4, float>(...)": what names a kernel in little room.
 [[nodiscard]] std::string_view short_name(std::string_view full);

@@ -30,7 +30,7 @@ class slice_row final : public track_row {
     const draw::rectangle lanes{
         {where.area.min.x, where.area.min.y + with.px(padding)},
         {where.area.max.x, where.area.min.y + with.px(padding) + lane_ * static_cast<float>(lanes_)}};
-    draw_row_label(with, list, where.header, what, with.px(8));
+    draw_row_label(with, list, where, what, with.px(8));
     const auto answer =
         question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});
     if (!answer) return {};
