@@ -17,8 +17,8 @@ namespace sluice::gui {
 
 demo_process::~demo_process() {
   if (pid_ > 0) {
-    kill(pid_, SIGINT);
-    // A demo answers SIGINT between two steps; one that does not is not waited for.
+    kill(pid_, SIGTERM);
+    // A demo answers SIGTERM between two steps; one that does not is not waited for.
     for (int i = 0; i < 100 && pid_ > 0; ++i) {
       if (ended()) break;
       usleep(20'000);
@@ -65,7 +65,7 @@ result<void> demo_process::start(const std::string& program, const std::string& 
 
 void demo_process::stop() {
   if (pid_ <= 0) return;
-  kill(pid_, SIGINT);
+  kill(pid_, SIGTERM);
   stopping_ = true;
 }
 

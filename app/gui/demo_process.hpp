@@ -19,7 +19,7 @@ class demo_process {
 
   /// Starts `name`; one at a time. Its recording grows at `recording()`, a scratch file.
   [[nodiscard]] result<void> start(const std::string& program, const std::string& name, const std::string& device);
-  /// Asks it to end (SIGINT), as Ctrl+C would: the recording is closed properly.
+  /// Asks it to end (SIGTERM, which `sluice record` passes on): the recording is closed properly.
   void stop();
   /// Looks after it; true once, when it has ended.
   bool ended();

@@ -1,5 +1,5 @@
 // What the window starts as a demo, without a device: `fake_demo demo NAME ... -o FILE` writes a recording step by step, with
-// the counter "progress", until it is done or gets SIGINT. NAME "broken" fails at once, "quick" ends by itself.
+// the counter "progress", until it is done or gets SIGTERM. NAME "broken" fails at once, "quick" ends by itself.
 #include <signal.h>
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ int record(const std::string& path, int steps) {
 int main(int argc, char** argv) {
   struct sigaction on_interrupt {};
   on_interrupt.sa_handler = [](int) { stopped = 1; };
-  sigaction(SIGINT, &on_interrupt, nullptr);
+  sigaction(SIGTERM, &on_interrupt, nullptr);
   const std::vector<std::string> words(argv + 1, argv + argc);
   const auto out = std::find(words.begin(), words.end(), "-o");
   if (words.size() < 4 || words[0] != "demo" || words.end() - out < 2) return 2;
