@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -32,10 +34,29 @@ struct demo_options {
   double seconds = 6;
 };
 
+/// `text` in lines of at most 80 columns, all but the first indented; `column` is where the first begins.
+void print_wrapped(std::string_view text, std::size_t column, std::size_t indent) {
+  while (!text.empty()) {
+    const std::size_t room = 80 - column;
+    std::size_t cut = text.size();
+    if (cut > room) {
+      cut = text.rfind(' ', room);
+      if (cut == std::string_view::npos) cut = text.size();
+    }
+    std::printf("%.*s\n", static_cast<int>(cut), text.data());
+    text.remove_prefix(std::min(cut + 1, text.size()));
+    column = indent;
+    if (!text.empty()) std::printf("%*s", static_cast<int>(indent), "");
+  }
+}
+
 int list() {
+  constexpr int indent = 20;
   for (const workloads::workload& w : workloads::all()) {
-    std::printf("%-20s%s\n%-20sLook for: %s\n", std::string(w.name).c_str(), std::string(w.shows).c_str(), "",
-                std::string(w.look_for).c_str());
+    std::printf("%-*s", indent, std::string(w.name).c_str());
+    print_wrapped(w.shows, indent, indent);
+    std::printf("%*sLook for: ", indent, "");
+    print_wrapped(w.look_for, indent + 10, indent + 2);
   }
   return 0;
 }

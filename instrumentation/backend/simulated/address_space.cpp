@@ -13,11 +13,16 @@ std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_
 
 }  // namespace
 
-address_space::address_space(std::uint64_t bytes) : bytes_(bytes), free_(granule) {
-  void* base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) return;
-  base_ = number(base);
-  free_.add_segment(base_, bytes);
+address_space::address_space(std::uint64_t bytes) : free_(granule) {
+  constexpr std::uint64_t least = 64u << 20;
+  for (std::uint64_t size = bytes / granule * granule; size >= least; size = size / 2 / granule * granule) {
+    void* base = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) continue;
+    base_ = number(base);
+    bytes_ = size;
+    free_.add_segment(base_, size);
+    return;
+  }
 }
 
 address_space::~address_space() {

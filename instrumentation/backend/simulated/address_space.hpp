@@ -24,7 +24,8 @@ class address_space {
     memory_space space = memory_space::device;
   };
 
-  /// Reserves `bytes` of addresses. `valid` is false if the system refused.
+  /// Reserves `bytes` of addresses, or as much of them as a limit on this process allows. `valid` is false if the
+  /// system refuses altogether.
   explicit address_space(std::uint64_t bytes);
   ~address_space();
   address_space(const address_space&) = delete;

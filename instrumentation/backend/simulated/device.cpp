@@ -9,10 +9,8 @@ namespace sluice::backend {
 namespace {
 
 constexpr std::uint32_t context_key_base = 1;
-// The address range holds the device's memory and as much again for pinned, managed and freed-but-fragmented space.
-constexpr std::uint64_t address_bytes(std::uint64_t memory) {
-  return std::max<std::uint64_t>(memory * 4, std::uint64_t{1} << 40);
-}
+// Room for the device's memory and half as much again for pinned and managed memory.
+constexpr std::uint64_t address_bytes(std::uint64_t memory) { return memory + memory / 2 + (std::uint64_t{1} << 30); }
 
 device_description describe_device(const simulated_config& config) {
   device_description d;

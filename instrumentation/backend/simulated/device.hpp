@@ -145,6 +145,7 @@ class simulated_device final : public device {
   [[nodiscard]] memory_info memory_now() const noexcept;
   [[nodiscard]] outcome<void*> allocate_block(entry& e, std::uint64_t bytes, memory_space space, std::uint32_t flags);
   [[nodiscard]] outcome<void> free_block(entry& e, void* address, memory_space space);
+  void sample_driver_pool(std::int64_t now);
   void trim_driver_pool(std::int64_t now);
   [[nodiscard]] bool grow_driver_pool(entry& e, std::uint64_t bytes);
 
@@ -176,6 +177,7 @@ class simulated_device final : public device {
   std::uint64_t managed_bytes_ = 0;  // resident pieces of managed blocks
   std::map<std::uint32_t, stream_state> streams_;
   std::map<std::uint64_t, event_state> events_;
+  std::int64_t last_pool_sample_ = 0;
   std::uint32_t next_stream_ = 2;  // 1 is the default stream in traces
   std::uint64_t next_event_ = 1;
   std::uint32_t next_correlation_ = 1;

@@ -13,6 +13,7 @@ constexpr std::uint64_t device_page = 2u << 20;  // the driver hands out device 
 constexpr std::uint64_t small_block = 1u << 20;  // smaller requests share pages
 constexpr std::uint64_t pool_growth_bytes = 32u << 20;
 constexpr std::uint64_t driver_pool_key = 1;
+constexpr std::int64_t pool_sample_period = 20'000;          // ns; the capture library samples a real pool, too
 constexpr int native_invalid = 1, native_out_of_memory = 2;  // CUresult's numbers
 
 std::uint64_t rounded_for_device(std::uint64_t bytes) {
@@ -154,6 +155,7 @@ outcome<void*> simulated_device::allocate_async(std::uint64_t bytes, stream_hand
   what.address = memory_.name_of(address);
   log_.api_call(e.call, end, what.stream, bytes);
   log_.allocated(e.call, end, what);
+  sample_driver_pool(e.end);
   leave(e);
   return address;
 }
@@ -173,6 +175,7 @@ outcome<void> simulated_device::free_async(void* address, stream_handle stream) 
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), what.stream);
   log_.freed(e.call, what);
   log_.free_completed(e.call, static_cast<std::uint64_t>(std::max(e.end, s ? tail_of(stream, *s) : 0)), what.address);
+  sample_driver_pool(e.end);
   leave(e);
   return {};
 }
@@ -186,9 +189,17 @@ bool simulated_device::grow_driver_pool(entry& e, std::uint64_t bytes) {
   driver_pool_.add_segment(number(segment), size);
   const auto end = static_cast<std::uint64_t>(e.end);
   const auto stats = driver_pool_.stats();
-  log_.pool_state(end, driver_pool_key, stats.reserved_bytes, stats.used_bytes + bytes, trace::pool_operation::grow);
+  log_.pool_state(end, driver_pool_key, stats.reserved_bytes, stats.used_bytes, trace::pool_operation::grow);
   log_.memory(end, memory_now());
   return true;
+}
+
+void simulated_device::sample_driver_pool(std::int64_t now) {
+  if (now - last_pool_sample_ < pool_sample_period) return;
+  last_pool_sample_ = now;
+  const auto stats = driver_pool_.stats();
+  log_.pool_state(static_cast<std::uint64_t>(now), driver_pool_key, stats.reserved_bytes, stats.used_bytes,
+                  trace::pool_operation::sample);
 }
 
 void simulated_device::trim_driver_pool(std::int64_t now) {
