@@ -145,7 +145,8 @@ void memory_use::add(const trace::checkpoint_event& row) {
 }
 
 void memory_use::reconcile() {
-  for (auto& [id, known] : checkpoints_) {
+  for (auto& entry : checkpoints_) {
+    checkpoint& known = entry.second;
     if (!known.seen || !known.about.exact || known.blocks.size() != known.about.blocks) continue;
     const time_ns time = bounded(known.about.time);
     const bool lost = std::any_of(losses_.begin(), losses_.end(), [&](const trace::loss_event& loss) {

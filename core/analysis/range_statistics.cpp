@@ -98,9 +98,10 @@ std::vector<untracked_statistics> measure_untracked(const memory_use& memory, ti
 
 std::vector<pool_statistics> measure_pools(const memory_use& memory, time_range range) {
   std::vector<pool_statistics> all;
-  for (const auto& [id, pool] : memory.pools()) {
+  for (const auto& entry : memory.pools()) {
+    const pool_use& pool = entry.second;
     pool_statistics of;
-    of.pool = id;
+    of.pool = entry.first;
     of.states = static_cast<std::uint64_t>(std::count_if(pool.times.begin(), pool.times.end(),
                                                          [&](time_ns t) { return t >= range.begin && t < range.end; }));
     const auto used = [&](auto&& ask) { return pool.blocks.empty() ? ask(pool.used) : ask(pool.blocks); };
