@@ -19,7 +19,7 @@ constexpr std::array table{
              "Reserved memory climbs in steps while used memory breathes under it; free memory gets scattered; the "
              "trim gives "
              "whole segments back.",
-             0.006, pool_churn},
+             0.0034, pool_churn},
     workload{
         "overlap", "Copy, compute, copy back: on one stream with waits, then on two streams.",
         "Serial: one thing at a time. Two streams: a kernel runs under the copies of the other stream, and both copy "
@@ -33,11 +33,11 @@ constexpr std::array table{
     workload{"managed-migration",
              "Managed memory touched by host and device in turn: by page faults, by prefetch, read-mostly.",
              "Kernels that fault last many times as long as those after a prefetch; read-mostly pages migrate once.",
-             0.070, managed_migration},
+             0.061, managed_migration},
     workload{"leak", "A loop that frees its scratch memory and forgets one small block a step.",
              "Memory use between steps never comes back down to where it was; the report's unfreed blocks name the "
              "culprit's tag.",
-             0.008, leak},
+             0.007, leak},
 };
 
 }  // namespace
