@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -56,15 +58,17 @@ void free_late(void* driver) {
   at_the_very_end.free = find<CUresult (*)(CUdeviceptr)>(driver, "cuMemFree_v2");
 }
 
-volatile std::sig_atomic_t taken_by_others = 0;
-volatile std::sig_atomic_t taken = 0;
+std::atomic<int> taken_by_others{0};
+std::atomic<int> taken{0};
 
 /// The recorder's thread is known by its name.
 void on_signal(int) {
+  const int keep_errno = errno;
   char name[16] = {};
   pthread_getname_np(pthread_self(), name, sizeof name);
-  taken = taken + 1;
-  if (std::string_view(name).starts_with("sluice")) taken_by_others = taken_by_others + 1;
+  ++taken;
+  if (std::string_view(name).starts_with("sluice")) ++taken_by_others;
+  errno = keep_errno;
 }
 
 void send_signals() {
