@@ -1,8 +1,8 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "core/analysis/slice_kind.hpp"
@@ -18,13 +18,19 @@ struct stream_key {
   trace::process_id process{};
   trace::device_id device{};
   trace::stream_id stream{};
-  friend auto operator<=>(const stream_key&, const stream_key&) = default;
+  friend bool operator==(const stream_key&, const stream_key&) = default;
+  friend bool operator<(const stream_key& a, const stream_key& b) {
+    return std::tie(a.process, a.device, a.stream) < std::tie(b.process, b.device, b.stream);
+  }
 };
 
 struct direction_key {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
-  friend auto operator<=>(const direction_key&, const direction_key&) = default;
+  friend bool operator==(const direction_key&, const direction_key&) = default;
+  friend bool operator<(const direction_key& a, const direction_key& b) {
+    return std::tie(a.device, a.direction) < std::tie(b.device, b.direction);
+  }
 };
 
 /// Transfers of one direction. A slice's `tag` is the memory_kind of its host side (unknown where it has none).

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -18,7 +19,10 @@ namespace sluice::analysis {
 struct thread_key {
   trace::process_id process{};
   trace::thread_id thread{};
-  friend auto operator<=>(const thread_key&, const thread_key&) = default;
+  friend bool operator==(const thread_key&, const thread_key&) = default;
+  friend bool operator<(const thread_key& a, const thread_key& b) {
+    return std::tie(a.process, a.thread) < std::tie(b.process, b.thread);
+  }
 };
 
 struct thread_work {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -54,7 +54,10 @@ struct memory_key {
   trace::device_id device{};
   trace::layer level = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  friend auto operator<=>(const memory_key&, const memory_key&) = default;
+  friend bool operator==(const memory_key&, const memory_key&) = default;
+  friend bool operator<(const memory_key& a, const memory_key& b) {
+    return std::tie(a.device, a.level, a.kind) < std::tie(b.device, b.level, b.kind);
+  }
 };
 
 /// A pool's reserved and used bytes. `used` is what events say; `blocks` what its recorded blocks add up to.
