@@ -7,7 +7,6 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "imgui_internal.h"
-#include "implot.h"
 
 namespace sluice::gui {
 namespace {
@@ -30,7 +29,6 @@ std::string lower(std::string_view text) {
 application::application(application_options options)
     : options_(std::move(options)), settings_(options_.config_folder), session_(options_.wake), scale_(options_.scale) {
   ImGui::CreateContext();
-  ImPlot::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
   io.ConfigWindowsMoveFromTitleBarOnly = true;
@@ -63,7 +61,6 @@ application::application(application_options options)
 application::~application() {
   settings_.save();
   views_.clear();
-  ImPlot::DestroyContext();
   ImGui::DestroyContext();
 }
 

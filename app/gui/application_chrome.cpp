@@ -283,7 +283,7 @@ void application::draw_about() {
                        ImGuiWindowFlags_NoSavedSettings)) {
     heading(with, std::string("Sluice ") + version());
     ImGui::TextUnformatted("A profiler for GPU memory and transfers. Apache-2.0.");
-    ImGui::TextDisabled("%s", "Dear ImGui, ImPlot, GLFW, Roboto and Font Awesome are part of this program.");
+    ImGui::TextDisabled("%s", "Dear ImGui, GLFW, Roboto and Font Awesome are part of this program.");
   }
   ImGui::End();
   ImGui::PopStyleVar();

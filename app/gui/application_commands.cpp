@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "app/gui/application.hpp"
-#include "implot.h"
 #include "portable_file_dialogs.h"
 
 namespace sluice::gui {
