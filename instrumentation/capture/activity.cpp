@@ -398,22 +398,9 @@ void enable(CUpti_ActivityKind kind, const char* what) {
   collector::message(raw(severity::warning), text);
 }
 
-/// CUPTI sets buffers aside on the device: 3.2 MB for kernels and copies, 8 MB for kernels that launch kernels, 16 MB for
-/// graphs launched by kernels, three of each. We ask for neither of the last two.
-void take_less_device_memory() {
-  if (cupti.set_attribute == nullptr) return;
-  for (const CUpti_ActivityAttribute which :
-       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP, attribute_device_graph_buffer_bytes}) {
-    std::size_t bytes = std::size_t{1} << 20;
-    std::size_t size = sizeof bytes;
-    cupti.set_attribute(which, &size, &bytes);
-  }
-}
-
 }  // namespace
 
 void start_activity() noexcept {
-  take_less_device_memory();
   // The clock first: records that were begun before it would be on another one.
   if (options.clock) cupti.register_timestamp(timestamp);
   // Our buffers come zeroed, so that CUPTI need not do it in the program's calls.
