@@ -2,11 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "app/cli/demos_of_program.hpp"
@@ -30,6 +32,7 @@ struct wish {
   double scale = 1;
   int frames = 0;
   std::vector<std::string> commands;  ///< "ID" or "ID=ARGUMENT", run one after the other.
+  double wait = 0;                    ///< Seconds to go on drawing: a demo started by a command runs meanwhile.
   std::string mouse;                  ///< "X,Y": where the mouse rests.
 };
 
@@ -135,6 +138,11 @@ result<void> draw(const wish& wanted) {
     shown.app().invoke(id, std::move(with));
     if (auto settled = settle(); !settled) return settled;
   }
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wanted.wait);
+  while (std::chrono::steady_clock::now() < until) {
+    shown.step();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
   if (const auto comma = wanted.mouse.find(','); comma != std::string::npos) {
     shown.move_mouse(std::strtof(wanted.mouse.c_str(), nullptr),
                      std::strtof(wanted.mouse.c_str() + comma + 1, nullptr));
@@ -165,6 +173,7 @@ action declare_screenshot(CLI::App& command) {
       ->check(CLI::Range(1, 100000));
   // For pictures of documents and for bug reports; not listed.
   command.add_option("--run", wanted->commands, "Run this command of the window first")->group("");
+  command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")->group("");
   command.add_option("--mouse", wanted->mouse, "Where the mouse rests, X,Y")->group("");
   return [wanted] {
     if (wanted->out.empty() && wanted->frames == 0) {

@@ -69,7 +69,11 @@ result<void> application::start() { return boxes_.start(); }
 void application::open(const std::string& path) { session_.open(path); }
 
 void application::start_demo(const std::string& name) {
-  const std::string program = options_.program.empty() ? "/proc/self/exe" : options_.program;
+  std::string program = options_.program;
+  if (program.empty()) {
+    std::error_code failed;
+    program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+  }
   if (auto started = demo_.start(program, name, options_.demo_device); !started) {
     notice_ = started.error().to_string();
     return;

@@ -251,25 +251,27 @@ void application::draw_keys() {
   const view_context with = context();
   ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_TitleBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_TitleBgActive, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
   if (ImGui::Begin("Keys and mouse", &keys_open_,
                    ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoDocking |
                        ImGuiWindowFlags_NoSavedSettings)) {
     const float column = with.px(150);
     heading(with, "Mouse on the timeline");
-    field(with, "wheel", "zoom at the cursor", column);
-    field(with, "Ctrl + wheel", "scroll the tracks; also the wheel over their names", column);
-    field(with, "Shift + wheel", "move along the time", column);
-    field(with, "drag", "select a range", column);
-    field(with, "right drag", "move along the time; also the middle button", column);
-    field(with, "double-click", "zoom to a box; beside one, show all", column);
+    tip_field(with, "wheel", "zoom at the cursor", column);
+    tip_field(with, "Ctrl + wheel", "scroll the tracks; also the wheel over their names", column);
+    tip_field(with, "Shift + wheel", "move along the time", column);
+    tip_field(with, "drag", "select a range", column);
+    tip_field(with, "right drag", "move along the time; also the middle button", column);
+    tip_field(with, "double-click", "zoom to a box; beside one, show all", column);
     heading(with, "Keys");
     for (const command& each : commands_.all())
-      if (!each.title.empty() && !each.keys.empty()) field(with, key_text(each), each.title, column);
+      if (!each.title.empty() && !each.keys.empty()) tip_field(with, key_text(each), each.title, column);
   }
   ImGui::End();
   ImGui::PopStyleVar();
-  ImGui::PopStyleColor();
+  ImGui::PopStyleColor(3);
 }
 
 void application::draw_about() {
@@ -277,6 +279,8 @@ void application::draw_about() {
   const view_context with = context();
   ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_TitleBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_TitleBgActive, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
   if (ImGui::Begin("About Sluice", &about_open_,
                    ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoDocking |
@@ -287,7 +291,7 @@ void application::draw_about() {
   }
   ImGui::End();
   ImGui::PopStyleVar();
-  ImGui::PopStyleColor();
+  ImGui::PopStyleColor(3);
 }
 
 void application::draw_notice() {
