@@ -11,7 +11,7 @@
 namespace sluice::fuzz {
 namespace {
 
-constexpr int mutations_of_all_seeds = 4000;
+constexpr int mutations_of_all_seeds = 2000;
 
 std::vector<bytes> kept_inputs(const std::string& target_name) {
   std::vector<bytes> inputs;
