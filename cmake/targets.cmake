@@ -23,6 +23,8 @@ function(sluice_test name)
   if(NOT arg_OWN_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
   endif()
+  # What is tested is optimised, the tests themselves need not be: that halves the time to build them.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
   target_compile_definitions(${name} PRIVATE SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SLUICE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(arg_WHOLE)
     add_test(NAME ${name} COMMAND ${name})
