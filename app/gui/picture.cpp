@@ -25,7 +25,8 @@ struct picture::waker {
   }
   void wait() {
     std::unique_lock lock(mutex);
-    changed.wait_for(lock, std::chrono::milliseconds(20), [this] { return woken; });
+    // Whoever answers wakes us; drawing meanwhile would only take the processor from them.
+    changed.wait_for(lock, std::chrono::milliseconds(200), [this] { return woken; });
     woken = false;
   }
 };

@@ -74,8 +74,9 @@ class blocks_view final : public view {
   }
 
   static void draw_count(const view_context& with, const query::block_table& table) {
-    const std::string text = format_count(table.rows.size()) + (table.rows.size() == 1 ? " block" : " blocks") +
-                             (with.state.range() ? " in the selected range" : "");
+    std::string text = format_some(table.count, "block");
+    if (table.rows.size() < table.count) text = "first " + format_count(table.rows.size()) + " of " + text;
+    if (with.state.range()) text += " in the selected range";
     const float width = ImGui::CalcTextSize(text.c_str()).x;
     ImGui::SameLine();
     if (ImGui::GetContentRegionAvail().x < width) return ImGui::NewLine();
