@@ -111,6 +111,7 @@ int under_record(const demo_options& options, const std::string& output) {
   if (options.force) words.emplace_back("--force");
   words.insert(words.end(), {"--", own, "demo", options.name, "--device", "cuda"});
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execv(own.c_str(), arguments.data());

@@ -95,7 +95,7 @@ host_registration::host_registration(void* address, std::size_t bytes, bool read
 }
 
 host_registration::host_registration(host_registration&& other) noexcept
-    : device_(other.device_), address_(std::exchange(other.address_, nullptr)) {}
+    : device_(std::move(other.device_)), address_(std::exchange(other.address_, nullptr)) {}
 
 host_registration::~host_registration() {
   if (!address_) return;

@@ -195,7 +195,7 @@ chunk_pipeline::chunk_pipeline(chunk_options options, const device_ref& device) 
 }
 
 chunk_report chunk_pipeline::run(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell,
-                                 std::stop_token stop) const {
+                                 const std::stop_token& stop) const {
   if (out && out->size_bytes() < in.size_bytes()) {
     throw error({status::invalid_value, 0, "chunk_pipeline",
                  fmt::format("{}: {} bytes, the input has {}", out->path(), out->size_bytes(), in.size_bytes())});

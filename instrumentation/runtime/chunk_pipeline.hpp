@@ -55,7 +55,7 @@ class chunk_pipeline {
   /// `out` may be null, or the input itself, else it must be at least as long. Blocks until done. Throws error:
   /// what reading, writing, the device or `work` met first.
   chunk_report run(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell = {},
-                   std::stop_token stop = {}) const;
+                   const std::stop_token& stop = {}) const;
 
  private:
   chunk_report run_plain(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell,

@@ -52,7 +52,7 @@ mapped_file::mapped_file(const std::filesystem::path& path, file_access access, 
 mapped_file::mapped_file(mapped_file&& other) noexcept
     : path_(std::move(other.path_)),
       access_(other.access_),
-      device_(other.device_),
+      device_(std::move(other.device_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)) {}

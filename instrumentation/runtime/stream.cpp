@@ -81,7 +81,7 @@ event::~event() {
 }
 
 event::event(event&& other) noexcept
-    : device_(other.device_), handle_(std::exchange(other.handle_, backend::event_handle::null)) {}
+    : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, backend::event_handle::null)) {}
 
 event& event::operator=(event&& other) noexcept {
   std::swap(device_, other.device_);

@@ -46,7 +46,7 @@ bool address_space::free(void* address) {
   blocks_.erase(it);
   const auto given = free_.give(number(address), suballocator::clean);
   // Mapping over it drops the pages and the permission in one call.
-  mmap(address, given->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  (void)mmap(address, given->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   return true;
 }
 
