@@ -57,8 +57,10 @@ std::string format_moment(trace::time_ns time) {
 
 std::string format_share(double share) {
   const double percent = share * 100;
-  if (percent > 0 && percent < 0.95) return fmt::format("{:.1f} %", std::max(percent, 0.1));
-  if (percent > 99.05 && percent < 100) return fmt::format("{:.1f} %", std::min(percent, 99.9));
+  if (percent > 0 && percent < 0.05) return "<0.1 %";
+  if (percent > 0 && percent < 0.95) return fmt::format("{:.1f} %", percent);
+  if (percent > 99.95 && percent < 100) return ">99.9 %";
+  if (percent > 99.05 && percent < 100) return fmt::format("{:.1f} %", percent);
   return fmt::format("{:.0f} %", percent);
 }
 

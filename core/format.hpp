@@ -23,7 +23,7 @@ namespace sluice {
 /// A point in time: "2.314159 s", "18.130 ms", to the microsecond; "200.000 µs", to the nanosecond, under 1 ms.
 [[nodiscard]] std::string format_moment(trace::time_ns time);
 
-/// "12 %", "0.3 %" of a share in 0..1.
+/// "12 %", "0.3 %", "<0.1 %" of a share in 0..1; 0 % and 100 % only for nothing and all.
 [[nodiscard]] std::string format_share(double share);
 
 /// "1,234,567".

@@ -37,10 +37,10 @@ TEST(format, shows_lengths_and_points_of_time) {
 
 TEST(format, never_rounds_a_share_to_nothing_or_to_all) {
   EXPECT_EQ(format_share(0), "0 %");
-  EXPECT_EQ(format_share(0.00001), "0.1 %");
+  EXPECT_EQ(format_share(0.00001), "<0.1 %");
   EXPECT_EQ(format_share(0.004), "0.4 %");
   EXPECT_EQ(format_share(0.5), "50 %");
-  EXPECT_EQ(format_share(0.99999), "99.9 %");
+  EXPECT_EQ(format_share(0.99999), ">99.9 %");
   EXPECT_EQ(format_share(1), "100 %");
 }
 
