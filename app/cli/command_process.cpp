@@ -23,7 +23,8 @@ constexpr std::array waited_signals = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP
 constexpr std::array changed_actions = {SIGCHLD, SIGPIPE, SIGXFSZ};
 
 tl::unexpected<error> not_executable(const std::string& name, int why) {
-  return fail(error_code::invalid_argument, "cannot be executed: " + describe_errno(why), name);
+  return fail(error_code::invalid_argument, "cannot be executed: " + describe_errno(why), name,
+              "name a program, or make it one with chmod +x");
 }
 
 /// The environment with `set` in place of what it says of the same names.
@@ -82,7 +83,7 @@ result<std::string> find_program(const std::string& name) {
     if (why == EISDIR) why = ENOENT;  // A folder of that name on the way is nobody's command.
   }
   if (why != ENOENT) return not_executable(name, why);
-  return fail(error_code::not_found, "no such command", name);
+  return fail(error_code::not_found, "no such command", name, "check its spelling, or give its path");
 }
 
 // ------------------------------------------------------------------------------------------------------------ signals

@@ -167,15 +167,18 @@ int run(const demo_options& options) {
 
 action declare_demo(CLI::App& command) {
   auto options = std::make_shared<demo_options>();
-  command.add_option("NAME", options->name, "The demo to run");
+  command.add_option("NAME", options->name, "The demo to run")->type_name("");
   command.add_flag("--list", options->list, "Say what each demo shows, and what to look for");
-  command.add_option("--device", options->device, "Where it runs: sim or cuda; cuda if there is a device, if left out")
-      ->check(CLI::IsMember({"sim", "cuda"}));
-  command.add_option("-o,--output", options->output, "The recording to write; NAME.sluice if left out");
+  command.add_option("--device", options->device, "Where it runs; if left out, on a CUDA device if there is one")
+      ->check(CLI::IsMember({"sim", "cuda"}).description(""))
+      ->type_name("sim|cuda");
+  command.add_option("-o,--output", options->output, "The recording to write; NAME.sluice if left out")
+      ->type_name("FILE");
   command.add_flag("--force", options->force, "Replace the file even if it is no recording");
   command.add_flag("--pace", options->paced, "On the simulated device: slow down, so that a live view can be followed");
   command.add_option("--seconds", options->seconds, "How long a paced run takes, about")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(CLI::Range(0.1, 3600.0).description(""))
+      ->type_name("SECONDS")
       ->capture_default_str();
   return [options] { return run(*options); };
 }

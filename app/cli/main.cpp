@@ -55,6 +55,9 @@ bool is_for_window(const std::string& word) {
   return word.find('/') != std::string::npos || word.find('.') != std::string::npos || std::filesystem::exists(word);
 }
 
+/// What `sluice` takes without a verb.
+bool is_own_option(const std::string& word) { return word == "-h" || word == "--help" || word == "--version"; }
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int run(int argc, char** argv) {
@@ -66,7 +69,7 @@ int run(int argc, char** argv) {
   const std::vector<verb> verbs = {
       {"record", "Record what a program does with GPU memory",
        [&](CLI::App& command) { return declare_record(command, after_dashes); }},
-      {"report", "Print the figures of a trace", declare_report},
+      {"report", "Print the figures of a recording", declare_report},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
 #ifdef SLUICE_HAVE_GUI
       {"open", "Open the window; also `sluice FILE`, `sluice --demo NAME` and `sluice` alone", declare_open},
@@ -81,6 +84,11 @@ int run(int argc, char** argv) {
 
   if (!words.empty() && words.front().substr(0, 1) != "-" && !names_verb(verbs, words.front())) {
     complain("there is no verb '" + words.front() + "'; see sluice --help");
+    return status_usage;
+  }
+
+  if (!words.empty() && words.front().starts_with('-') && !is_own_option(words.front())) {
+    complain(words.front() + ": no such option; see sluice --help");
     return status_usage;
   }
 
@@ -100,7 +108,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& mistake) {
     const bool recording = !words.empty() && words.front() == "record";
     const std::string about = !words.empty() && names_verb(verbs, words.front()) ? words.front() + " " : "";
-    if (words.empty()) return std::fputs(program.help().c_str(), stderr), status_usage;
+    if (words.empty()) {
+      std::fputs(program.help().c_str(), stderr);
+      return status_usage;
+    }
     complain(first_line(mistake.what()) + "; see sluice " + about + "--help");
     return recording ? status_not_recorded : status_usage;
   }

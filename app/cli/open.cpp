@@ -44,10 +44,11 @@ bool is_demo(const std::string& name) {
 
 action declare_open(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
-  command.add_option("FILE", wanted->files, "Recordings to open; without one, the welcome screen");
-  command.add_option("--demo", wanted->demo, "Run this demo and watch it live");
-  command.add_option("--device", wanted->device, "Where the demo runs: sim or cuda")
-      ->check(CLI::IsMember({"sim", "cuda"}));
+  command.add_option("FILE", wanted->files, "Recordings to open; without one, the welcome screen")->type_name("");
+  command.add_option("--demo", wanted->demo, "Run this demo and watch it live")->type_name("NAME");
+  command.add_option("--device", wanted->device, "Where the demo runs")
+      ->check(CLI::IsMember({"sim", "cuda"}).description(""))
+      ->type_name("sim|cuda");
   return [wanted] {
     if (!wanted->demo.empty() && !is_demo(wanted->demo)) {
       complain("there is no demo '" + wanted->demo + "'; see sluice demo --list");

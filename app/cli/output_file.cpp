@@ -12,13 +12,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_trace(const fs::path& path) {
+bool is_recording(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::uint64_t magic = 0;
   char bytes[sizeof magic];
-  if (!in.read(bytes, sizeof bytes)) return in.gcount() == 0;  // An empty file is no loss.
+  if (!in.read(bytes, sizeof bytes)) return false;
   std::memcpy(&magic, bytes, sizeof magic);
   return magic == trace::file_magic;
+}
+
+/// Whether a regular file is in the way; an error if something else is.
+result<bool> is_taken(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return false;
+  if (fs::is_regular_file(status)) return true;
+  return fail(error_code::invalid_argument, "is no regular file", path, "name the file to write with -o");
 }
 
 }  // namespace
@@ -32,15 +41,21 @@ std::string free_name(std::string stem) {
 }
 
 result<void> check_output(const std::string& path, bool force) {
+  const auto taken = is_taken(path);
+  if (!taken) return tl::unexpected(taken.error());
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return {};
-  if (!fs::is_regular_file(status)) {
-    return fail(error_code::invalid_argument, "is no regular file", path, "name the file to write with -o");
-  }
-  if (force || is_trace(path)) return {};
+  const bool empty = *taken && fs::file_size(path, error) == 0;  // An empty file is no loss.
+  if (!*taken || force || empty || is_recording(path)) return {};
   return fail(error_code::invalid_argument, "exists and is no recording", path,
               "choose another name, or replace it with --force");
+}
+
+result<void> check_picture(const std::string& path) {
+  const auto taken = is_taken(path);
+  if (!taken) return tl::unexpected(taken.error());
+  if (!*taken || !is_recording(path)) return {};
+  return fail(error_code::invalid_argument, "is a recording, which a picture would replace", path,
+              "name the picture with -o, such as picture.png");
 }
 
 }  // namespace sluice::cli

@@ -14,4 +14,7 @@ namespace sluice::cli {
 /// files may be replaced; anything may with `force`. Errors: invalid_argument.
 [[nodiscard]] result<void> check_output(const std::string& path, bool force);
 
+/// Refuses to draw a picture over a recording, or over what is no file. Errors: invalid_argument.
+[[nodiscard]] result<void> check_picture(const std::string& path);
+
 }  // namespace sluice::cli

@@ -100,9 +100,16 @@ void print_summary(const collector::session_summary& summary) {
   std::string line =
       summary.path + ": " + format_bytes(summary.bytes) + ", " + format_some(summary.events, "event") + ", ";
   line += format_count(summary.lost_events) + " lost";
-  if (summary.device_events == 0) line += "; no CUDA activity was seen";
+  if (summary.device_events == 0) line += "; no CUDA activity was seen (nothing to show; is it CMD that uses the GPU?)";
   complain(line);
 }
+
+/// The command to record is no option that CLI11 knows of.
+struct record_help : CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: sluice record [OPTIONS] -- CMD ARGS...\n";
+  }
+};
 
 int status_for(const error& e) {
   if (e.code == error_code::not_found) return status_not_found;
@@ -160,16 +167,18 @@ int record(const record_options& options) {
 
 action declare_record(CLI::App& command, std::span<const std::string> after_dashes) {
   const auto options = std::make_shared<record_options>();
-  command.add_option("-o,--output", options->output, "The file to write; CMD's name with .sluice if left out");
+  command.formatter(std::make_shared<record_help>());
+  command.add_option("-o,--output", options->output, "The file to write; CMD's name with .sluice if left out")
+      ->type_name("FILE");
   command.add_flag("--force", options->force, "Replace the file even if it is no recording");
   command
       .add_option("--linger", options->linger_seconds,
                   "Seconds to go on recording what CMD started and outlives it (Ctrl-C ends it)")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(CLI::Range(0.0, 1e6).description(""))
+      ->type_name("SECONDS")
       ->capture_default_str();
   command.prefix_command();
   command.footer(
-      "Use it as: sluice record [OPTIONS] -- CMD ARGS...\n"
       "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"
       "125: CMD succeeded, or was not started, and nothing could be recorded.");
   return [options, &command, after_dashes] {

@@ -1,4 +1,4 @@
-// sluice report: prints the figures of a trace.
+// sluice report: prints the figures of a recording.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/analysis/index.hpp"
@@ -52,12 +53,12 @@ int print(const report_options& options) {
 
 action declare_report(CLI::App& command) {
   auto options = std::make_shared<report_options>();
-  command.add_option("FILE", options->file, "The trace to report on")->required();
-  command.add_option("--format", options->format, "text, or json in a documented schema")
-      ->check(CLI::IsMember({"text", "json"}))
+  command.add_option("FILE", options->file, "The recording to report on")->required()->type_name("");
+  command.add_option("--format", options->format, "For people, or for programs")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("text|json")
       ->capture_default_str();
-  command.add_option("--range", options->range,
-                     "FROM:TO, only this part of the recording, as in 1.5s:2s or 200ms: (to the end)");
+  command.add_option("--range", options->range, range_help)->type_name("FROM:TO");
   return [options] { return print(*options); };
 }
 

@@ -1,17 +1,19 @@
 // sluice screenshot: the window as a picture, where there is no display.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "app/cli/demos_of_program.hpp"
+#include "app/cli/output_file.hpp"
+#include "app/cli/range_option.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/gui/gl/png.hpp"
 #include "app/gui/picture.hpp"
@@ -20,7 +22,8 @@ namespace sluice::cli {
 namespace {
 
 constexpr double patience = 120;  // s until a picture that is not complete is given up
-constexpr int largest_side = 16384;
+constexpr int smallest_side = 64;
+constexpr int largest_side = 8192;
 
 struct wish {
   std::string file;
@@ -42,39 +45,22 @@ result<std::pair<int, int>> parse_size(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), end, width);
   const auto second = first.ptr < end && *first.ptr == 'x' ? std::from_chars(first.ptr + 1, end, height) : first;
-  if (second.ptr != end || width < 64 || height < 64 || width > largest_side || height > largest_side)
-    return fail(error_code::invalid_argument, "'" + text + "' is no size; expected WxH in pixels, such as 1600x900",
+  if (second.ptr != end || width < smallest_side || height < smallest_side || width > largest_side ||
+      height > largest_side)
+    return fail(error_code::invalid_argument,
+                fmt::format("'{}' is no size; expected WxH in pixels, such as 1600x900, each side {} to {}", text,
+                            smallest_side, largest_side),
                 "--size");
   return std::pair(width, height);
 }
 
-/// "1.5s", "250ms", "10us", "400ns"; a bare number is seconds.
-std::optional<query::time_ns> parse_time(std::string_view text) {
-  double number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(read.ptr, static_cast<std::size_t>(text.data() + text.size() - read.ptr));
-  const double ns = unit.empty() || unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "us" ? 1e3 : unit == "ns" ? 1 : 0;
-  if (read.ec != std::errc{} || ns == 0 || !std::isfinite(number) || std::fabs(number * ns) > 9e18) return std::nullopt;
-  return static_cast<query::time_ns>(std::llround(number * ns));
-}
-
-result<query::time_range> parse_range(const std::string& text) {
-  const auto colon = text.find(':');
-  const auto from = parse_time(std::string_view(text).substr(0, colon));
-  const auto to = colon == std::string::npos ? std::nullopt : parse_time(std::string_view(text).substr(colon + 1));
-  if (!from || !to || *to <= *from)
-    return fail(error_code::invalid_argument,
-                "'" + text + "' is no range; expected FROM:TO, such as 1.5s:2s or 200ms:250ms", "--range");
-  return query::time_range{*from, *to};
-}
-
 /// "ID", or "ID=ARGUMENT" with a range, "event:N", "block:N", or a text.
-std::pair<std::string, gui::argument> parse_command(const std::string& text) {
+std::pair<std::string, gui::argument> parse_command(const std::string& text, query::time_range whole) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) return {text, {}};
   const std::string id = text.substr(0, equals);
   const std::string value = text.substr(equals + 1);
-  if (const auto range = parse_range(value)) return {id, *range};
+  if (const auto range = parse_range(value, whole)) return {id, *range};
   for (const auto& [prefix, kind] :
        {std::pair{"event:", gui::selection_kind::event}, {"block:", gui::selection_kind::block}})
     if (value.rfind(prefix, 0) == 0)
@@ -99,12 +85,8 @@ void print_frame_times(gui::picture& shown, int frames) {
 result<void> draw(const wish& wanted) {
   const auto size = parse_size(wanted.size);
   if (!size) return tl::unexpected(size.error());
-  std::optional<query::time_range> range;
-  if (!wanted.range.empty()) {
-    const auto parsed = parse_range(wanted.range);
-    if (!parsed) return tl::unexpected(parsed.error());
-    range = *parsed;
-  }
+  if (!wanted.out.empty())
+    if (auto possible = check_picture(wanted.out); !possible) return possible;
   gui::picture_options options;
   options.width = size->first;
   options.height = size->second;
@@ -127,12 +109,16 @@ result<void> draw(const wish& wanted) {
     return {};
   };
   if (auto settled = settle(); !settled) return settled;
-  if (range) {
+  const gui::document* document = shown.app().state().active();
+  const query::time_range whole = document != nullptr ? document->span : query::time_range{0, 1};
+  if (!wanted.range.empty()) {
+    const auto range = parse_range(wanted.range, whole);
+    if (!range) return tl::unexpected(range.error());
     shown.app().invoke("timeline.show", *range);
     if (auto settled = settle(); !settled) return settled;
   }
   for (const std::string& each : wanted.commands) {
-    auto [id, with] = parse_command(each);
+    auto [id, with] = parse_command(each, whole);
     if (shown.app().commands().find(id) == nullptr)
       return fail(error_code::invalid_argument, "there is no command '" + id + "'", "--run");
     shown.app().invoke(id, std::move(with));
@@ -157,20 +143,24 @@ result<void> draw(const wish& wanted) {
 
 action declare_screenshot(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
-  command.add_option("FILE", wanted->file, "The recording; without one, the welcome screen");
-  command.add_option("-o,--output", wanted->out, "The picture to write (PNG)");
-  command.add_option("--size", wanted->size, "Pixels, WxH")->capture_default_str();
-  command.add_option("--range", wanted->range, "The time to show, FROM:TO, such as 1.5s:2s or 200ms:250ms");
-  command.add_option("--theme", wanted->theme, "dark or light")
-      ->check(CLI::IsMember({"dark", "light"}))
+  command.add_option("FILE", wanted->file, "The recording; without one, the welcome screen")->type_name("");
+  command.add_option("-o,--output", wanted->out, "The picture to write (PNG)")->type_name("FILE");
+  command.add_option("--size", wanted->size, "In pixels")->type_name("WxH")->capture_default_str();
+  command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
+  command.add_option("--theme", wanted->theme, "The colours")
+      ->check(CLI::IsMember({"dark", "light"}).description(""))
+      ->type_name("dark|light")
       ->capture_default_str();
-  command.add_option("--view", wanted->view,
-                     "One panel only: timeline, summary, details, statistics, blocks, messages");
+  command
+      .add_option("--view", wanted->view, "One panel only: timeline, summary, details, statistics, blocks, messages")
+      ->type_name("NAME");
   command.add_option("--scale", wanted->scale, "Of text and measures, for dense displays")
-      ->check(CLI::Range(0.5, 4.0))
+      ->check(CLI::Range(0.5, 4.0).description(""))
+      ->type_name("FACTOR")
       ->capture_default_str();
   command.add_option("--frames", wanted->frames, "Draw so many more frames and print their times")
-      ->check(CLI::Range(1, 100000));
+      ->check(CLI::Range(1, 100000).description(""))
+      ->type_name("COUNT");
   // For pictures of documents and for bug reports; not listed.
   command.add_option("--run", wanted->commands, "Run this command of the window first")->group("");
   command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")->group("");

@@ -373,21 +373,22 @@ const std::string& file::path() const { return state_->path; }
 result<std::shared_ptr<file>> file::open(const std::string& path, const reader_options& options) {
   auto s = std::make_unique<state>(options.cache_bytes);
   s->path = path;
-  s->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  s->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not make us wait
   if (s->fd < 0) {
     return fail(errno == ENOENT ? error_code::not_found : error_code::io, "cannot open: " + describe_errno(errno), path,
-                "name a trace that `sluice record` or `sluice demo` wrote");
+                "name a recording that `sluice record` or `sluice demo` wrote");
   }
   struct stat about {};
   if (::fstat(s->fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-    return fail(error_code::foreign, "not a file", path, "name a trace that `sluice record` or `sluice demo` wrote");
+    return fail(error_code::foreign, "not a file", path,
+                "name a recording that `sluice record` or `sluice demo` wrote");
   }
   if (about.st_size == 0) {
     return fail(error_code::foreign, "the file is empty", path, "nothing was recorded into it; record again");
   }
   const auto header = s->read_object<file_header>(0);
   if (!header || header->magic != file_magic) {
-    return fail(error_code::foreign, "not a Sluice trace", path,
+    return fail(error_code::foreign, "not a Sluice recording", path,
                 "expected a file that `sluice record` or `sluice demo` wrote", 0);
   }
   if (header->major > format_major) {
@@ -397,7 +398,8 @@ result<std::shared_ptr<file>> file::open(const std::string& path, const reader_o
                 path, "open it with a newer Sluice");
   }
   if (header->checksum != header_checksum(*header)) {
-    return fail(error_code::corrupt, "the file's header is damaged", path, {}, 0);
+    return fail(error_code::corrupt, "the file's header is damaged", path, "take an undamaged copy, or record again",
+                0);
   }
   s->about = *header;
   std::shared_ptr<file> opened(new file(std::move(s)));

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/text_table.hpp"
 #include "core/trace/layout.hpp"
@@ -227,8 +228,8 @@ TEST_F(report_program, prints_what_it_is_asked_for) {
 TEST_F(report_program, says_in_one_line_what_is_wrong_with_a_file) {
   expect_one_line(run("/no/such/file"), "No such file");
   expect_one_line(run(file_of("")), "the file is empty");
-  expect_one_line(run(file_of("#!/bin/sh\necho this is a script\n")), "not a Sluice trace");
-  expect_one_line(run(file_of(bytes_.substr(0, 5))), "not a Sluice trace");
+  expect_one_line(run(file_of("#!/bin/sh\necho this is a script\n")), "not a Sluice recording");
+  expect_one_line(run(file_of(bytes_.substr(0, 5))), "not a Sluice recording");
   trace::file_header newer{};
   std::memcpy(&newer, bytes_.data(), sizeof newer);
   newer.major = trace::format_major + 1;

@@ -259,7 +259,7 @@ TEST_F(trace_file, names_what_is_wrong_with_a_file_it_cannot_open) {
   EXPECT_EQ(open_error().code, error_code::foreign);
   put(std::vector<char>(1000, 'x'));
   EXPECT_EQ(open_error().code, error_code::foreign);
-  EXPECT_NE(open_error().to_string().find("not a Sluice trace"), std::string::npos);
+  EXPECT_NE(open_error().to_string().find("not a Sluice recording"), std::string::npos);
   put({'s', 'h', 'o', 'r', 't'});
   EXPECT_EQ(open_error().code, error_code::foreign);
   file_header header;

@@ -1,9 +1,9 @@
+#include "app/cli/range_option.hpp"
+
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
-
-#include "app/cli/report_output.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -31,7 +31,7 @@ result<analysis::time_range> parse_range(const std::string& text, analysis::time
   const auto colon = text.find(':');
   const std::string_view all = text;
   if (colon == std::string::npos) {
-    return fail(error_code::invalid_argument, "'" + text + "' is no range", {},
+    return fail(error_code::invalid_argument, "'" + text + "' is no range", "--range",
                 "write FROM:TO, as in 1.5s:2s or 200ms:");
   }
   analysis::time_range range = whole;
@@ -41,13 +41,13 @@ result<analysis::time_range> parse_range(const std::string& text, analysis::time
     if (part.empty()) continue;
     const auto time = parse_time(part);
     if (!time) {
-      return fail(error_code::invalid_argument, "'" + std::string(part) + "' is no time", {},
+      return fail(error_code::invalid_argument, "'" + std::string(part) + "' is no time", "--range",
                   "write a number with ns, us, ms or s, as in 1.5s");
     }
     *into = *time;
   }
   if (range.end <= range.begin) {
-    return fail(error_code::invalid_argument, "the range '" + text + "' is empty", {},
+    return fail(error_code::invalid_argument, "'" + text + "' is empty", "--range",
                 "its end must come after its begin");
   }
   return range;
