@@ -123,7 +123,7 @@ void application::draw_status() {
     width -= ImGui::CalcTextSize(badges.back().text.c_str()).x + gap;
     badges.pop_back();
   }
-  if (room < width) return;
+  if (room < width || badges.empty()) return;
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
   for (const badge& each : badges) {
     ImGui::PushStyleColor(ImGuiCol_Text, each.colour);

@@ -98,7 +98,7 @@ class statistics_view final : public view {
   static void draw_memory(const view_context& with, const range_statistics& all) {
     if (all.memory.empty() && all.untracked.empty()) return;
     heading(with, "Memory use");
-    if (!begin_table("memory", {"layer, kind", "highest", "mean", "at end"})) return;
+    if (!begin_table("memory", {"layer, kind", "peak", "mean", "at end"})) return;
     for (const auto& each : all.memory) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
