@@ -78,7 +78,9 @@ void host_activity::add(const std::vector<trace::file_io_event>& rows) {
   for (const trace::file_io_event& row : rows) {
     slice_item made = item(row, row.end, slice_kind::file_io);
     made.name = row.file;
-    made.bytes = row.bytes;
+    // To open or map a file names its bytes and moves none.
+    const bool moves = row.operation != trace::file_operation::open && row.operation != trace::file_operation::map;
+    if (moves) made.bytes = row.bytes;
     const thread_key key{row.process, row.thread};
     threads_[key].file_busy.add(made.begin, made.end);
     items[key].push_back(made);

@@ -254,7 +254,8 @@ void measure_host(const host_activity& host, time_range range, range_statistics&
       if (item.kind == static_cast<std::uint8_t>(slice_kind::api_call)) {
         ++of.calls;
         count_named(calls, item, range);
-      } else if (item.kind == static_cast<std::uint8_t>(slice_kind::file_io)) {
+      } else if (item.kind == static_cast<std::uint8_t>(slice_kind::file_io) &&
+                 (item.bytes > 0 || item.end > item.begin)) {
         ++of.file_operations;
         of.file_bytes += bytes_inside(item, range);
       }

@@ -120,7 +120,7 @@ struct thread_statistics {
   std::uint64_t calls = 0;  ///< API calls.
   time_ns call_busy = 0;    ///< Inside an API call.
   time_ns wait_busy = 0;    ///< Waiting for a device: sync events, and API calls that do nothing but wait.
-  std::uint64_t file_operations = 0;
+  std::uint64_t file_operations = 0;  ///< Those that moved bytes or took time.
   double file_bytes = 0;
   time_ns file_busy = 0;
 };

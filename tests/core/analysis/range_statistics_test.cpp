@@ -122,7 +122,13 @@ TEST_F(figures_of_a_range, tell_calls_from_waits) {
   auto sync = made_.event<trace::sync_event>(210);
   sync.end = 600;
   made_.writer().add(sync);
+  auto map = made_.event<trace::file_io_event>(650);
+  map.operation = trace::file_operation::map;
+  map.end = 650;
+  map.bytes = 1 << 30;  // named, not moved
+  made_.writer().add(map);
   auto read = made_.event<trace::file_io_event>(700);
+  read.operation = trace::file_operation::read;
   read.end = 800;
   read.bytes = 4096;
   made_.writer().add(read);
