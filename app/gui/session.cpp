@@ -7,16 +7,13 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/analysis/index.hpp"
+
 namespace sluice::gui {
 namespace {
 
 constexpr std::size_t history_limit = 200;
 constexpr query::time_ns narrowest = 10;  // ns across the window: below, a pixel is less than a nanosecond
-
-query::time_range span_of(const trace::snapshot& shot) {
-  const query::time_range span = analysis::bounded(query::time_range{shot.begin(), shot.end()});
-  return shot.end() == shot.begin() ? query::time_range{span.begin, span.begin + 1} : span;
-}
 
 /// All of it, with a little air so that the first and the last event do not touch the frame.
 query::time_range with_margin(query::time_range span) {
@@ -79,7 +76,7 @@ void session::take_loads() {
       made->title = std::filesystem::path(ready->path).filename().string();
       made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_});
       made->live = made->engine->snapshot()->growing();
-      made->span = span_of(*made->engine->snapshot());
+      made->span = analysis::whole_of(*made->engine->snapshot());
       made->visible = made->target = with_margin(made->span);
       documents_.push_back(std::move(made));
       activate(ready->id);
@@ -94,7 +91,7 @@ void session::follow(document& which) {
   if (which.live) which.engine->refresh();
   const auto shot = which.engine->snapshot();
   which.live = which.live && shot->growing();
-  const query::time_range now = span_of(*shot);
+  const query::time_range now = analysis::whole_of(*shot);
   if (now == which.span) return;
   which.span = now;
   if (!which.fitted) return;

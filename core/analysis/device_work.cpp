@@ -1,5 +1,7 @@
 #include "core/analysis/device_work.hpp"
 
+#include "core/analysis/slice_of.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -9,9 +11,8 @@ using summaries::slice_item;
 using trace::direction;
 using trace::memory_kind;
 
-double bandwidth_of(const slice_item& transfer) {
-  const auto ns = static_cast<double>(std::max<time_ns>(transfer.end - transfer.begin, 1));
-  return static_cast<double>(transfer.bytes) * 1e9 / ns;
+double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end) {
+  return static_cast<double>(bytes) * 1e9 / static_cast<double>(std::max<time_ns>(end - begin, 1));
 }
 
 memory_kind host_side_of(const trace::transfer_event& row) {
@@ -37,19 +38,6 @@ slice_kind slice_kind_of(direction way) {
   return slice_kind::d2d;
 }
 
-slice_item device_activity_index::item(const trace::event_base& row, time_ns end, slice_kind kind) {
-  slice_item made;
-  made.begin = bounded(row.time);
-  made.end = end == trace::unknown_time ? latest_time : bounded(end);
-  if (made.end < made.begin) {
-    made.end = made.begin;
-    ++malformed_;
-  }
-  made.event = row.id;
-  made.kind = static_cast<std::uint8_t>(kind);
-  return made;
-}
-
 void device_activity_index::add(stream_batch& batch) {
   for (auto& [key, items] : batch) streams_[key].add(items);
 }
@@ -61,7 +49,7 @@ void device_activity_index::add(direction_batch& batch) {
 void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
   stream_batch batch;
   for (const trace::kernel_event& row : rows) {
-    slice_item made = item(row, row.end, slice_kind::kernel);
+    slice_item made = slice_of(row, row.end, slice_kind::kernel, malformed_);
     made.name = row.name;
     device_work& device = devices_[row.device];
     device.kernels.add(made.begin, made.end);
@@ -93,7 +81,7 @@ void device_activity_index::add(const std::vector<trace::transfer_event>& rows) 
   stream_batch on_streams;
   direction_batch by_direction;
   for (const trace::transfer_event& row : rows) {
-    slice_item made = item(row, row.end, slice_kind_of(row.direction));
+    slice_item made = slice_of(row, row.end, slice_kind_of(row.direction), malformed_);
     made.bytes = row.bytes;
     made.tag = static_cast<std::uint8_t>(host_side_of(row));
     const direction_key key{row.device, row.direction};
@@ -108,7 +96,7 @@ void device_activity_index::add(const std::vector<trace::transfer_event>& rows) 
 void device_activity_index::add(const std::vector<trace::migration_event>& rows) {
   direction_batch by_direction;
   for (const trace::migration_event& row : rows) {
-    slice_item made = item(row, row.end, slice_kind::migration);
+    slice_item made = slice_of(row, row.end, slice_kind::migration, malformed_);
     made.bytes = row.bytes;
     made.tag = static_cast<std::uint8_t>(memory_kind::managed);
     const direction_key key{row.device, row.direction};
@@ -121,7 +109,7 @@ void device_activity_index::add(const std::vector<trace::migration_event>& rows)
 void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
   stream_batch batch;
   for (const trace::memset_event& row : rows) {
-    slice_item made = item(row, row.end, slice_kind::memset);
+    slice_item made = slice_of(row, row.end, slice_kind::memset, malformed_);
     made.bytes = row.bytes;
     device_work& device = devices_[row.device];
     device.memsets.add(made.begin, made.end);
@@ -134,7 +122,7 @@ void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
 void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
   stream_batch batch;
   for (const trace::graph_launch_event& row : rows) {
-    const slice_item made = item(row, row.end, slice_kind::graph);
+    const slice_item made = slice_of(row, row.end, slice_kind::graph, malformed_);
     devices_[row.device].anything.add(made.begin, made.end);
     batch[{row.process, row.device, row.stream}].push_back(made);
   }

@@ -70,7 +70,6 @@ class device_activity_index {
   using stream_batch = std::map<stream_key, std::vector<summaries::slice_item>>;
   using direction_batch = std::map<direction_key, std::vector<summaries::slice_item>>;
 
-  summaries::slice_item item(const trace::event_base& row, time_ns end, slice_kind kind);
   void add_copy(const direction_key& key, const summaries::slice_item& item);
   void add(stream_batch& batch);
   void add(direction_batch& batch);
@@ -82,7 +81,10 @@ class device_activity_index {
 };
 
 /// Bytes per second of one transfer: bytes / (end - begin); one shorter than 1 ns counts as that long.
-[[nodiscard]] double bandwidth_of(const summaries::slice_item& transfer);
+[[nodiscard]] double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end);
+[[nodiscard]] inline double bandwidth_of(const summaries::slice_item& transfer) {
+  return bandwidth_of(transfer.bytes, transfer.begin, transfer.end);
+}
 
 /// The kind of memory on the host side of a copy; unknown if neither side is the host's.
 [[nodiscard]] trace::memory_kind host_side_of(const trace::transfer_event& row);

@@ -1,5 +1,7 @@
 #include "core/analysis/host_activity.hpp"
 
+#include "core/analysis/slice_of.hpp"
+
 namespace sluice::analysis {
 
 using summaries::slice_item;
@@ -14,23 +16,10 @@ bool host_activity::only_waits(trace::string_id name, const trace::tables& table
   return place->second;
 }
 
-slice_item host_activity::item(const trace::event_base& row, time_ns end, slice_kind kind) {
-  slice_item made;
-  made.begin = bounded(row.time);
-  made.end = end == trace::unknown_time ? latest_time : bounded(end);
-  if (made.end < made.begin) {
-    made.end = made.begin;
-    ++malformed_;
-  }
-  made.event = row.id;
-  made.kind = static_cast<std::uint8_t>(kind);
-  return made;
-}
-
 void host_activity::add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables) {
   batch items;
   for (const trace::api_call_event& row : rows) {
-    slice_item made = item(row, row.end, slice_kind::api_call);
+    slice_item made = slice_of(row, row.end, slice_kind::api_call, malformed_);
     made.name = row.name;
     made.bytes = row.bytes;
     const thread_key key{row.process, row.thread};
@@ -45,7 +34,7 @@ void host_activity::add(const std::vector<trace::api_call_event>& rows, const tr
 void host_activity::add(const std::vector<trace::sync_event>& rows) {
   batch items;
   for (const trace::sync_event& row : rows) {
-    const slice_item made = item(row, row.end, slice_kind::sync);
+    const slice_item made = slice_of(row, row.end, slice_kind::sync, malformed_);
     const thread_key key{row.process, row.thread};
     threads_[key].wait_busy.add(made.begin, made.end);
     items[key].push_back(made);
@@ -56,7 +45,7 @@ void host_activity::add(const std::vector<trace::sync_event>& rows) {
 void host_activity::add(const std::vector<trace::host_range_event>& rows) {
   batch items;
   for (const trace::host_range_event& row : rows) {
-    slice_item made = item(row, row.end, slice_kind::range);
+    slice_item made = slice_of(row, row.end, slice_kind::range, malformed_);
     made.name = row.name;
     items[{row.process, row.thread}].push_back(made);
   }
@@ -66,7 +55,7 @@ void host_activity::add(const std::vector<trace::host_range_event>& rows) {
 void host_activity::add(const std::vector<trace::marker_event>& rows) {
   batch items;
   for (const trace::marker_event& row : rows) {
-    slice_item made = item(row, row.time, slice_kind::marker);
+    slice_item made = slice_of(row, row.time, slice_kind::marker, malformed_);
     made.name = row.name;
     items[{row.process, row.thread}].push_back(made);
   }
@@ -76,7 +65,7 @@ void host_activity::add(const std::vector<trace::marker_event>& rows) {
 void host_activity::add(const std::vector<trace::file_io_event>& rows) {
   batch items;
   for (const trace::file_io_event& row : rows) {
-    slice_item made = item(row, row.end, slice_kind::file_io);
+    slice_item made = slice_of(row, row.end, slice_kind::file_io, malformed_);
     made.name = row.file;
     // To open or map a file names its bytes and moves none.
     const bool moves = row.operation != trace::file_operation::open && row.operation != trace::file_operation::map;

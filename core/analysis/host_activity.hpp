@@ -48,7 +48,6 @@ class host_activity {
 
  private:
   using batch = std::map<thread_key, std::vector<summaries::slice_item>>;
-  summaries::slice_item item(const trace::event_base& row, time_ns end, slice_kind kind);
   bool only_waits(trace::string_id name, const trace::tables& tables);
 
   std::map<thread_key, thread_work> threads_;

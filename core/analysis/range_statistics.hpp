@@ -117,9 +117,9 @@ struct named_time {
 struct thread_statistics {
   trace::thread_id thread{};
   trace::process_id process{};
-  std::uint64_t calls = 0;  ///< API calls.
-  time_ns call_busy = 0;    ///< Inside an API call.
-  time_ns wait_busy = 0;    ///< Waiting for a device: sync events, and API calls that do nothing but wait.
+  std::uint64_t calls = 0;            ///< API calls.
+  time_ns call_busy = 0;              ///< Inside an API call.
+  time_ns wait_busy = 0;              ///< Waiting for a device: sync events, and API calls that do nothing but wait.
   std::uint64_t file_operations = 0;  ///< Those that moved bytes or took time.
   double file_bytes = 0;
   time_ns file_busy = 0;

@@ -364,8 +364,8 @@ event_details describe(const trace::file_io_event& row, const sources& from) {
       fmt::format("{}, {}", names[static_cast<std::size_t>(row.operation) % names.size()], format_bytes(row.bytes)));
   w.interval(row.time, row.end).put("File", row.file).bytes("Bytes", row.bytes).bytes("Offset", row.offset);
   if (row.end != unknown_time && row.end > row.time && row.bytes > 0) {
-    const double ns = static_cast<double>(analysis::bounded(row.end) - analysis::bounded(row.time));
-    w.put("Rate", format_rate(static_cast<double>(row.bytes) * 1e9 / ns));
+    const double rate = analysis::bandwidth_of(row.bytes, analysis::bounded(row.time), analysis::bounded(row.end));
+    w.put("Rate", format_rate(rate));
   }
   return w.common(row).on_thread(row).done();
 }

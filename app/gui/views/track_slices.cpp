@@ -5,6 +5,7 @@
 #include "app/gui/format.hpp"
 #include "app/gui/views/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "core/analysis/device_work.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
@@ -172,8 +173,7 @@ class slice_row final : public track_row {
     tip_field(with, "from", format::time_point(s.begin, std::max<query::time_ns>((s.end - s.begin) / 100, 1)), column);
     if (s.bytes > 0) tip_field(with, "size", format_bytes(static_cast<double>(s.bytes)), column);
     if (s.bytes > 0 && s.count == 1 && is_copy(s.kind) && s.end > s.begin)
-      tip_field(with, "bandwidth",
-                format_rate(static_cast<double>(s.bytes) * 1e9 / static_cast<double>(s.end - s.begin)), column);
+      tip_field(with, "bandwidth", format_rate(analysis::bandwidth_of(s.bytes, s.begin, s.end)), column);
     tip_field(with, "on", what.label, column);
     end_tip();
   }
