@@ -296,12 +296,22 @@ void application::draw_panels() {
   // A fresh layout shows the tab that was docked last; the first ones are wanted. Their tab bars exist from the next frame.
   if (front_tabs_in_ > 0 && --front_tabs_in_ == 0) {
     ImGui::SetWindowFocus("Timeline");
-    for (const char* name : {"Blocks", "Summary"}) {
-      const ImGuiWindow* tab = ImGui::FindWindowByName(name);
-      if (tab != nullptr && tab->DockNode != nullptr && tab->DockNode->TabBar != nullptr)
-        tab->DockNode->TabBar->NextSelectedTabId = tab->TabId;
-    }
+    for (const char* name : {"Blocks", "Summary"}) bring_forward(name);
   }
+}
+
+void application::bring_forward(const char* panel) {
+  const ImGuiWindow* tab = ImGui::FindWindowByName(panel);
+  if (tab == nullptr || tab->DockNode == nullptr || tab->DockNode->TabBar == nullptr) return;
+  tab->DockNode->TabBar->NextSelectedTabId = tab->TabId;
+}
+
+void application::show_answer(const char* panel) {
+  const ImGuiWindow* answer = ImGui::FindWindowByName(panel);
+  const ImGuiWindow* blocks = ImGui::FindWindowByName("Blocks");
+  const bool choosing = answer != nullptr && blocks != nullptr && blocks->DockNode != nullptr &&
+                        blocks->DockNode == answer->DockNode && blocks->DockTabIsVisible;
+  if (!choosing) bring_forward(panel);
 }
 
 void application::draw_panel(view& which, view_context& with) {

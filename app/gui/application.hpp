@@ -88,6 +88,10 @@ class application {
   void draw_status();
   void draw_toolbar();
   void draw_panels();
+  /// Puts a panel in front of those that share its place.
+  static void bring_forward(const char* panel);
+  /// The same for what tells of the selection, unless it hid the table that the user is choosing from.
+  static void show_answer(const char* panel);
   void draw_panel(view& which, view_context& with);
   void draw_palette();
   void draw_keys();

@@ -201,15 +201,20 @@ void application::add_selection_commands() {
   commands_.add({.id = "selection.set",
                  .run =
                      [this](const argument& with) {
-                       if (const auto* what = std::get_if<selection>(&with)) session_.select(*what);
+                       if (const auto* what = std::get_if<selection>(&with)) {
+                         session_.select(*what);
+                         show_answer("Details");
+                       }
                      },
                  .enabled = ready});
   commands_.add({.id = "selection.range",
                  .run =
                      [this](const argument& with) {
                        if (const auto* range = std::get_if<query::time_range>(&with);
-                           range != nullptr && range->length() > 0)
+                           range != nullptr && range->length() > 0) {
                          session_.select_range(*range);
+                         show_answer("Statistics");
+                       }
                      },
                  .enabled = ready});
 }
