@@ -36,6 +36,7 @@ class writer {
 
   std::string all() {
     head();
+    const std::size_t only_head = text_.size();
     findings();
     memory();
     pools();
@@ -47,6 +48,7 @@ class writer {
     threads();
     unfreed();
     failures();
+    if (text_.size() == only_head) line("\nNo allocation, copy, kernel or call was recorded.");
     return std::move(text_);
   }
 
@@ -93,7 +95,6 @@ class writer {
            format_time(of_.whole.range.length()));
     }
     for (const std::string& warning : of_.warnings) line("warning: {}", warning);
-    if (of_.events == 0) line("\nNothing was recorded.");
   }
 
   void findings() {
