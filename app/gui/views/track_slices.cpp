@@ -195,7 +195,13 @@ std::string_view short_name(std::string_view full) {
   std::string_view name = full;
   if (name.starts_with("void ")) name.remove_prefix(5);
   // Arguments and template arguments go, then the namespaces before the last name.
-  const std::size_t open = std::min(name.find('<'), name.find('('));
+  const auto end_of_name = [&] { return std::min(name.find('<'), name.find('(')); };
+  constexpr std::string_view anonymous = "(anonymous namespace)::";
+  std::size_t open = end_of_name();
+  while (open < name.size() && name.substr(open).starts_with(anonymous)) {
+    name.remove_prefix(open + anonymous.size());
+    open = end_of_name();
+  }
   if (open != 0 && open != std::string_view::npos) name = name.substr(0, open);
   if (const std::size_t scope = name.rfind("::"); scope != std::string_view::npos && scope + 2 < name.size())
     name.remove_prefix(scope + 2);

@@ -1,21 +1,40 @@
 #include "app/gui/views/widgets.hpp"
 
 #include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
+#include "core/format.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
+namespace {
 
-std::string_view view_context::text(trace::string_id id) const {
-  const document* shown = state.active();
-  return shown != nullptr && shown->engine ? shown->engine->snapshot()->tables().text(id) : std::string_view{};
+/// Names are asked for in every frame, so a demangled one is kept. Views run on one thread.
+std::string_view readable(std::string_view symbol) {
+  constexpr std::size_t most = 65536;
+  static std::unordered_map<std::string, std::string> known;
+  std::string key(symbol);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  if (known.size() >= most) return symbol;
+  std::string name = readable_name(symbol);
+  return known.emplace(std::move(key), std::move(name)).first->second;
 }
 
-namespace {
 void plain(std::string_view text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
 
 float width_of(std::string_view text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x; }
+
 }  // namespace
+
+std::string_view view_context::text(trace::string_id id) const {
+  const document* shown = state.active();
+  if (shown == nullptr || !shown->engine) return {};
+  const std::string_view symbol = shown->engine->snapshot()->tables().text(id);
+  return symbol.starts_with("_Z") ? readable(symbol) : symbol;
+}
 
 void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
