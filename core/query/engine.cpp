@@ -1,5 +1,6 @@
 #include "core/query/engine.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -14,7 +15,9 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 /// While the index is being built, an answer is worked out again at most this often, and the caller's loop woken.
-constexpr auto refresh_interval = std::chrono::milliseconds(50);
+constexpr auto refresh_interval = std::chrono::milliseconds(250);
+/// Nor does it take more than this part of the time: dear questions would starve the building that they wait for.
+constexpr int refresh_share = 100;
 /// A building task makes room for questions after this long.
 constexpr auto building_slice = std::chrono::milliseconds(10);
 
@@ -155,6 +158,7 @@ struct slot<Question>::state {
     std::uint64_t generation = 0;  ///< Of the index when it was answered.
     bool complete = false;         ///< The index was complete then.
     steady::time_point when;
+    steady::duration took{};  ///< To work it out.
   };
   std::shared_ptr<cell> current = std::make_shared<cell>();
   std::uint64_t serial = 0;  ///< Of the engine that `current` asks.
@@ -172,11 +176,14 @@ struct slot<Question>::state {
     std::uint64_t generation = 0;
     bool complete = false;
     result<value_type> found = fail(error_code::cancelled, "the question was withdrawn");
+    steady::duration took{};
     {
       const std::shared_lock lock(from.index_mutex);
+      const auto begin = steady::now();
       complete = from.complete;
       generation = from.generation;
       found = answer_to(question, sources{from.index, *now, at->cancelled});
+      took = steady::now() - begin;
     }
     if (at->cancelled) return;
     {
@@ -191,6 +198,7 @@ struct slot<Question>::state {
       at->generation = generation;
       at->complete = complete;
       at->when = steady::now();
+      at->took = took;
       at->running = !(at->wanted == question);
       if (at->running) from.pool.add([&from, at] { run(from, at); });
     }
@@ -207,7 +215,8 @@ struct slot<Question>::state {
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == question;
     const bool newest = same && at.generation == from.generation.load();
-    const bool soon_enough = same && !from.complete && steady::now() - at.when < refresh_interval;
+    const auto pause = std::max<steady::duration>(refresh_interval, at.took * refresh_share);
+    const bool soon_enough = same && !from.complete && steady::now() - at.when < pause;
     if (!newest && !soon_enough) {
       at.wanted = question;
       if (!at.running) {
