@@ -102,7 +102,7 @@ class Picture : public testing::TestWithParam<theme_kind> {
 
   [[nodiscard]] const theme& colours() const { return theme_of(GetParam()); }
 
-  const std::string path = testing::TempDir() + "sluice-picture.sluice";
+  const std::string path = test::own_path("picture.sluice");
   std::unique_ptr<picture> shown;
 };
 
@@ -229,7 +229,7 @@ TEST_P(Picture, KeepsItsBackgroundWhereNothingIs) {
 TEST_P(Picture, IsReadAgainFromItsFile) {
   create(320, 240);
   ASSERT_TRUE(shown->settle(60));
-  const std::string file = testing::TempDir() + "sluice-picture.png";
+  const std::string file = test::own_path("picture.png");
   ASSERT_TRUE(gl::write_png(shown->read(), file));
   std::ifstream in(file, std::ios::binary);
   std::string head(24, '\0');

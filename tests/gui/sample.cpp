@@ -1,6 +1,7 @@
 #include "tests/gui/sample.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "core/trace/writer.hpp"
 
@@ -211,6 +212,10 @@ class pipeline {
 };
 
 }  // namespace
+
+std::string own_path(const std::string& name) {
+  return testing::TempDir() + "sluice-" + std::to_string(getpid()) + "-" + name;
+}
 
 void write_sample(const std::string& path) {
   auto to = file_writer::create(path);

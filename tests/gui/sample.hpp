@@ -18,6 +18,9 @@ struct sample {
 /// Aborts the test on failure.
 void write_sample(const std::string& path);
 
+/// A path for this process alone: ctest runs tests side by side. Not yet a file.
+[[nodiscard]] std::string own_path(const std::string& name);
+
 /// A recording without any event.
 void write_empty(const std::string& path);
 

@@ -30,8 +30,7 @@ class Session : public testing::Test {
     }
   }
 
-  const std::string path = testing::TempDir() + "sluice-session-" +
-                           testing::UnitTest::GetInstance()->current_test_info()->name() + ".sluice";
+  const std::string path = test::own_path("session.sluice");
   std::mutex mutex;
   std::condition_variable changed;
   session state{[this] { changed.notify_all(); }};

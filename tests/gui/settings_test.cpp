@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/gui/sample.hpp"
+
 namespace sluice::gui {
 namespace {
 
@@ -13,8 +15,7 @@ class Settings : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove_all(folder); }
   void TearDown() override { std::filesystem::remove_all(folder); }
-  const std::string folder =
-      testing::TempDir() + "sluice-settings-" + testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string folder = test::own_path("settings");
 };
 
 TEST_F(Settings, AreTheSameAtTheNextStart) {

@@ -9,6 +9,7 @@
 #include "app/gui/window.hpp"
 #include "imgui_te_context.h"
 #include "imgui_te_engine.h"
+#include "tests/gui/sample.hpp"
 
 namespace sluice::test {
 
@@ -34,8 +35,7 @@ class Window : public testing::Test {
   /// Where `time` is on the screen, `down` pixels below the top of the tracks.
   ImVec2 place_of(query::time_ns time, float down);
 
-  const std::string path =
-      testing::TempDir() + "sluice-window-" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".sluice";
+  const std::string path = test::own_path("window.sluice");
 
  private:
   std::unique_ptr<gui::window> window_;
