@@ -1,5 +1,4 @@
 # Reads `ctest -V` and prints ctest's own lines, the output of tests that failed, and the reason of each skipped test.
-function flush_now() { fflush() }
 /^[0-9]+: / {
   id = $1 + 0
   line = $0
@@ -7,7 +6,10 @@ function flush_now() { fflush() }
   output[id] = output[id] line "\n"
   if (in_reason[id]) {
     if (line ~ /^\[ /) in_reason[id] = 0
-    else if (line != "") reason[id] = reason[id] "      skipped: " line "\n"
+    else if (line != "") {
+      sub(/^[Ss]kipped: */, "", line)
+      reason[id] = reason[id] "      skipped: " line "\n"
+    }
   }
   # GoogleTest prints "FILE:LINE: Skipped", then the reason.
   if (line ~ /: Skipped$/) in_reason[id] = 1
@@ -21,10 +23,10 @@ function flush_now() { fflush() }
   else if ($0 ~ /\*\*\*/) printf "%s", output[id]
   delete output[id]
   delete reason[id]
-  flush_now()
+  fflush()
   next
 }
 /^(test [0-9]+$| +Start +[0-9]+:|UpdateCTestConfiguration|Parse|Checking test|Add coverage|Done constructing|Constructing|Test timeout|Added 0 tests)/ { next }
 /^$/ && !summary { next }
 /tests passed/ { summary = 1; print "" }
-{ print; flush_now() }
+{ print; fflush() }

@@ -34,7 +34,7 @@ function(sluice_test name)
     if(arg_LABELS)
       list(APPEND properties LABELS "${arg_LABELS}")
     endif()
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES PROPERTIES ${properties})
   endif()
 endfunction()
 
