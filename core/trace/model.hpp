@@ -356,7 +356,9 @@ struct pool_row {
   pool_id id{};
   process_id process{};
   device_id device{};
-  layer level = layer::driver;
+  layer level =
+      layer::driver;  ///< Who manages it. A driver's pool holds memory that no driver-layer block accounts for;
+                      ///< any other pool's segments are blocks of the driver layer. Blocks inside: layer pool.
   memory_kind kind = memory_kind::device;
   std::uint64_t handle = 0;
   string_id name{};

@@ -22,6 +22,11 @@ std::uint64_t half_of_uuid(const std::array<std::uint8_t, 16>& uuid, std::size_t
   return value;
 }
 
+/// The driver's stream-ordered pool gives out blocks of the pool layer, as a recorded CUDA program's does.
+std::uint8_t level_of(std::uint64_t pool) {
+  return static_cast<std::uint8_t>(pool != 0 ? trace::layer::pool : trace::layer::driver);
+}
+
 bool on_host(memory_space space) { return space == memory_space::pageable || space == memory_space::pinned; }
 
 }  // namespace
@@ -121,7 +126,7 @@ void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) 
   r.device = device_;
   r.context = context_;
   r.correlation = c.correlation;
-  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.level = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
   collector::emit(r);
 }
@@ -132,17 +137,17 @@ void driver_log::freed(const call& c, const alloc& what) const {
   r.address = what.address;
   r.stream = what.stream;
   r.correlation = c.correlation;
-  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.level = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
   collector::emit(r);
 }
 
-void driver_log::free_completed(const call& c, std::uint64_t now, std::uint64_t address) const {
+void driver_log::free_completed(const call& c, std::uint64_t now, std::uint64_t address, std::uint64_t pool) const {
   if (!on()) return;
   auto r = at<collector::free_completed_record>(now);
   r.address = address;
   r.correlation = c.correlation;
-  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.level = level_of(pool);
   collector::emit(r);
 }
 
@@ -155,7 +160,7 @@ void driver_log::failed(const call& c, std::uint64_t now, const alloc& what, std
   r.name = collector::intern(c.name);
   r.status = status;
   r.device = device_;
-  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.level = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
   collector::emit(r);
 }

@@ -53,7 +53,7 @@ class driver_log {
                 std::uint64_t source = 0, std::uint64_t destination = 0, std::int64_t status = 0) const;
   void allocated(const call& c, std::uint64_t now, const alloc& what) const;
   void freed(const call& c, const alloc& what) const;
-  void free_completed(const call& c, std::uint64_t now, std::uint64_t address) const;
+  void free_completed(const call& c, std::uint64_t now, std::uint64_t address, std::uint64_t pool = 0) const;
   void failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const;
   void pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
                   trace::pool_operation operation) const;

@@ -174,7 +174,8 @@ outcome<void> simulated_device::free_async(void* address, stream_handle stream) 
                                trace::memory_kind::device, 0};
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), what.stream);
   log_.freed(e.call, what);
-  log_.free_completed(e.call, static_cast<std::uint64_t>(std::max(e.end, s ? tail_of(stream, *s) : 0)), what.address);
+  log_.free_completed(e.call, static_cast<std::uint64_t>(std::max(e.end, s ? tail_of(stream, *s) : 0)), what.address,
+                      what.pool);
   sample_driver_pool(e.end);
   leave(e);
   return {};
