@@ -130,7 +130,9 @@ direction direction_of(std::uint8_t copy_kind) {
   }
 }
 
-void on_record(const layout::memcpy_prefix& in) {
+/// What both kinds of copy records name alike.
+template <class Prefix>
+void deliver_copy(const Prefix& in, std::uint32_t device, std::uint32_t peer, direction way) {
   collector::copy_record out{};
   out.header.time = in.start;
   out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
@@ -138,32 +140,22 @@ void on_record(const layout::memcpy_prefix& in) {
   out.bytes = in.bytes;
   out.stream = collector::stream_key(in.context, in.stream);
   out.graph_node = in.graph_node;
-  out.device = in.device;
-  out.peer = collector::no_device;
+  out.device = device;
+  out.peer = peer;
   out.correlation = in.correlation;
-  out.direction = raw(direction_of(in.copy_kind));
+  out.direction = raw(way);
   out.source_kind = raw(kind_of(in.source_kind));
   out.destination_kind = raw(kind_of(in.destination_kind));
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }
 
+void on_record(const layout::memcpy_prefix& in) {
+  deliver_copy(in, in.device, collector::no_device, direction_of(in.copy_kind));
+}
+
 void on_record(const layout::memcpy_peer_prefix& in) {
-  collector::copy_record out{};
-  out.header.time = in.start;
-  out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
-  out.end = in.end;
-  out.bytes = in.bytes;
-  out.stream = collector::stream_key(in.context, in.stream);
-  out.graph_node = in.graph_node;
-  out.device = in.destination_device;
-  out.peer = in.source_device;
-  out.correlation = in.correlation;
-  out.direction = raw(direction::p2p);
-  out.source_kind = raw(kind_of(in.source_kind));
-  out.destination_kind = raw(kind_of(in.destination_kind));
-  deliver(out);
-  pending.delivered(in.correlation, out.stream);
+  deliver_copy(in, in.destination_device, in.source_device, direction::p2p);
 }
 
 void on_record(const layout::memset_prefix& in) {
