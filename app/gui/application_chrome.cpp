@@ -23,6 +23,24 @@ bool matches(std::string_view text, std::string_view wanted) {
   return at == wanted.size();
 }
 
+/// A small window in the middle, with a close button. `end_dialog` follows, whatever this answers.
+bool begin_dialog(const view_context& with, const char* title, bool* open) {
+  ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_TitleBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_TitleBgActive, with.colours.raised);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  return ImGui::Begin(title, open,
+                      ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoDocking |
+                          ImGuiWindowFlags_NoSavedSettings);
+}
+
+void end_dialog() {
+  ImGui::End();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor(3);
+}
+
 }  // namespace
 
 void application::menu_entry(std::string_view id) {
@@ -249,14 +267,7 @@ void application::draw_palette() {
 void application::draw_keys() {
   if (!keys_open_) return;
   const view_context with = context();
-  ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
-  ImGui::PushStyleColor(ImGuiCol_TitleBg, with.colours.raised);
-  ImGui::PushStyleColor(ImGuiCol_TitleBgActive, with.colours.raised);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
-  if (ImGui::Begin("Keys and mouse", &keys_open_,
-                   ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoDocking |
-                       ImGuiWindowFlags_NoSavedSettings)) {
+  if (begin_dialog(with, "Keys and mouse", &keys_open_)) {
     const float column = with.px(150);
     heading(with, "Mouse on the timeline");
     tip_field(with, "wheel", "zoom at the cursor", column);
@@ -269,29 +280,18 @@ void application::draw_keys() {
     for (const command& each : commands_.all())
       if (!each.title.empty() && !each.keys.empty()) tip_field(with, key_text(each), each.title, column);
   }
-  ImGui::End();
-  ImGui::PopStyleVar();
-  ImGui::PopStyleColor(3);
+  end_dialog();
 }
 
 void application::draw_about() {
   if (!about_open_) return;
   const view_context with = context();
-  ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
-  ImGui::PushStyleColor(ImGuiCol_TitleBg, with.colours.raised);
-  ImGui::PushStyleColor(ImGuiCol_TitleBgActive, with.colours.raised);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
-  if (ImGui::Begin("About Sluice", &about_open_,
-                   ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoDocking |
-                       ImGuiWindowFlags_NoSavedSettings)) {
+  if (begin_dialog(with, "About Sluice", &about_open_)) {
     heading(with, std::string("Sluice ") + version());
     ImGui::TextUnformatted("A profiler for GPU memory and transfers. Apache-2.0.");
     ImGui::TextDisabled("%s", "Dear ImGui, GLFW, Roboto and Font Awesome are part of this program.");
   }
-  ImGui::End();
-  ImGui::PopStyleVar();
-  ImGui::PopStyleColor(3);
+  end_dialog();
 }
 
 void application::draw_notice() {
