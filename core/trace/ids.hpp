@@ -27,6 +27,8 @@ enum class pool_id : std::uint64_t { none = 0 };
 enum class counter_id : std::uint64_t { none = 0 };
 enum class stack_id : std::uint64_t { none = 0 };
 enum class frame_id : std::uint64_t { none = 0 };
+enum class module_id : std::uint64_t { none = 0 };
+enum class source_id : std::uint64_t { none = 0 };
 enum class graph_id : std::uint64_t { none = 0 };
 
 /// The number behind an id, for printing and for hashing.

@@ -31,4 +31,35 @@ enum class frame_kind : std::uint8_t { unknown, native, python, kernel };
 enum class counter_unit : std::uint8_t { none, bytes, bytes_per_second, nanoseconds, fraction };
 enum class link_kind : std::uint8_t { call_to_work, record_to_wait, block_to_touch, node_to_definition };
 
+/// How many values an enum has; a stored value beyond them reads as 0, so that a newer writer's kinds stay readable.
+/// 0: an open set, such as ids.
+template <class Enum>
+inline constexpr std::uint64_t enum_values = 0;
+template <>
+inline constexpr std::uint64_t enum_values<provenance> = 4;
+template <>
+inline constexpr std::uint64_t enum_values<layer> = layer_count;
+template <>
+inline constexpr std::uint64_t enum_values<memory_kind> = memory_kind_count;
+template <>
+inline constexpr std::uint64_t enum_values<direction> = direction_count;
+template <>
+inline constexpr std::uint64_t enum_values<pool_operation> = 4;
+template <>
+inline constexpr std::uint64_t enum_values<sync_kind> = 5;
+template <>
+inline constexpr std::uint64_t enum_values<file_operation> = 6;
+template <>
+inline constexpr std::uint64_t enum_values<migration_cause> = 5;
+template <>
+inline constexpr std::uint64_t enum_values<severity> = 3;
+template <>
+inline constexpr std::uint64_t enum_values<device_kind> = 3;
+template <>
+inline constexpr std::uint64_t enum_values<frame_kind> = 4;
+template <>
+inline constexpr std::uint64_t enum_values<counter_unit> = 5;
+template <>
+inline constexpr std::uint64_t enum_values<link_kind> = 4;
+
 }  // namespace sluice::trace

@@ -162,6 +162,7 @@ struct api_call_event : event_base {
   context_id context{};
   stream_id stream{};
   std::uint64_t bytes = 0;  ///< What it moved or asked for, 0 if that means nothing.
+  stack_id stack{};
 };
 
 struct graph_definition_event : event_base {
@@ -222,12 +223,17 @@ struct counter_event : event_base {
   double value = 0;
 };
 
-/// A kernel or copy names a block. The device interval is that of `work`, once known.
+/// A kernel or copy names a block. `time` is when it was enqueued; the device interval is that of `work`, or of the kernel
+/// with this correlation, when those are recorded. Touches of one launch share time, thread and correlation.
 struct touch_event : event_base {
   block_id block{};
   stream_id stream{};
   event_id work{};
   std::uint64_t correlation = 0;
+  string_id name{};  ///< The kernel, or the call that copies.
+  graph_id
+      graph{};  ///< Launched under capture: a node's definition in this graph. Each `graph_launch_event` of the graph
+                ///< touches the block once.
 };
 
 /// What the recording lost: events dropped in [time, end].
@@ -372,6 +378,24 @@ struct counter_row {
   string_id name{};
 };
 
+/// A file of code that a process has loaded. A frame of it holds `address`, an offset that symbols are looked up by.
+struct module_row {
+  module_id id{};
+  process_id process{};
+  string_id path{};
+  string_id build_id{};     ///< Lower-case hexadecimal; none if the file has none.
+  std::uint64_t base = 0;   ///< What was added to the file's virtual addresses (the load bias).
+  std::uint64_t bytes = 0;  ///< From the lowest to the highest mapped address.
+};
+
+/// Source text kept in the trace, so that a stack can be read on another machine.
+struct source_row {
+  source_id id{};
+  string_id file{};
+  std::uint64_t first_line = 0;  ///< Of `text`; counts from 1.
+  string_id text{};
+};
+
 /// Stacks are a prefix tree: `parent` is the caller.
 struct stack_row {
   stack_id id{};
@@ -384,9 +408,11 @@ struct frame_row {
   frame_kind kind = frame_kind::unknown;
   string_id function{};
   string_id file{};
-  string_id module{};
+  string_id module{};  ///< The path of a `module_row`.
   std::uint64_t line = 0;
-  std::uint64_t address = 0;  ///< Offset in `module`.
+  std::uint64_t address =
+      0;  ///< In the module's file: the program counter less the load bias. For a caller it is where it
+          ///< goes on, one past the call.
 };
 
 }  // namespace sluice::trace

@@ -94,8 +94,12 @@ auto& table_of(tables& all) {
     return all.counters;
   else if constexpr (std::is_same_v<Row, stack_row>)
     return all.stacks;
-  else
+  else if constexpr (std::is_same_v<Row, frame_row>)
     return all.frames;
+  else if constexpr (std::is_same_v<Row, module_row>)
+    return all.modules;
+  else
+    return all.sources;
 }
 
 }  // namespace

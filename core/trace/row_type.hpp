@@ -21,6 +21,8 @@ enum class row_type : std::uint16_t {
   counter_definition = 9,
   stack = 10,
   frame = 11,
+  module = 12,
+  source_text = 13,
   // Events.
   alloc = 64,
   free = 65,
@@ -67,6 +69,8 @@ enum class row_type : std::uint16_t {
   X(counter_row, counter_definition)          \
   X(stack_row, stack)                         \
   X(frame_row, frame)                         \
+  X(module_row, module)                       \
+  X(source_row, source_text)                  \
   X(alloc_event, alloc)                       \
   X(free_event, free)                         \
   X(alloc_failed_event, alloc_failed)         \

@@ -87,6 +87,9 @@ SLUICE_TABLE(counter_row, field{1, &row::id}, field{2, &row::process}, field{3, 
 SLUICE_TABLE(stack_row, field{1, &row::id}, field{2, &row::parent}, field{3, &row::frame});
 SLUICE_TABLE(frame_row, field{1, &row::id}, field{2, &row::kind}, field{3, &row::function}, field{4, &row::file},
              field{5, &row::module}, field{6, &row::line}, field{7, &row::address});
+SLUICE_TABLE(module_row, field{1, &row::id}, field{2, &row::process}, field{3, &row::path}, field{4, &row::build_id},
+             field{5, &row::base}, field{6, &row::bytes});
+SLUICE_TABLE(source_row, field{1, &row::id}, field{2, &row::file}, field{3, &row::first_line}, field{4, &row::text});
 
 #define SLUICE_ALLOC_FIELDS                                                                                         \
   field{8, &alloc_event::block}, field{9, &alloc_event::parent}, field{10, &alloc_event::level},                    \
@@ -127,7 +130,8 @@ SLUICE_EVENT(kernel_event, field{8, &row::end}, field{9, &row::name}, field{10, 
              field{20, &row::block_x}, field{21, &row::block_y}, field{22, &row::block_z}, field{23, &row::registers},
              field{24, &row::static_shared}, field{25, &row::dynamic_shared});
 SLUICE_EVENT(api_call_event, field{8, &row::end}, field{9, &row::name}, field{10, &row::status},
-             field{11, &row::correlation}, field{12, &row::context}, field{13, &row::stream}, field{14, &row::bytes});
+             field{11, &row::correlation}, field{12, &row::context}, field{13, &row::stream}, field{14, &row::bytes},
+             field{15, &row::stack});
 SLUICE_EVENT(graph_definition_event, field{8, &row::graph}, field{9, &row::nodes}, field{10, &row::name});
 SLUICE_EVENT(graph_launch_event, field{8, &row::end}, field{9, &row::graph}, field{10, &row::device},
              field{11, &row::stream}, field{12, &row::correlation});
@@ -140,7 +144,7 @@ SLUICE_EVENT(file_io_event, field{8, &row::end}, field{9, &row::operation}, fiel
              field{11, &row::offset}, field{12, &row::bytes});
 SLUICE_EVENT(counter_event, field{8, &row::counter}, field{9, &row::value});
 SLUICE_EVENT(touch_event, field{8, &row::block}, field{9, &row::stream}, field{10, &row::work},
-             field{11, &row::correlation});
+             field{11, &row::correlation}, field{12, &row::name}, field{13, &row::graph});
 SLUICE_EVENT(loss_event, field{8, &row::end}, field{9, &row::events}, field{10, &row::memory_events});
 SLUICE_EVENT(checkpoint_event, field{8, &row::blocks}, field{9, &row::exact});
 SLUICE_EVENT(clock_anchor_event, field{8, &row::tsc}, field{9, &row::monotonic}, field{10, &row::realtime});
@@ -152,36 +156,5 @@ SLUICE_EVENT(link_event, field{8, &row::kind}, field{9, &row::from}, field{10, &
 
 #undef SLUICE_TABLE
 #undef SLUICE_EVENT
-
-/// How many values an enum has; a stored value beyond them reads as 0, so that a newer writer's kinds stay readable.
-/// Ids are open.
-template <class Enum>
-inline constexpr std::uint64_t enum_values = 0;
-template <>
-inline constexpr std::uint64_t enum_values<provenance> = 4;
-template <>
-inline constexpr std::uint64_t enum_values<layer> = layer_count;
-template <>
-inline constexpr std::uint64_t enum_values<memory_kind> = memory_kind_count;
-template <>
-inline constexpr std::uint64_t enum_values<direction> = direction_count;
-template <>
-inline constexpr std::uint64_t enum_values<pool_operation> = 4;
-template <>
-inline constexpr std::uint64_t enum_values<sync_kind> = 5;
-template <>
-inline constexpr std::uint64_t enum_values<file_operation> = 6;
-template <>
-inline constexpr std::uint64_t enum_values<migration_cause> = 5;
-template <>
-inline constexpr std::uint64_t enum_values<severity> = 3;
-template <>
-inline constexpr std::uint64_t enum_values<device_kind> = 3;
-template <>
-inline constexpr std::uint64_t enum_values<frame_kind> = 4;
-template <>
-inline constexpr std::uint64_t enum_values<counter_unit> = 5;
-template <>
-inline constexpr std::uint64_t enum_values<link_kind> = 4;
 
 }  // namespace sluice::trace

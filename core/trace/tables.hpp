@@ -51,6 +51,8 @@ struct tables {
   table<counter_row> counters;
   table<stack_row> stacks;
   table<frame_row> frames;
+  table<module_row> modules;
+  table<source_row> sources;
 
   /// The text of `id`; empty for none, and for an id the file never defined. Valid as long as these tables are.
   [[nodiscard]] std::string_view text(string_id id) const {

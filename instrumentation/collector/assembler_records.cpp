@@ -139,8 +139,8 @@ void assembler::dispatch_host(const context& c, const record_view& record) {
 void assembler::on(const context& c, const alloc_record& r) {
   process_names& names = c.process.names;
   auto row = begin<alloc_event>(c);
-  row.level = checked<layer>(r.level, layer_count);
-  row.kind = checked<memory_kind>(r.kind, memory_kind_count);
+  row.level = checked<layer>(r.level);
+  row.kind = checked<memory_kind>(r.kind);
   row.device = names_.device(names, r.device);
   row.context = names_.context(names, r.context != 0 ? r.context : context_of(r.stream));
   row.stream = names_.stream(names, r.stream);
@@ -161,24 +161,24 @@ void assembler::on(const context& c, const alloc_record& r) {
 void assembler::on(const context& c, const free_record& r) {
   free_request request;
   request.row = begin<free_event>(c);
-  request.row.level = checked<layer>(r.level, layer_count);
+  request.row.level = checked<layer>(r.level);
   request.row.address = r.address;
   request.row.stream = names_.stream(c.process.names, r.stream);
   request.row.correlation = r.correlation;
-  request.kind = checked<memory_kind>(r.kind, memory_kind_count);
+  request.kind = checked<memory_kind>(r.kind);
   c.process.blocks.remove(request, now_);
   consider_checkpoint(c.time);
 }
 
 void assembler::on(const context& c, const free_completed_record& r) {
-  c.process.blocks.complete(checked<layer>(r.level, layer_count), r.address, c.time, now_);
+  c.process.blocks.complete(checked<layer>(r.level), r.address, c.time, now_);
 }
 
 void assembler::on(const context& c, const alloc_failed_record& r) {
   process_names& names = c.process.names;
   auto row = begin<alloc_failed_event>(c);
-  row.level = checked<layer>(r.level, layer_count);
-  row.kind = checked<memory_kind>(r.kind, memory_kind_count);
+  row.level = checked<layer>(r.level);
+  row.kind = checked<memory_kind>(r.kind);
   row.device = names_.device(names, r.device);
   row.stream = names_.stream(names, r.stream);
   row.pool = names_.pool(names, r.pool);
@@ -191,7 +191,7 @@ void assembler::on(const context& c, const alloc_failed_record& r) {
 void assembler::on(const context& c, const pool_state_record& r) {
   auto row = begin<pool_event>(c);
   row.pool = names_.pool(c.process.names, r.pool);
-  row.operation = checked<pool_operation>(r.operation, 4);
+  row.operation = checked<pool_operation>(r.operation);
   row.reserved = r.reserved_bytes;
   row.used = r.used_bytes;
   file_.add(row);
@@ -233,9 +233,9 @@ void assembler::on(const context& c, const copy_record& r) {
   auto row = begin<transfer_event>(c);
   row.thread = thread_id::none;
   row.end = end_time(c, r.end);
-  row.direction = checked<trace::direction>(r.direction, direction_count);
-  row.source_kind = checked<memory_kind>(r.source_kind, memory_kind_count);
-  row.destination_kind = checked<memory_kind>(r.destination_kind, memory_kind_count);
+  row.direction = checked<trace::direction>(r.direction);
+  row.source_kind = checked<memory_kind>(r.source_kind);
+  row.destination_kind = checked<memory_kind>(r.destination_kind);
   row.bytes = r.bytes;
   row.source_address = r.source;
   row.destination_address = r.destination;
@@ -254,7 +254,7 @@ void assembler::on(const context& c, const memset_record& r) {
   auto row = begin<memset_event>(c);
   row.thread = thread_id::none;
   row.end = end_time(c, r.end);
-  row.kind = checked<memory_kind>(r.kind, memory_kind_count);
+  row.kind = checked<memory_kind>(r.kind);
   row.bytes = r.bytes;
   row.address = r.address;
   row.value = r.value;
@@ -289,11 +289,11 @@ void assembler::on(const context& c, const migration_record& r) {
   auto row = begin<migration_event>(c);
   row.thread = thread_id::none;
   row.end = end_time(c, r.end);
-  row.direction = checked<trace::direction>(r.direction, direction_count);
+  row.direction = checked<trace::direction>(r.direction);
   row.bytes = r.bytes;
   row.address = r.address;
   row.device = names_.device(c.process.names, r.device);
-  row.cause = checked<migration_cause>(r.cause, 5);
+  row.cause = checked<migration_cause>(r.cause);
   file_.add(row);
 }
 
@@ -334,7 +334,7 @@ void assembler::on_event_edge(const context& c, const event_edge_record& r, bool
 void assembler::on(const context& c, const sync_record& r) {
   auto row = begin<sync_event>(c);
   row.end = end_time(c, r.end);
-  row.kind = checked<sync_kind>(r.kind, 5);
+  row.kind = checked<sync_kind>(r.kind);
   row.stream = names_.stream(c.process.names, r.stream);
   file_.add(row);
 }
@@ -366,7 +366,7 @@ void assembler::on(const context& c, const counter_value_record& r) {
 void assembler::on(const context& c, const file_io_record& r) {
   auto row = begin<file_io_event>(c);
   row.end = end_time(c, r.end);
-  row.operation = checked<file_operation>(r.operation, 6);
+  row.operation = checked<file_operation>(r.operation);
   row.file = names_.text(r.file);
   row.offset = r.offset;
   row.bytes = r.bytes;
@@ -375,7 +375,7 @@ void assembler::on(const context& c, const file_io_record& r) {
 
 void assembler::on(const context& c, const message_record& r) {
   auto row = begin<message_event>(c);
-  row.severity = checked<severity>(r.severity, 3);
+  row.severity = checked<severity>(r.severity);
   row.text = names_.text(r.text);
   file_.add(row);
 }

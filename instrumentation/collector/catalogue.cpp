@@ -87,7 +87,7 @@ void catalogue::define(process_names& process, const device_record& record) {
   row.uuid_high = record.uuid_high;
   row.uuid_low = record.uuid_low;
   row.name = text(record.name);
-  row.kind = checked<device_kind>(record.kind, 3);
+  row.kind = checked<device_kind>(record.kind);
   row.ordinal = record.device;
   row.memory_bytes = record.memory_bytes;
   row.link_generation = record.link_generation;
@@ -206,8 +206,8 @@ pool_row& catalogue::pool_row(process_names& process, std::uint64_t key) {
 void catalogue::define(process_names& process, const pool_record& record) {
   trace::pool_row& row = pool_row(process, record.pool);
   row.device = device(process, record.device);
-  row.level = checked<layer>(record.level, layer_count);
-  row.kind = checked<memory_kind>(record.kind, memory_kind_count);
+  row.level = checked<layer>(record.level);
+  row.kind = checked<memory_kind>(record.kind);
   row.name = text(record.name);
   file_.add(row);
 }
@@ -233,7 +233,7 @@ counter_row& catalogue::counter_row(process_names& process, std::uint64_t key) {
 void catalogue::define(process_names& process, const counter_record& record) {
   trace::counter_row& row = counter_row(process, record.counter);
   row.device = device(process, record.device);
-  row.unit = checked<counter_unit>(record.unit, 5);
+  row.unit = checked<counter_unit>(record.unit);
   row.name = text(record.name);
   file_.add(row);
 }

@@ -82,10 +82,10 @@ class catalogue {
   std::uint64_t last_pool_ = 0, last_counter_ = 0, last_host_ = 0, last_graph_ = 0;
 };
 
-/// `value` as the enumerator it stands for; the first (unknown) if it is none of the `count`.
+/// `value` as the enumerator it stands for; the first (unknown) if it is none of them.
 template <class Enum>
-[[nodiscard]] constexpr Enum checked(std::uint64_t value, std::uint64_t count) {
-  return value < count ? static_cast<Enum>(value) : Enum{};
+[[nodiscard]] constexpr Enum checked(std::uint64_t value) {
+  return value < trace::enum_values<Enum> ? static_cast<Enum>(value) : Enum{};
 }
 
 }  // namespace sluice::collector

@@ -303,16 +303,23 @@ bool emit_out(const outgoing& out) noexcept {
   return written;
 }
 
-/// Where `key` is noted once its text has been sent, or would be; null if the table is full around there, and then the
-/// text is sent each time.
-std::atomic<std::uint64_t>* place_of_text(std::uint64_t key) noexcept {
+/// Where `key` is noted once it has been sent, or would be; null if the table is full around there, and then it is sent each
+/// time.
+template <std::size_t size>
+std::atomic<std::uint64_t>* place_of(std::atomic<std::uint64_t> (&sent)[size], std::uint64_t key) noexcept {
   constexpr std::size_t probes = 16;
   for (std::size_t i = 0; i < probes; ++i) {
-    std::atomic<std::uint64_t>& place = region->texts[(key + i) % text_slots];
+    std::atomic<std::uint64_t>& place = sent[(key + i) % size];
     const std::uint64_t found = place.load(std::memory_order_relaxed);
     if (found == 0 || found == key) return &place;
   }
   return nullptr;
+}
+
+/// Noted only when it is out: whoever finds the key may rely on it. Two threads may both send it.
+void note_sent(std::atomic<std::uint64_t>* place, std::uint64_t key) noexcept {
+  std::uint64_t free_place = 0;
+  if (place != nullptr) place->compare_exchange_strong(free_place, key, std::memory_order_relaxed);
 }
 
 void choose_clock(clock_kind wanted) noexcept {
@@ -373,6 +380,10 @@ bool start(const char* socket_name, const producer_options& options) {
     destination = to;
     choose_clock(options.clock);
     for (auto& text : region->texts) text.store(0, std::memory_order_relaxed);
+    for (auto& stack : region->stacks) {
+      // Most were never touched, and need no memory to be read.
+      if (stack.load(std::memory_order_relaxed) != 0) stack.store(0, std::memory_order_relaxed);
+    }
     region->ringless_events.store(0, std::memory_order_relaxed);
     region->ringless_memory_events.store(0, std::memory_order_relaxed);
     current_phase.store(phase::active, std::memory_order_relaxed);
@@ -411,6 +422,11 @@ bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noex
   return emit_out({record, type, bytes, nullptr, 0});
 }
 
+bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
+               std::size_t words) noexcept {
+  return emit_out({record, type, bytes, extra, words * sizeof *extra});
+}
+
 bool has_room(std::size_t bytes) noexcept {
   const thread_state& self = this_thread;
   const std::uint32_t in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
@@ -425,17 +441,44 @@ std::uint64_t intern(const char* text, std::size_t length) noexcept {
   const std::uint64_t key = hash_text(text, length);
   if (!active()) return key;
   // In a new child the table is empty, as it must be.
-  std::atomic<std::uint64_t>* place = place_of_text(key);
+  std::atomic<std::uint64_t>* place = place_of(region->texts, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
   string_record introduction{};
   introduction.header.time = now();
   introduction.key = key;
   introduction.length = length;
   const bool sent = emit_out({&introduction.header, record_type::string, sizeof introduction, text, length});
-  // Noted only now that the text is out: whoever finds the key may rely on it. Two threads may both send it.
-  std::uint64_t free_place = 0;
-  if (sent && place != nullptr) place->compare_exchange_strong(free_place, key, std::memory_order_relaxed);
+  if (sent) note_sent(place, key);
   return key;
+}
+
+std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexcept {
+  if (count == 0 || !active()) return 0;
+  if (count > maximum_frames) count = maximum_frames;
+  std::uint64_t key = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    key = (key ^ frames[i]) * 0x9E3779B97F4A7C15U;
+    key ^= key >> 32;
+  }
+  key |= 1;  // 0 is no stack.
+  std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
+  if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
+  stack_record introduction{};
+  introduction.header.time = now();
+  introduction.key = key;
+  introduction.count = count;
+  if (emit_with(&introduction.header, record_type::stack, sizeof introduction, frames, count)) note_sent(place, key);
+  return key;
+}
+
+bool knows_frame(std::uint64_t key) noexcept {
+  if (!active()) return true;
+  const std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
+  return place != nullptr && place->load(std::memory_order_relaxed) == key;
+}
+
+void introduce_frame(frame_record frame) noexcept {
+  if (emit(frame)) note_sent(place_of(region->stacks, frame.key), frame.key);
 }
 
 void message(unsigned level, const char* text) noexcept {

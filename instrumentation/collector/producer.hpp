@@ -50,6 +50,10 @@ void stop() noexcept;
 /// Returns false if it was dropped (and counted) or nobody records.
 bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noexcept;
 
+/// As `emit_bytes`, with `words` words after the record. The two are one record: at most 65535 words together.
+bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
+               std::size_t words) noexcept;
+
 /// An ordinary record of `bytes` would be taken from this thread now. For the recorder's own threads: they can wait where the
 /// program's must not. True as well when nobody records: there is nothing to wait for.
 [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
@@ -64,6 +68,18 @@ bool emit(Record record) noexcept {
 /// `intern` knows whether the present writer has the text. (A fork's child may use its parent's.)
 std::uint64_t intern(const char* text) noexcept;
 std::uint64_t intern(const char* text, std::size_t length) noexcept;
+
+inline constexpr std::size_t maximum_frames = 256;
+
+/// The key of a call stack, innermost frame first, each a word as `stack_record` has it; 0 for an empty one. Sends a
+/// `stack_record` the first time this process sees it. O(count), lock-free. Frames beyond `maximum_frames` are left out.
+std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexcept;
+
+/// A `frame_record` of `key` has been sent. O(1), lock-free.
+[[nodiscard]] bool knows_frame(std::uint64_t key) noexcept;
+
+/// Sends it; its key is known from then on. Two threads at once may both send it.
+void introduce_frame(frame_record frame) noexcept;
 
 /// `intern` and a `message_record` in one; `level` is a trace::severity.
 void message(unsigned level, const char* text) noexcept;

@@ -25,6 +25,7 @@ struct connection {
 };
 
 inline constexpr std::size_t text_slots = std::size_t{1} << 16;
+inline constexpr std::size_t stack_slots = std::size_t{1} << 17;
 
 /// Everything that the child of a fork must forget, in a mapping that the kernel wipes in a child (MADV_WIPEONFORK):
 /// that holds for a raw clone too, and checking it costs the one load that `emit` does anyway.
@@ -34,7 +35,8 @@ struct forgetful {
                                     ///< that can wait.
   std::atomic<std::uint64_t> ringless_events;  ///< Lost by threads that could not make a ring.
   std::atomic<std::uint64_t> ringless_memory_events;
-  alignas(64) std::atomic<std::uint64_t> texts[text_slots];  ///< Keys this process has sent; 0: free.
+  alignas(64) std::atomic<std::uint64_t> texts[text_slots];    ///< Keys this process has sent; 0: free.
+  alignas(64) std::atomic<std::uint64_t> stacks[stack_slots];  ///< The same of stacks and frames.
 };
 
 enum class slot_state : std::uint32_t { empty, changing, owned, idle };

@@ -25,6 +25,9 @@ enum class record_type : std::uint16_t {
   stream = 5,
   pool = 6,
   counter = 7,
+  frame = 8,
+  stack = 9,
+  module = 10,
   alloc = 16,
   free = 17,
   alloc_failed = 18,
@@ -47,6 +50,10 @@ enum class record_type : std::uint16_t {
   loss = 35,
   graph_launch = 36,
   free_completed = 37,
+  touch = 38,
+  tag = 39,
+  graph_definition = 40,
+  live_set = 41,
 };
 
 struct record_header {
@@ -141,6 +148,36 @@ struct counter_record {
 };
 inline constexpr std::uint32_t no_device = ~std::uint32_t{0};
 
+/// One frame of a stack, in a word: a program counter of native code (below 2^47; the writer finds its module), or the key
+/// of a `frame_record`, which has the top bit.
+inline constexpr std::uint64_t frame_key_bit = std::uint64_t{1} << 63;
+
+/// Introduces the frame of an interpreted language. Sent before the first stack that names it.
+struct frame_record {
+  record_header header;
+  std::uint64_t key;             ///< With `frame_key_bit`.
+  std::uint64_t function, file;  ///< String keys.
+  std::uint32_t line;
+  std::uint32_t kind;  ///< trace::frame_kind
+};
+
+/// Introduces `key`: `count` words of frames follow, innermost first.
+struct stack_record {
+  record_header header;
+  std::uint64_t key;
+  std::uint64_t count;
+};
+
+/// A file of code was loaded, or found loaded. A later one replaces those whose addresses it covers.
+struct module_record {
+  record_header header;
+  std::uint64_t path;        ///< String key.
+  std::uint64_t base;        ///< The load bias.
+  std::uint64_t begin, end;  ///< Mapped addresses.
+  std::uint8_t build_id[32];
+  std::uint64_t build_id_bytes;
+};
+
 /// `header.time` is the exit edge of the call.
 struct alloc_record {
   record_header header;
@@ -152,6 +189,7 @@ struct alloc_record {
   std::uint64_t stream;      ///< `stream_key`, 0: none.
   std::uint64_t name;        ///< String key of the call or the tag.
   std::uint64_t parent;      ///< Address of the segment of the layer below, 0: the writer looks it up.
+  std::uint64_t stack;       ///< Stack key, 0: none.
   std::uint32_t device;
   std::uint32_t context;
   std::uint32_t correlation;
@@ -187,6 +225,7 @@ struct alloc_failed_record {
   std::uint64_t pool;
   std::uint64_t stream;
   std::uint64_t name;
+  std::uint64_t stack;
   std::int64_t status;
   std::uint32_t device;
   std::uint8_t level;
@@ -221,6 +260,7 @@ struct api_call_record {
   std::uint64_t destination;
   std::uint64_t bytes;
   std::uint64_t stream;
+  std::uint64_t stack;
   std::int64_t status;
   std::uint32_t correlation;
   std::uint32_t context;
@@ -355,6 +395,43 @@ struct graph_launch_record {
   std::uint32_t correlation;
 };
 
+/// A launch or a copy names blocks: `count` words follow, each the address at which a live block begins (a copy names at
+/// most two). `header.time` is the entry edge of the call.
+struct touch_record {
+  record_header header;
+  std::uint64_t stream;
+  std::uint64_t name;   ///< String key of the kernel, or of the call that copies.
+  std::uint64_t graph;  ///< Under capture, the graph that the node belongs to; else 0.
+  std::uint32_t correlation;
+  std::uint32_t count;
+};
+
+/// The program says what the block at `address` is: a category ("weight"), a name, or both.
+struct tag_record {
+  record_header header;
+  std::uint64_t address;
+  std::uint64_t name;      ///< String key, 0: none.
+  std::uint64_t category;  ///< String key, 0: none.
+};
+
+/// A graph that was captured or built, or (with `source`) an executable one made of it.
+struct graph_definition_record {
+  record_header header;
+  std::uint64_t graph;   ///< The key: its handle.
+  std::uint64_t source;  ///< The key of the graph it was instantiated from, 0: none.
+  std::uint64_t nodes;
+  std::uint64_t name;
+};
+
+/// What is live at `header.time`, sent after memory events were lost: `count` groups of three words follow, each address,
+/// bytes, and layer | kind << 8 | device << 16. Several make one set; the last has `last` 1. A block that no part names is
+/// gone; one that the writer did not know is born before.
+struct live_set_record {
+  record_header header;
+  std::uint32_t count;
+  std::uint32_t last;
+};
+
 /// The type a record struct is written as.
 template <class Record>
 struct type_of;
@@ -372,6 +449,9 @@ SLUICE_RECORD(context);
 SLUICE_RECORD(stream);
 SLUICE_RECORD(pool);
 SLUICE_RECORD(counter);
+SLUICE_RECORD(frame);
+SLUICE_RECORD(stack);
+SLUICE_RECORD(module);
 SLUICE_RECORD(alloc);
 SLUICE_RECORD(free);
 SLUICE_RECORD(free_completed);
@@ -392,6 +472,10 @@ SLUICE_RECORD(watermark);
 SLUICE_RECORD(message);
 SLUICE_RECORD(loss);
 SLUICE_RECORD(graph_launch);
+SLUICE_RECORD(touch);
+SLUICE_RECORD(tag);
+SLUICE_RECORD(graph_definition);
+SLUICE_RECORD(live_set);
 #undef SLUICE_RECORD
 
 /// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives
@@ -405,12 +489,16 @@ SLUICE_RECORD(graph_launch);
     case record_type::stream:
     case record_type::pool:
     case record_type::counter:
+    case record_type::frame:
+    case record_type::stack:
+    case record_type::module:
     case record_type::alloc:
     case record_type::free:
     case record_type::free_completed:
     case record_type::alloc_failed:
     case record_type::message:
     case record_type::loss:
+    case record_type::live_set:
       return true;
     default:
       return false;
