@@ -28,6 +28,7 @@ struct record_options {
   std::string output;
   bool force = false;
   double linger_seconds = 10;
+  std::string stacks = "python";
   std::vector<std::string> command;
   bool misplaced_option = false;  ///< What looks like an option of ours, and is none, is where the command should be.
 };
@@ -56,7 +57,9 @@ command_process::variables environment_for(const record_options& options, collec
     session.warn("CUDA_INJECTION64_PATH named " + *other + "; it is replaced for this command");
   }
   const std::vector<std::string> cupti = capture::find_cupti(options.command, lookup);
-  return capture::launch_environment(*library, session.socket_name(), cupti);
+  auto variables = capture::launch_environment(*library, session.socket_name(), cupti);
+  variables.emplace_back("SLUICE_STACKS", options.stacks);
+  return variables;
 }
 
 /// The command has ended, but processes that it started may go on, or be about to say their first word. A daemon among
@@ -176,6 +179,12 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
                   "Seconds to go on recording what CMD started and outlives it (Ctrl-C ends it)")
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->type_name("SECONDS")
+      ->capture_default_str();
+  command
+      .add_option("--stacks", options->stacks,
+                  "Whose frames the stacks of allocations and copies hold: none, python, native or all")
+      ->check(CLI::IsMember({"none", "python", "native", "all"}).description(""))
+      ->type_name("KIND")
       ->capture_default_str();
   command.prefix_command();
   command.footer(

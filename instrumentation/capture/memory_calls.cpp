@@ -2,6 +2,7 @@
 // may have been given the same address.
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -47,6 +48,7 @@ void allocated(const call& c, const allocation& a) {
     out.pool = a.pool;
     out.stream = a.stream;
     out.name = c.name;
+    out.stack = current_stack();
     out.status = c.result;
     out.device = c.device();
     out.level = raw(a.level);
@@ -64,6 +66,7 @@ void allocated(const call& c, const allocation& a) {
   out.pool = a.pool;
   out.stream = a.stream;
   out.name = c.name;
+  out.stack = current_stack();
   out.device = c.device();
   out.context = c.context();
   out.correlation = c.correlation();

@@ -21,11 +21,21 @@ bool names(const char* list, const char* word) {
   return false;
 }
 
+stack_mode stacks_named(const char* name) {
+  if (name == nullptr) return stack_mode::python;
+  if (strcmp(name, "none") == 0) return stack_mode::none;
+  if (strcmp(name, "native") == 0) return stack_mode::native;
+  return strcmp(name, "all") == 0 ? stack_mode::all : stack_mode::python;
+}
+
 }  // namespace
 
 void read_options() noexcept {
   const char* graphs = getenv("SLUICE_GRAPHS");
   options.graph_nodes = graphs != nullptr && strcmp(graphs, "node") == 0;
+  options.stacks = stacks_named(getenv("SLUICE_STACKS"));
+  const char* mode = getenv("SLUICE_MODE");
+  options.launch_stacks = mode != nullptr && strcmp(mode, "all") == 0;
   const char* without = getenv("SLUICE_CAPTURE_WITHOUT");
   options.launch_calls = !names(without, "launches");
   options.kernels = !names(without, "kernels");

@@ -3,10 +3,15 @@
 /// What the environment asks of the capture library. Read once, at its start.
 namespace sluice::capture {
 
+/// Whose frames are in the stacks of allocations, copies and memsets.
+enum class stack_mode : unsigned char { none, python, native, all };
+
 struct capture_options {
   /// SLUICE_GRAPHS=node: each node of a graph is traced; else a launch is one interval (tracing each node makes replays up
   /// to 1.6 times as long).
   bool graph_nodes = false;
+  stack_mode stacks = stack_mode::python;  ///< SLUICE_STACKS=none|python|native|all
+  bool launch_stacks = false;              ///< SLUICE_MODE=all: launches have stacks too.
   // SLUICE_CAPTURE_WITHOUT=part,part: parts to leave out, to measure what each costs.
   bool launch_calls = true;  ///< "launches": the calls that launch kernels
   bool kernels = true;       ///< "kernels": their device times

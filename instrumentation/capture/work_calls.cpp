@@ -1,6 +1,8 @@
 // Calls that give the device something to do, or wait for it: copies with their addresses, memsets, launches, waits.
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/options.hpp"
+#include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -44,6 +46,7 @@ void done(const call& c, const work& w) {
   out.destination = w.destination;
   out.bytes = w.bytes;
   out.stream = stream;
+  if (w.bytes != 0 || options.launch_stacks) out.stack = current_stack();  // A launch moves no bytes.
   out.status = c.result;
   out.correlation = c.correlation();
   out.context = c.context();

@@ -13,7 +13,11 @@ constexpr time_ns plausible_future = 3600 * second;
 }  // namespace
 
 assembler::assembler(file_writer& file, const clock_anchor& start, const assembler_options& options)
-    : file_(file), origin_(options.simulated ? 0 : start.monotonic), options_(options), names_(file) {
+    : file_(file),
+      origin_(options.simulated ? 0 : start.monotonic),
+      options_(options),
+      names_(file),
+      stacks_(file, names_) {
   now_.simulated = options.simulated;
   clocks_.add(start);
   if (!options.simulated) add_anchor(start);
@@ -138,22 +142,59 @@ bool is_from_device(record_type type) {
   }
 }
 
+/// What follows the struct in a record.
+template <class Record>
+std::span<const std::byte> rest_of(const record_view& record) {
+  return record.bytes.subspan(std::min(record.bytes.size(), sizeof(Record)));
+}
+
+/// At most `count` words of what follows the struct, copied: the record need not be aligned.
+template <class Record>
+std::vector<std::uint64_t> words_after(const record_view& record, std::uint64_t count) {
+  const std::span<const std::byte> rest = rest_of<Record>(record);
+  std::vector<std::uint64_t> words(std::min<std::uint64_t>(count, rest.size() / sizeof(std::uint64_t)));
+  if (!words.empty()) std::memcpy(words.data(), rest.data(), words.size() * sizeof words[0]);
+  return words;
+}
+
 }  // namespace
 
+bool assembler::define_early(ring_source& ring, const record_view& record) {
+  bool kept = true;
+  switch (record.type) {
+    case record_type::string: {
+      const auto r = decode<string_record>(record);
+      const std::span<const std::byte> text = rest_of<string_record>(record);
+      if (r.length <= text.size() && r.length <= maximum_text_bytes) {
+        names_.define_text(r.key, {reinterpret_cast<const char*>(text.data()), r.length});
+      }
+      return true;
+    }
+    case record_type::thread: {
+      const auto r = decode<thread_record>(record);
+      ring.thread = names_.thread(ring.process->names, r.tid, {r.name, strnlen(r.name, sizeof r.name)});
+      return true;
+    }
+    case record_type::frame:
+      kept = stacks_.define(ring.process->stacks, decode<frame_record>(record));
+      break;
+    case record_type::stack: {
+      const auto r = decode<stack_record>(record);
+      kept = stacks_.define(ring.process->stacks, r.key, words_after<stack_record>(record, r.count));
+      break;
+    }
+    default:
+      return false;
+  }
+  if (!kept && !stacks_left_out_) {
+    stacks_left_out_ = true;
+    add_message(severity::warning, "a process has more distinct call stacks than are kept: later ones are left out");
+  }
+  return true;
+}
+
 void assembler::sort_in(ring_source& ring, const record_view& record, std::size_t offset) {
-  // What others may already refer to comes first: a text is known in the turn it was taken, whatever its time.
-  if (record.type == record_type::string) {
-    const auto r = decode<string_record>(record);
-    const std::size_t room = record.bytes.size() - std::min(record.bytes.size(), sizeof r);
-    const auto* text = reinterpret_cast<const char*>(record.bytes.data()) + sizeof r;
-    if (r.length <= room && r.length <= maximum_text_bytes) names_.define_text(r.key, {text, r.length});
-    return;
-  }
-  if (record.type == record_type::thread) {
-    const auto r = decode<thread_record>(record);
-    ring.thread = names_.thread(ring.process->names, r.tid, {r.name, strnlen(r.name, sizeof r.name)});
-    return;
-  }
+  if (define_early(ring, record)) return;
   if (record.type == record_type::loss && (record.flags & flag_of_ring) != 0) {
     const auto r = decode<loss_record>(record);
     ring.reported_losses += r.events;

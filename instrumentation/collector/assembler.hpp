@@ -9,6 +9,7 @@
 
 #include "core/trace/writer.hpp"
 #include "instrumentation/collector/block_ledger.hpp"
+#include "instrumentation/collector/call_stacks.hpp"
 #include "instrumentation/collector/catalogue.hpp"
 #include "instrumentation/collector/clock_line.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
@@ -27,6 +28,7 @@ struct recorded_process {
       : blocks(file, last_block), work(file, blocks) {}
 
   process_names names;
+  process_stacks stacks;
   block_ledger blocks;
   work_joiner work;
   bool inexact = false;  ///< Memory events were lost.
@@ -120,6 +122,8 @@ class assembler {
   void add_anchor(const clock_anchor& clocks);
   void sort_in(const drained_span& drained);
   void sort_in(ring_source& ring, const record_view& record, std::size_t offset);
+  /// What others may already refer to is known in the turn it was taken, whatever its time. True: it was such a record.
+  bool define_early(ring_source& ring, const record_view& record);
   void process_ordered(bool everything);
   void process_from_device(bool everything);
   void process(const pending& p);
@@ -158,6 +162,8 @@ class assembler {
   std::int64_t origin_;  ///< CLOCK_MONOTONIC ns at time 0.
   assembler_options options_;
   catalogue names_;
+  call_stacks stacks_;
+  bool stacks_left_out_ = false;
   std::uint64_t last_block_ = 0;
   std::vector<std::unique_ptr<recorded_process>> processes_;
 

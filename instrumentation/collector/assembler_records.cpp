@@ -151,6 +151,7 @@ void assembler::on(const context& c, const alloc_record& r) {
   row.call_begin = end_time(c, r.call_begin);
   row.correlation = r.correlation;
   row.name = names_.text(r.name);
+  row.stack = stacks_.stack(c.process.stacks, r.stack);
   if ((c.flags & flag_born_before) != 0) row.flags |= born_before;
   if ((c.flags & flag_registered) != 0) row.flags |= registered;
   if ((c.flags & flag_ipc) != 0) row.flags |= ipc_import;
@@ -185,6 +186,7 @@ void assembler::on(const context& c, const alloc_failed_record& r) {
   row.bytes = r.bytes;
   row.error = r.status;
   row.name = names_.text(r.name);
+  row.stack = stacks_.stack(c.process.stacks, r.stack);
   file_.add(row);
 }
 
@@ -218,6 +220,7 @@ void assembler::on(const context& c, const api_call_record& r) {
   row.context = names_.context(names, r.context != 0 ? r.context : context_of(r.stream));
   row.stream = names_.stream(names, r.stream);
   row.bytes = r.bytes;
+  row.stack = stacks_.stack(c.process.stacks, r.stack);
   work_joiner::call call;
   call.id = static_cast<event_id>(file_.add(row));
   call.thread = c.thread;

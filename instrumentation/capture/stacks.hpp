@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+
+/// Who asked: the call stack of the calling thread, as `options.stacks` wants it.
+namespace sluice::capture {
+
+/// The key for a record's `stack`; the writer has been sent what it stands for. 0 when stacks are off, or nothing of this
+/// thread's is known. Takes no lock, allocates nothing, never takes Python's GIL; O(frames). Leaves errno alone.
+[[nodiscard]] std::uint64_t current_stack() noexcept;
+
+}  // namespace sluice::capture

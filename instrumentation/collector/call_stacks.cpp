@@ -1,0 +1,98 @@
+#include "instrumentation/collector/call_stacks.hpp"
+
+#include <algorithm>
+
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+bool call_stacks::define(process_stacks& process, const frame_record& record) {
+  if ((record.key & frame_key_bit) == 0) return true;  // It would be taken for a program counter: nonsense.
+  if (process.frames.size() >= most_frames && !process.frames.contains(record.key)) return false;
+  process_stacks::frame& frame = process.frames[record.key];
+  if (frame.defined) return true;
+  frame.record = record;
+  frame.defined = true;
+  if (frame.id != frame_id::none) {
+    frame_row row = row_of(record);
+    row.id = frame.id;
+    file_.add(row);
+  }
+  return true;
+}
+
+bool call_stacks::define(process_stacks& process, std::uint64_t key, std::span<const std::uint64_t> frames) {
+  frames = frames.first(std::min(frames.size(), maximum_frames));
+  if (key == 0 || frames.empty() || process.stacks.contains(key)) return true;
+  if (process.words.size() + frames.size() > most_words) return false;
+  process.stacks[key] = {process.words.size(), frames.size(), stack_id::none};
+  process.words.insert(process.words.end(), frames.begin(), frames.end());
+  return true;
+}
+
+stack_id call_stacks::stack(process_stacks& process, std::uint64_t key) {
+  if (key == 0) return stack_id::none;
+  const auto found = process.stacks.find(key);
+  if (found == process.stacks.end()) return stack_id::none;
+  process_stacks::stack& known = found->second;
+  if (known.id == stack_id::none) {
+    for (std::size_t i = known.count; i > 0; --i) {
+      known.id = node_of(known.id, frame_of(process, process.words[known.first_word + i - 1]));
+    }
+  }
+  return known.id;
+}
+
+stack_id call_stacks::node_of(stack_id parent, frame_id frame) {
+  const auto [place, fresh] = tree_.try_emplace({parent, frame});
+  if (fresh) {
+    place->second = static_cast<stack_id>(++last_stack_);
+    file_.add(stack_row{place->second, parent, frame});
+  }
+  return place->second;
+}
+
+frame_id call_stacks::frame_of(process_stacks& process, std::uint64_t word) {
+  if ((word & frame_key_bit) == 0) return id_of(native_row(word));
+  process_stacks::frame& frame = process.frames[word];
+  if (frame.id != frame_id::none) return frame.id;
+  if (frame.defined) {
+    frame.id = id_of(row_of(frame.record));
+  } else {
+    // Nobody's but its own: its record may still come.
+    frame_row unknown;
+    unknown.id = frame.id = static_cast<frame_id>(++last_frame_);
+    file_.add(unknown);
+  }
+  return frame.id;
+}
+
+frame_row call_stacks::row_of(const frame_record& record) const {
+  frame_row row;
+  row.kind = checked<frame_kind>(record.kind);
+  row.function = names_.text(record.function);
+  row.file = names_.text(record.file);
+  row.line = record.line;
+  return row;
+}
+
+frame_row call_stacks::native_row(std::uint64_t pc) const {
+  frame_row row;
+  row.kind = frame_kind::native;
+  row.address = pc;
+  return row;
+}
+
+frame_id call_stacks::id_of(frame_row row) {
+  const auto [place, fresh] =
+      frames_.try_emplace({row.kind, row.function, row.file, row.module, row.line, row.address});
+  if (fresh) {
+    row.id = place->second = static_cast<frame_id>(++last_frame_);
+    file_.add(row);
+  }
+  return place->second;
+}
+
+}  // namespace sluice::collector
