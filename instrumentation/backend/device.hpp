@@ -108,6 +108,11 @@ class device {
   /// "13.0" for CUDA, "simulated" for the other.
   [[nodiscard]] virtual std::string driver_version() const = 0;
 
+  /// A recording of this process's own begins, with its writer at `socket_name`. Where the capture library is to be had it is
+  /// started, and `driver_layer_recorded` says so from then on.
+  virtual void recording_begins(const std::string& /*socket_name*/) {}
+  /// It ends; the device has been synchronised.
+  virtual void recording_ends() {}
   /// Writes this device, its context, its streams and what is allocated now to the recording that has just begun.
   virtual void announce() = 0;
   /// The key under which records name a stream (collector::stream_key).

@@ -71,7 +71,7 @@ void driver_log::define_device(std::uint64_t now, const device_description& d) c
   r.attainable_d2h = static_cast<std::uint64_t>(d.attainable_d2h);
   collector::emit(r);
   auto c = at<collector::context_record>(now);
-  c.context = context_;
+  c.context = context_key();
   c.device = device_;
   collector::emit(c);
 }
@@ -109,7 +109,7 @@ void driver_log::api_call(const call& c, std::uint64_t end, std::uint64_t stream
   r.stream = stream;
   r.status = status;
   r.correlation = c.correlation;
-  r.context = context_;
+  r.context = context_key();
   collector::emit(r);
 }
 
@@ -124,7 +124,7 @@ void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) 
   r.stream = what.stream;
   r.name = collector::intern(c.name);
   r.device = device_;
-  r.context = context_;
+  r.context = context_key();
   r.correlation = c.correlation;
   r.level = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);

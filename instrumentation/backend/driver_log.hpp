@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/trace/model.hpp"
@@ -39,9 +40,11 @@ class driver_log {
   driver_log(std::uint32_t device_key, std::uint32_t context_key) : device_(device_key), context_(context_key) {}
 
   [[nodiscard]] static bool on() noexcept;
-  [[nodiscard]] std::uint32_t context_key() const noexcept { return context_; }
+  [[nodiscard]] std::uint32_t context_key() const noexcept { return context_.load(std::memory_order_relaxed); }
+  /// The recorder in charge has another number for the context.
+  void use_context_key(std::uint32_t key) noexcept { context_.store(key, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t stream_key(std::uint32_t stream) const noexcept {
-    return collector::stream_key(context_, stream);
+    return collector::stream_key(context_key(), stream);
   }
 
   void define_device(std::uint64_t now, const device_description& description) const;
@@ -72,7 +75,7 @@ class driver_log {
 
  private:
   std::uint32_t device_;
-  std::uint32_t context_;
+  std::atomic<std::uint32_t> context_;
 };
 
 /// The trace's name for where an address lives.

@@ -417,6 +417,16 @@ void start_activity() noexcept {
   if (options.graphs && !options.graph_nodes) enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graph launches");
 }
 
+void stop_activity() noexcept {
+  if (cupti.activity_disable == nullptr) return;
+  for (const CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_PCIE, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+        CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+        CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER}) {
+    cupti.activity_disable(kind);  // One that is not enabled is refused, which is as well.
+  }
+}
+
 void start_migrations(std::uint32_t device) noexcept {
   if (cupti.configure_migrations == nullptr || !options.migrations) return;
   CUpti_ActivityUnifiedMemoryCounterConfig config[3] = {};

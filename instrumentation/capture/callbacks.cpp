@@ -20,6 +20,7 @@ struct slot {
   std::atomic<std::uint64_t> name{0};
 };
 slot slots[max_calls];
+std::atomic<bool> late_start{false};
 
 std::uint64_t name_of(slot& s) {
   std::uint64_t key = s.name.load(std::memory_order_relaxed);
@@ -29,9 +30,14 @@ std::uint64_t name_of(slot& s) {
   return key;
 }
 
+void context_created(CUcontext context, std::uint32_t id);
+
 void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
   if (id >= max_calls || slots[id].entry == nullptr) return;
   const call_entry& entry = *slots[id].entry;
+  if (late_start.load(std::memory_order_relaxed) && data.contextUid != 0 && !knows_context(data.contextUid)) {
+    context_created(data.context, data.contextUid);
+  }
   call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread};
   if (data.callbackSite == CUPTI_API_ENTER) {
     c.begin = c.now;
@@ -48,33 +54,17 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
   }
 }
 
-void announce_stream(CUcontext context, std::uint32_t context_id, CUstream stream) {
-  const std::uint64_t key = stream_key_of(context, context_id, stream, false);
-  if (key == 0) return;
-  collector::stream_record out{};
-  out.header.time = collector::now();
-  out.header.flags = stream == nullptr ? collector::flag_default_stream : 0U;
-  out.stream = key;
-  out.handle = reinterpret_cast<std::uint64_t>(stream);
-  int priority = 0;
-  if (stream != nullptr && driver.stream_priority != nullptr &&
-      driver.stream_priority(stream, &priority) == CUDA_SUCCESS) {
-    out.priority = priority;
-  }
-  collector::emit(out);
-}
-
 void context_created(CUcontext context, std::uint32_t id) {
   std::uint32_t device = 0;
   if (cupti.device_id(context, &device) != CUPTI_SUCCESS) device = collector::no_device;
-  add_context(context, id, device);
+  if (!add_context(context, id, device)) return;
   collector::context_record out{};
   out.header.time = collector::now();
   out.context = id;
   out.device = device;
   out.handle = reinterpret_cast<std::uint64_t>(context);
   collector::emit(out);
-  announce_stream(context, id, nullptr);
+  (void)stream_key_of(context, id, nullptr, false);
   start_migrations(device);
 }
 
@@ -88,7 +78,8 @@ void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
       return remove_context(data.context);
     case CUPTI_CBID_RESOURCE_STREAM_CREATED:
       forget_stream(context_id, data.resourceHandle.stream);
-      return announce_stream(data.context, context_id, data.resourceHandle.stream);
+      (void)stream_key_of(data.context, context_id, data.resourceHandle.stream, false);
+      return;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
       return forget_stream(context_id, data.resourceHandle.stream);
     default:
@@ -111,13 +102,15 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
   if (domain == CUPTI_CB_DOMAIN_RESOURCE) on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
 }
 
-unsigned enable_callbacks(CUpti_SubscriberHandle subscriber) noexcept {
+unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept {
+  late_start.store(late);
   unsigned refused = 0;
   for (const call_table table : {memory_calls(), work_calls()}) {
     for (std::size_t i = 0; i < table.count; ++i) {
       const call_entry& entry = table.entries[i];
       if (!options.launch_calls && strstr(entry.name, "cuLaunch") == entry.name) continue;
       slots[entry.id].entry = &entry;
+      slots[entry.id].name.store(0);  // The writer may be another than the last time.
       // An older driver does not know the newest calls; it cannot make them either.
       cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);
     }

@@ -221,6 +221,9 @@ bool start_flushing() noexcept {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The writer may be another than the last time.
+  rival = {};
+  for (device_sample& last : last_sample) last = {};
   pthread_mutex_lock(&mutex);
   running = true;
   finish = false;

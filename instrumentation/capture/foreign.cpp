@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "instrumentation/capture/activity_layout.hpp"
@@ -27,9 +26,11 @@ bool load_cupti(void* library) {
   find(library, "cuptiGetVersion", cupti.get_version);
   find(library, "cuptiGetResultString", cupti.result_string);
   find(library, "cuptiSubscribe", cupti.subscribe);
+  find(library, "cuptiUnsubscribe", cupti.unsubscribe);
   find(library, "cuptiEnableCallback", cupti.enable_callback);
   find(library, "cuptiEnableDomain", cupti.enable_domain);
   find(library, "cuptiActivityEnable", cupti.activity_enable);
+  find(library, "cuptiActivityDisable", cupti.activity_disable);
   find(library, "cuptiActivityRegisterCallbacks", cupti.register_callbacks);
   find(library, "cuptiActivityRegisterTimestampCallback", cupti.register_timestamp);
   find(library, "cuptiActivityGetNextRecord", cupti.next_record);
@@ -84,11 +85,10 @@ int find_loaded(dl_phdr_info* info, std::size_t, void* found) {
   return 1;
 }
 
-bool open_cupti() {
+bool open_cupti(const char* paths) {
   char loaded[512] = {};
   dl_iterate_phdr(find_loaded, loaded);
   if (loaded[0] != '\0' && try_cupti(loaded, RTLD_NOLOAD)) return true;
-  const char* paths = getenv(cupti_path_variable);
   const bool named = paths != nullptr && *paths != '\0';
   while (paths != nullptr && *paths != '\0') {
     const char* end = strchr(paths, ':');
@@ -107,7 +107,8 @@ bool open_cupti() {
 
 }  // namespace
 
-bool open_libraries(char* why, std::size_t why_bytes) noexcept {
+bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) noexcept {
+  if (cupti.get_version != nullptr) return true;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -115,7 +116,7 @@ bool open_libraries(char* why, std::size_t why_bytes) noexcept {
     return false;
   }
   load_driver(library);
-  if (open_cupti()) return true;
+  if (open_cupti(cupti_paths)) return true;
   if (cupti_version != 0 && cupti_version < layout::oldest_version) {
     snprintf(
         why, why_bytes,

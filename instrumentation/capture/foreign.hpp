@@ -20,9 +20,11 @@ struct cupti_functions {
   decltype(&::cuptiGetVersion) get_version;
   decltype(&::cuptiGetResultString) result_string;
   decltype(&::cuptiSubscribe) subscribe;
+  decltype(&::cuptiUnsubscribe) unsubscribe;
   decltype(&::cuptiEnableCallback) enable_callback;
   decltype(&::cuptiEnableDomain) enable_domain;
   decltype(&::cuptiActivityEnable) activity_enable;
+  decltype(&::cuptiActivityDisable) activity_disable;
   decltype(&::cuptiActivityRegisterCallbacks) register_callbacks;
   decltype(&::cuptiActivityRegisterTimestampCallback) register_timestamp;
   decltype(&::cuptiActivityGetNextRecord) next_record;
@@ -56,9 +58,9 @@ extern cupti_functions cupti;
 extern driver_functions driver;
 extern std::uint32_t cupti_version;
 
-/// Opens both. Tries a libcupti that the program itself has loaded, then the named files; with none named, the loader's own
-/// search. On failure writes one line of reason to `why`.
-bool open_libraries(char* why, std::size_t why_bytes) noexcept;
+/// Opens both, once. Tries a libcupti that the program itself has loaded, then the files that `cupti_paths` names, separated by
+/// ':'; with none named, the loader's own search. On failure writes one line of reason to `why`.
+bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) noexcept;
 
 /// Where the libcupti in use lies, for messages.
 const char* cupti_location() noexcept;

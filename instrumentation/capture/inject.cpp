@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -52,23 +53,26 @@ void in_child() {
   forget_flushing();
 }
 
-void initialize() {
-  if (!collector::start()) return;
-  read_options();
+/// With a writer connected: from here on CUPTI tells us of this process. False: it does not, and a message says why.
+bool begin(const char* cupti_paths, bool late) {
   char why[256];
-  if (!open_libraries(why, sizeof why)) {
+  if (!open_libraries(cupti_paths, why, sizeof why)) {
     collector::message(warning, why);
-    return;
+    return false;
   }
   const CUptiResult result = cupti.subscribe(&subscriber, on_callback, nullptr);
   if (result != CUPTI_SUCCESS) {
     report_rival(result);
-    return;
+    return false;
+  }
+  static std::atomic<bool> hooked{false};
+  if (!hooked.exchange(true)) {
+    pthread_atfork(nullptr, nullptr, in_child);
+    atexit(at_exit);
   }
   owner.store(getpid());
-  pthread_atfork(nullptr, nullptr, in_child);
   start_activity();
-  if (enable_callbacks(subscriber) != 0) {
+  if (enable_callbacks(subscriber, late) != 0) {
     collector::message(warning,
                        "CUPTI tells nothing of contexts and streams: managed memory and stream names are missing");
   }
@@ -76,10 +80,10 @@ void initialize() {
     collector::message(warning,
                        "no thread could be started to fetch device times: they come at the end, or not at all");
   }
-  atexit(at_exit);
   char text[640];
   snprintf(text, sizeof text, "recorded with CUPTI version %u, %s", cupti_version, cupti_location());
   collector::message(info, text);
+  return true;
 }
 
 __attribute__((destructor)) void goodbye() {
@@ -90,10 +94,33 @@ __attribute__((destructor)) void goodbye() {
 
 }  // namespace sluice::capture
 
+using namespace sluice;
+
 /// The driver's entry point. Called once, from the program's first cuInit; a second call (another driver, another cuInit
 /// after a fork) is ignored.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   static std::atomic<bool> called{false};
-  if (!called.exchange(true)) sluice::capture::initialize();
+  if (called.exchange(true) || !collector::start()) return 1;
+  capture::read_options();
+  capture::begin(getenv(capture::cupti_path_variable), false);
   return 1;
+}
+
+int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
+  if (collector::active() || !collector::start(socket_name, {})) return 0;
+  capture::read_options();
+  capture::forget_everything();
+  if (capture::begin(cupti_paths, true)) return 1;
+  collector::stop();
+  return 0;
+}
+
+void sluice_capture_stop(void) {
+  if (capture::owner.load() != getpid()) return;
+  // Callbacks first, so that nothing is enqueued that the last flush would miss.
+  if (capture::cupti.unsubscribe != nullptr) capture::cupti.unsubscribe(capture::subscriber);
+  capture::at_exit();
+  capture::stop_activity();
+  capture::owner.store(0);
+  collector::stop();
 }

@@ -27,8 +27,9 @@ std::atomic<std::uint64_t> device_by_context[device_slots];
 std::atomic<std::uint32_t> fresh_contexts{0};
 }  // namespace
 
-void add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept {
-  device_by_context[id % device_slots].store((std::uint64_t{id} << 32) | (device + 1), std::memory_order_release);
+bool add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept {
+  const std::uint64_t packed = (std::uint64_t{id} << 32) | (device + 1);
+  if (device_by_context[id % device_slots].exchange(packed) == packed) return false;
   for (context_entry& entry : contexts) {
     std::uint32_t expected = context_entry::unused;
     if (!entry.state.compare_exchange_strong(expected, context_entry::claimed)) continue;
@@ -39,6 +40,11 @@ void add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexc
     fresh_contexts.fetch_add(1, std::memory_order_release);
     break;
   }
+  return true;
+}
+
+bool knows_context(std::uint32_t id) noexcept {
+  return (device_by_context[id % device_slots].load(std::memory_order_relaxed) >> 32) == id;
 }
 
 void open_context(std::uint32_t id) noexcept {
@@ -107,6 +113,20 @@ unsigned slot_of(std::uint64_t key, std::uint32_t context, unsigned probe) {
   return static_cast<unsigned>((mixed >> 40) + probe) % stream_slots;
 }
 
+void announce_stream(CUstream stream, std::uint64_t key) {
+  collector::stream_record out{};
+  out.header.time = collector::now();
+  out.header.flags = stream == nullptr ? collector::flag_default_stream : 0U;
+  out.stream = key;
+  out.handle = reinterpret_cast<std::uint64_t>(stream);
+  int priority = 0;
+  if (stream != nullptr && driver.stream_priority != nullptr &&
+      driver.stream_priority(stream, &priority) == CUDA_SUCCESS) {
+    out.priority = priority;
+  }
+  collector::emit(out);
+}
+
 void remember_stream(std::uint64_t key, std::uint32_t context, std::uint64_t packed) {
   for (unsigned probe = 0; probe < stream_probes; ++probe) {
     stream_slot& slot = streams[slot_of(key, context, probe)];
@@ -142,7 +162,10 @@ std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstrea
     return 0;
   }
   const std::uint64_t packed = collector::stream_key(context_id, number);
-  if (cached) remember_stream(key, context_id, packed);
+  if (cached) {
+    remember_stream(key, context_id, packed);
+    announce_stream(stream, packed);
+  }
   return packed;
 }
 
@@ -213,6 +236,29 @@ void forget_current_pool(std::uint32_t device) noexcept {
   if (device < max_devices) current_pools[device].store(0, std::memory_order_release);
 }
 
+// --- all of it ------------------------------------------------------------------------------------------------------------
+
+void forget_everything() noexcept {
+  any_context.store(false);
+  fresh_contexts.store(0);
+  for (context_entry& entry : contexts) {
+    entry.handle.store(nullptr);
+    entry.state.store(context_entry::unused);
+  }
+  for (auto& device : device_by_context) device.store(0);
+  for (stream_slot& slot : streams) {
+    slot.handle.store(0);
+    slot.packed.store(0);
+  }
+  for (pool_entry& pool : pools) {
+    pool.reserved = pool.used = 0;
+    pool.handle.store(0);
+  }
+  for (auto& pool : current_pools) pool.store(0);
+  captures.store(0);
+  pending.forget();
+}
+
 // --- work the device owes us ----------------------------------------------------------------------------------------------
 
 namespace {
@@ -225,6 +271,14 @@ void pending_work::delivered(std::uint32_t call, std::uint64_t stream) noexcept 
   std::atomic<std::uint32_t>& front = fronts_[hash_of(stream)];
   const std::uint32_t before = front.load(std::memory_order_relaxed);
   if (before == 0 || later(call, before)) front.store(call, std::memory_order_relaxed);
+}
+
+void pending_work::forget() noexcept {
+  for (std::uint32_t i = 0; i < size; ++i) {
+    slots_[i].store(0);
+    fronts_[i].store(0);
+    passed_[i] = 0;
+  }
 }
 
 pending_work::summary pending_work::scan(std::uint64_t limit) noexcept {

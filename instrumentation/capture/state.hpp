@@ -46,8 +46,15 @@ extern context_entry contexts[max_contexts];
 /// Any context has been created: before that there is nothing to flush or to sample.
 extern std::atomic<bool> any_context;
 
-/// CUPTI says that it is being created: nobody may use it before `open_context`.
-void add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept;
+/// Forgets contexts, streams, pools and what is owed: a recording begins in a process that had another before. Nothing else of
+/// this library may be running.
+void forget_everything() noexcept;
+
+/// A context that CUPTI says is being created, or that is seen for the first time: nobody may use it before `open_context`.
+/// False if it is known already.
+bool add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept;
+/// O(1), lock-free.
+[[nodiscard]] bool knows_context(std::uint32_t id) noexcept;
 /// A call has returned in context `id`: it is whole. One load unless some context is new.
 void open_context(std::uint32_t id) noexcept;
 void remove_context(CUcontext handle) noexcept;
@@ -61,7 +68,8 @@ void reopen_contexts() noexcept;
 
 // --- streams ------------------------------------------------------------------------------------------------------------
 
-/// CUPTI's number for a stream handle, as a `collector::stream_key`. Lock-free; asks CUPTI at the first sight of a handle.
+/// CUPTI's number for a stream handle, as a `collector::stream_key`. Lock-free; at the first sight of a handle it asks CUPTI and
+/// announces the stream.
 [[nodiscard]] std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
                                           bool per_thread_default) noexcept;
 void forget_stream(std::uint32_t context_id, CUstream stream) noexcept;
@@ -124,6 +132,8 @@ class pending_work {
   /// The oldest time owed before `limit`. Gives up on calls that never get a record (an empty copy, say): a later one on
   /// their stream has been delivered since the last scan but one. O(size); one thread's.
   summary scan(std::uint64_t limit) noexcept;
+  /// Nothing is owed. While nobody else uses this.
+  void forget() noexcept;
 
  private:
   static constexpr std::uint32_t size = 16384;
@@ -155,6 +165,8 @@ extern std::atomic<std::int32_t> captures;
 
 /// Registers our buffers and our clock, and enables the kinds of records that need no context.
 void start_activity() noexcept;
+/// No record is made any more. What was made is flushed before.
+void stop_activity() noexcept;
 /// What needs a context: managed-memory migrations.
 void start_migrations(std::uint32_t device) noexcept;
 /// Buffers that CUPTI has asked for, and handed back, since the start.
@@ -179,7 +191,8 @@ void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept
 
 /// CUPTI's callback for the driver API and for resources.
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
-/// Asks CUPTI for the callbacks we handle. Returns how many it refused.
-unsigned enable_callbacks(CUpti_SubscriberHandle subscriber) noexcept;
+/// Asks CUPTI for the callbacks we handle. Returns how many it refused. With `late`, contexts and streams may be older than the
+/// subscription: they are announced when they are first seen.
+unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept;
 
 }  // namespace sluice::capture

@@ -39,6 +39,7 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   }
   state_->session = std::move(*session);
   layer_log::use_clock(clock);
+  device.backend().recording_begins(state_->session->socket_name());
   device.state()->announce();
 }
 
@@ -54,6 +55,7 @@ recording_summary recording::finish() {
   if (!state_->session) return {};
   // A device in error has nothing more to say, which must not keep the file from being closed.
   (void)state_->device.backend().synchronize();
+  state_->device.backend().recording_ends();
   collector::stop();
   layer_log::use_clock(nullptr);
   auto done = state_->session->stop();

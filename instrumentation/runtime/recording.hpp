@@ -23,9 +23,9 @@ struct recording_summary {
 /// process.
 ///
 /// On the simulated device every clock of the file is the device's; the caller's own device must be the one given. On
-/// a CUDA device the times of copies and kernels come from events around them and are marked estimated, unless the
-/// capture library was loaded (run the program under `sluice record` for that). While recording, the file can be
-/// read.
+/// a CUDA device the capture library (libsluice_capture.so: beside the program, or named by SLUICE_CAPTURE_LIBRARY) is loaded,
+/// and device times and whatever else the process does with CUDA come from CUPTI; where that cannot be, times come from events
+/// around the runtime's own copies and kernels and are marked estimated. While recording, the file can be read.
 class recording {
  public:
   /// Begins. Throws error: the file cannot be made, or something records already.

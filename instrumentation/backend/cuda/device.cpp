@@ -23,36 +23,13 @@ CUevent native(event_handle event) { return reinterpret_cast<CUevent>(event); }
 constexpr std::uint64_t driver_pool_key = 1;
 std::uint64_t pool_of(std::uint64_t stream) { return stream != 0 ? driver_pool_key : 0; }
 
-// True if the capture library is in this process, put there by `sluice record`: it sees every call below this one.
-bool capture_loaded() {
-  const char* path = std::getenv("CUDA_INJECTION64_PATH");
-  if (!path || !std::getenv(collector::socket_variable)) return false;
-  void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  if (library) dlclose(library);
-  return library != nullptr;
-}
-
-// A function of the CUPTI that the capture library has opened, or null. Its numbers for contexts and streams are
-// those in records.
-void* cupti_function(const char* name) {
-  for (const char* soname : {"libcupti.so.13", "libcupti.so.12"}) {
-    if (void* library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD)) {
-      void* function = dlsym(library, name);
-      dlclose(library);
-      return function;
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 cuda_device::cuda_device(const driver& d, CUdevice which, device_description description)
     : driver_(d),
       device_(which),
       description_(std::move(description)),
-      log_(std::make_unique<driver_log>(description_.ordinal, description_.ordinal + 1)),
-      captured_(capture_loaded()) {}
+      log_(std::make_unique<driver_log>(description_.ordinal, description_.ordinal + 1)) {}
 
 cuda_device::~cuda_device() {
   if (!context_) return;
@@ -62,17 +39,29 @@ cuda_device::~cuda_device() {
 
 void cuda_device::open() noexcept {
   opened_ = driver_.context_retain(&context_, device_);
-  if (opened_ != CUDA_SUCCESS) return;
-  // Records name a context by CUPTI's number where CUPTI speaks too, else by the driver's.
+  if (opened_ == CUDA_SUCCESS) name_context();
+}
+
+void cuda_device::name_context() noexcept {
   std::uint32_t key = description_.ordinal + 1;
   using context_id_of = int(CUcontext, std::uint32_t*);
   unsigned long long id = 0;
-  if (auto* of = reinterpret_cast<context_id_of*>(captured_ ? cupti_function("cuptiGetContextId") : nullptr)) {
+  if (auto* of = reinterpret_cast<context_id_of*>(capture_records() ? cupti_function("cuptiGetContextId") : nullptr)) {
     of(context_, &key);
   } else if (driver_.context_id(context_, &id) == CUDA_SUCCESS) {
     key = static_cast<std::uint32_t>(id);
   }
-  log_ = std::make_unique<driver_log>(description_.ordinal, key);
+  log_->use_context_key(key);
+}
+
+void cuda_device::recording_begins(const std::string& socket_name) {
+  // With the context there already, the capture library sees it in the first call that it hears of.
+  if (enter() == CUDA_SUCCESS && start_capture(socket_name)) name_context();
+}
+
+void cuda_device::recording_ends() {
+  stop_capture();
+  name_context();
 }
 
 CUresult cuda_device::enter() noexcept {
@@ -101,7 +90,7 @@ driver_log::call cuda_device::begin_call(const char* name) noexcept {
 
 std::uint64_t cuda_device::trace_stream(stream_handle stream) noexcept {
   if (enter() != CUDA_SUCCESS) return 0;
-  if (captured_) {
+  if (capture_records()) {
     using stream_id_of = int(CUcontext, CUstream, std::uint8_t, std::uint32_t*);
     static auto* const of = reinterpret_cast<stream_id_of*>(cupti_function("cuptiGetStreamIdEx"));
     std::uint32_t number = 0;
@@ -113,9 +102,12 @@ std::uint64_t cuda_device::trace_stream(stream_handle stream) noexcept {
 }
 
 void cuda_device::announce() {
-  if (!logging() || enter() != CUDA_SUCCESS) return;
+  // Under `sluice record` the capture library announces what is used.
+  if (!logging() && !(driver_log::on() && capture_started_here())) return;
+  if (enter() != CUDA_SUCCESS) return;
   const std::uint64_t now = collector::now();
   log_->define_device(now, description_);
+  if (!logging()) return;
   log_->define_stream(now, static_cast<std::uint32_t>(trace_stream(stream_handle::null)), 0, 0, true);
   log_->define_pool(now, driver_pool_key, "driver pool");
   (void)memory();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "instrumentation/backend/cuda/capture_library.hpp"
 #include "instrumentation/backend/cuda/driver.hpp"
 #include "instrumentation/backend/device.hpp"
 #include "instrumentation/backend/driver_log.hpp"
@@ -18,16 +19,18 @@ namespace sluice::backend::cuda {
 /// One CUDA device through the driver API, in its primary context, which it shares with the CUDA runtime of the same
 /// program.
 ///
-/// Recording: under `sluice record` the capture library sees every call below this, and this class writes nothing. In
-/// a recording of the process's own, without that library, it writes the driver layer itself: allocations exactly,
-/// the times of copies, sets and kernels from pairs of events around them, marked estimated.
+/// Recording: under `sluice record`, and in a recording of the process's own that could start it, the capture library sees every
+/// call below this, and this class writes nothing. Without that library, or without CUPTI, it writes the driver layer itself:
+/// allocations exactly, the times of copies, sets and kernels from pairs of events around them, marked estimated.
 class cuda_device final : public device {
  public:
   cuda_device(const driver& d, CUdevice which, device_description description);
   ~cuda_device() override;
 
   [[nodiscard]] const device_description& description() const noexcept override { return description_; }
-  [[nodiscard]] bool driver_layer_recorded() const noexcept override { return captured_; }
+  [[nodiscard]] bool driver_layer_recorded() const noexcept override { return capture_records(); }
+  void recording_begins(const std::string& socket_name) override;
+  void recording_ends() override;
   [[nodiscard]] std::string driver_version() const override;
   void announce() override;
   [[nodiscard]] std::uint64_t trace_stream(stream_handle stream) noexcept override;
@@ -83,8 +86,10 @@ class cuda_device final : public device {
   // Makes the context current; every call begins with it.
   [[nodiscard]] CUresult enter() noexcept;
   void open() noexcept;
+  // Records name a context by CUPTI's number where CUPTI speaks too, else by the driver's.
+  void name_context() noexcept;
   [[nodiscard]] outcome<void> check(CUresult result, const char* call) const;
-  [[nodiscard]] bool logging() const noexcept { return !captured_ && driver_log::on(); }
+  [[nodiscard]] bool logging() const noexcept { return driver_log::on() && !capture_records(); }
   [[nodiscard]] driver_log::call begin_call(const char* name) noexcept;
   outcome<void*> allocated(CUresult result, const driver_log::call& c, std::uint64_t address, std::uint64_t bytes,
                            trace::memory_kind kind, std::uint64_t stream);
@@ -107,7 +112,6 @@ class cuda_device final : public device {
   CUresult opened_ = CUDA_SUCCESS;
   device_description description_;
   std::unique_ptr<driver_log> log_;
-  bool captured_ = false;
   std::atomic<std::uint32_t> next_correlation_{1};
 
   std::mutex functions_mutex_;

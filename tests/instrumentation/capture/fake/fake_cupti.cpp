@@ -32,6 +32,7 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) {
   return hub().subscribe(subscriber, callback, user);
 }
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) { return hub().unsubscribe(subscriber); }
 CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
                                 CUpti_CallbackId id) {
   hub().enable_callback(domain, id, enable != 0);

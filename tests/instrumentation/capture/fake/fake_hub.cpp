@@ -39,6 +39,16 @@ class hub_impl final : public hub {
     *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(this);
     return CUPTI_SUCCESS;
   }
+  CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber) override {
+    std::lock_guard lock(mutex_);
+    if (callback_ == nullptr || subscriber != reinterpret_cast<CUpti_SubscriberHandle>(this)) {
+      return CUPTI_ERROR_INVALID_PARAMETER;
+    }
+    callback_ = nullptr;
+    enabled_.clear();
+    domains_.clear();
+    return CUPTI_SUCCESS;
+  }
   void enable_callback(CUpti_CallbackDomain domain, std::uint32_t id, bool on) override {
     std::lock_guard lock(mutex_);
     if (on) {

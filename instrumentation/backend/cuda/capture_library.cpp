@@ -1,0 +1,90 @@
+#include "instrumentation/backend/cuda/capture_library.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "instrumentation/capture/launch_environment.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::backend::cuda {
+
+namespace {
+
+constexpr const char* file_name = "libsluice_capture.so";
+
+bool loaded_by_the_driver() {
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  if (!path || !std::getenv(collector::socket_variable)) return false;
+  void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  if (library) dlclose(library);
+  return library != nullptr;
+}
+
+std::atomic<bool>& records() {
+  // Asked first when the driver has been opened, and so after it loaded what it was told to.
+  static std::atomic<bool> now{loaded_by_the_driver()};
+  return now;
+}
+
+/// Opened once and never closed: threads that end call into it.
+void* library() {
+  static void* const opened = []() -> void* {
+    if (const char* named = std::getenv(capture_library_variable)) {
+      return *named ? dlopen(named, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    }
+    std::error_code none;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
+    if (void* beside = dlopen((program.parent_path() / file_name).c_str(), RTLD_NOW | RTLD_LOCAL)) return beside;
+    return dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
+  }();
+  return opened;
+}
+
+template <class Function>
+Function* entry(const char* name) {
+  return library() ? reinterpret_cast<Function*>(dlsym(library(), name)) : nullptr;
+}
+
+std::atomic<bool> started_here{false};
+
+}  // namespace
+
+bool capture_records() noexcept { return records().load(std::memory_order_relaxed); }
+
+bool capture_started_here() noexcept { return started_here.load(std::memory_order_relaxed); }
+
+bool start_capture(const std::string& socket_name) {
+  if (capture_records()) return started_here;
+  auto* start = entry<int(const char*, const char*)>("sluice_capture_start");
+  if (!start) return false;
+  std::string files;
+  for (const std::string& file : capture::find_cupti({}, capture::own_environment())) {
+    files += (files.empty() ? "" : ":") + file;
+  }
+  started_here = start(socket_name.c_str(), files.empty() ? nullptr : files.c_str()) == 1;
+  records() = started_here.load();
+  return started_here;
+}
+
+void stop_capture() {
+  if (!started_here.exchange(false)) return;
+  if (auto* stop = entry<void()>("sluice_capture_stop")) stop();
+  records() = false;
+}
+
+void* cupti_function(const char* name) {
+  for (const char* soname : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
+    if (void* library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD)) {
+      void* function = dlsym(library, name);
+      dlclose(library);
+      return function;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace sluice::backend::cuda
