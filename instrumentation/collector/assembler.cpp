@@ -41,6 +41,7 @@ recorded_process& assembler::add_process(const producer_identity& identity, std:
   processes_.push_back(std::make_unique<recorded_process>(file_, last_block_));
   recorded_process& process = *processes_.back();
   names_.add_process(process.names, identity, pid, parent, now());
+  process.stacks.owner = process.names.id;
   return process;
 }
 
@@ -178,6 +179,9 @@ bool assembler::define_early(ring_source& ring, const record_view& record) {
     case record_type::frame:
       kept = stacks_.define(ring.process->stacks, decode<frame_record>(record));
       break;
+    case record_type::module:
+      stacks_.define(ring.process->stacks, decode<module_record>(record));
+      return true;
     case record_type::stack: {
       const auto r = decode<stack_record>(record);
       kept = stacks_.define(ring.process->stacks, r.key, words_after<stack_record>(record, r.count));

@@ -37,7 +37,9 @@ stack_id call_stacks::stack(process_stacks& process, std::uint64_t key) {
   const auto found = process.stacks.find(key);
   if (found == process.stacks.end()) return stack_id::none;
   process_stacks::stack& known = found->second;
-  if (known.id == stack_id::none) {
+  if (known.id == stack_id::none || known.replaced != process.modules.replaced) {
+    known.id = stack_id::none;
+    known.replaced = process.modules.replaced;
     for (std::size_t i = known.count; i > 0; --i) {
       known.id = node_of(known.id, frame_of(process, process.words[known.first_word + i - 1]));
     }
@@ -55,7 +57,7 @@ stack_id call_stacks::node_of(stack_id parent, frame_id frame) {
 }
 
 frame_id call_stacks::frame_of(process_stacks& process, std::uint64_t word) {
-  if ((word & frame_key_bit) == 0) return id_of(native_row(word));
+  if ((word & frame_key_bit) == 0) return id_of(native_row(process, word));
   process_stacks::frame& frame = process.frames[word];
   if (frame.id != frame_id::none) return frame.id;
   if (frame.defined) {
@@ -78,10 +80,12 @@ frame_row call_stacks::row_of(const frame_record& record) const {
   return row;
 }
 
-frame_row call_stacks::native_row(std::uint64_t pc) const {
+frame_row call_stacks::native_row(process_stacks& process, std::uint64_t pc) {
+  const module_map::place place = modules_.resolve(process.modules, process.owner, pc);
   frame_row row;
   row.kind = frame_kind::native;
-  row.address = pc;
+  row.module = place.module;
+  row.address = place.address;
   return row;
 }
 

@@ -11,6 +11,7 @@
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
 #include "instrumentation/collector/catalogue.hpp"
+#include "instrumentation/collector/module_map.hpp"
 #include "instrumentation/collector/records.hpp"
 
 namespace sluice::collector {
@@ -25,19 +26,25 @@ struct process_stacks {
   struct stack {
     std::size_t first_word = 0;
     std::size_t count = 0;
-    trace::stack_id id{};  ///< None until an event names it.
+    trace::stack_id id{};        ///< None until an event names it.
+    std::uint64_t replaced = 0;  ///< `modules.replaced` when it was resolved.
   };
   std::unordered_map<std::uint64_t, frame> frames;
   std::unordered_map<std::uint64_t, stack> stacks;
   std::vector<std::uint64_t> words;  ///< Of all stacks.
+  process_modules modules;
+  trace::process_id owner{};
 };
 
 /// Turns call stacks of recorded processes into the trace's prefix tree: what stacks share, from the outermost frame on, is
 /// written once, and the same line of two processes is one frame. A stack is resolved when the first event names it, so
-/// frames and texts may come in any order until then. Not thread-safe.
+/// frames, texts and modules may come in any order until then; anew, when modules have been replaced since. Not thread-safe.
 class call_stacks {
  public:
-  call_stacks(trace::file_writer& file, const catalogue& names) : file_(file), names_(names) {}
+  call_stacks(trace::file_writer& file, const catalogue& names) : file_(file), names_(names), modules_(file, names) {}
+
+  /// A file of code. Stacks that are named from now on have their native frames in it. False: it is left out.
+  bool define(process_stacks& process, const module_record& record) { return modules_.define(process.modules, record); }
 
   /// A frame that a stack named before its record came (the first copy was lost) gets its particulars now. False: there
   /// are too many frames, and this one is left out.
@@ -67,11 +74,12 @@ class call_stacks {
   [[nodiscard]] trace::stack_id node_of(trace::stack_id parent, trace::frame_id frame);
   [[nodiscard]] trace::frame_id frame_of(process_stacks& process, std::uint64_t word);
   [[nodiscard]] trace::frame_row row_of(const frame_record& record) const;
-  [[nodiscard]] trace::frame_row native_row(std::uint64_t pc) const;
+  [[nodiscard]] trace::frame_row native_row(process_stacks& process, std::uint64_t pc);
   [[nodiscard]] trace::frame_id id_of(trace::frame_row row);
 
   trace::file_writer& file_;
   const catalogue& names_;
+  module_map modules_;
   std::unordered_map<node, trace::stack_id, node_hash> tree_;
   std::map<frame_content, trace::frame_id> frames_;
   std::uint64_t last_stack_ = 0, last_frame_ = 0;

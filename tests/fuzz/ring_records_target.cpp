@@ -76,7 +76,7 @@ bytes seed(std::uint8_t clock) {
   input[0] = clock;
   std::mt19937_64 random(clock);
   for (std::uint16_t round = 0; round < 2; ++round) {
-    for (std::uint16_t type = 0; type <= 37; ++type) {
+    for (std::uint16_t type = 0; type <= 41; ++type) {
       std::uint64_t words[16] = {};
       for (auto& word : words) word = random() % 8;
       const std::uint16_t head[4] = {type, static_cast<std::uint16_t>(std::size(words)), 0, 0};

@@ -33,6 +33,17 @@ class CallStacks : public Assembler {
     r.count = count;
     ASSERT_TRUE(t.pair.producer.put(&r.header, record_type::stack, sizeof r, words.data(), words.size() * 8));
   }
+  module_record module(thread& t, const std::string& path, std::uint64_t begin, std::uint64_t end, std::uint8_t build) {
+    module_record r{};
+    r.path = text(t, path);
+    r.base = begin - 0x1000;
+    r.begin = begin;
+    r.end = end;
+    r.build_id[0] = build;
+    r.build_id[1] = 0x0f;
+    r.build_id_bytes = 2;
+    return r;
+  }
   void alloc_with(thread& t, time_ns time, std::uint64_t address, std::uint64_t stack_key) {
     alloc_record r{};
     r.address = address;
@@ -51,7 +62,8 @@ class CallStacks : public Assembler {
       const frame_row* f = trace.tables().frames.find(row->frame);
       if (f == nullptr) return {"no such frame"};
       if (f->kind == frame_kind::native) {
-        found.push_back("native " + std::to_string(f->address));
+        const std::string in = f->module == string_id::none ? "" : " in " + trace.text(f->module);
+        found.push_back("native " + std::to_string(f->address) + in);
       } else {
         found.push_back(trace.text(f->function) + " " + trace.text(f->file) + ":" + std::to_string(f->line));
       }
@@ -191,6 +203,88 @@ TEST_F(CallStacks, AFrameRecordUnderAProgramCountersNumberIsIgnored) {
   alloc_with(t, 10, 0x1000, 1);
   const recorded& trace = finish();
   EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack), ElementsAre("native 1000"));
+}
+
+// ---------------------------------------------------------------------------------------------------------- modules
+
+TEST_F(CallStacks, ANativeFrameIsAnAddressInItsModulesFile) {
+  thread& t = add_thread();
+  put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x600000, 0xab));
+  put(t, 0, module(t, "/lib/unused.so", 0x700000, 0x800000, 0xcd));
+  stack(t, 77, {0x500010, 0x5fffff, 0x600000, 0x4fffff});
+  alloc_with(t, 10, 0x1000, 77);
+  const recorded& trace = finish();
+  EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack),
+              ElementsAre("native 4112 in /lib/libone.so", "native 1052671 in /lib/libone.so", "native 6291456",
+                          "native 5242879"));
+  ASSERT_EQ(trace.tables().modules.rows().size(), 1u) << "a module that no stack names takes no room";
+  const module_row& row = trace.tables().modules.rows()[0];
+  EXPECT_EQ(row.process, trace.all<alloc_event>().at(0).process);
+  EXPECT_EQ(trace.text(row.build_id), "ab0f");
+  EXPECT_EQ(row.base, 0x4ff000u);
+  EXPECT_EQ(row.bytes, 0x100000u);
+}
+
+TEST_F(CallStacks, AModuleMayBeToldOfInAnotherRingThatIsDrainedLater) {
+  thread& user = add_thread();
+  stack(user, 77, {0x500010});
+  alloc_with(user, 10, 0x1000, 77);
+  turn();
+  thread& teller = add_thread();
+  put(teller, 5, module(teller, "/lib/libone.so", 0x500000, 0x600000, 1));
+  const recorded& trace = finish();
+  EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack), ElementsAre("native 4112 in /lib/libone.so"));
+}
+
+TEST_F(CallStacks, TheSameStackLiesInAnotherModuleOnceThatWasLoadedInItsPlace) {
+  thread& t = add_thread();
+  put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x600000, 1));
+  stack(t, 77, {0x500010});
+  alloc_with(t, 10, 0x1000, 77);
+  turns(3);
+  put(t, 15, module(t, "/lib/libtwo.so", 0x4f0000, 0x580000, 2));
+  alloc_with(t, 20, 0x2000, 77);
+  turns(3);
+  put(t, 25, module(t, "/lib/libtwo.so", 0x4f0000, 0x580000, 2));  // Told again: nothing new.
+  alloc_with(t, 30, 0x3000, 77);
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 3u);
+  EXPECT_THAT(lines(trace, allocs[0].stack), ElementsAre("native 4112 in /lib/libone.so"));
+  EXPECT_THAT(lines(trace, allocs[1].stack), ElementsAre("native 69648 in /lib/libtwo.so"));
+  EXPECT_EQ(allocs[2].stack, allocs[1].stack);
+  EXPECT_EQ(trace.tables().modules.rows().size(), 2u);
+}
+
+TEST_F(CallStacks, ModulesOfTwoProcessesAreApart) {
+  thread& a = add_thread();
+  thread& b = add_thread(rows_->add_process(identity(200), 200));
+  put(a, 0, module(a, "/lib/libone.so", 0x500000, 0x600000, 1));
+  put(b, 0, module(b, "/lib/libone.so", 0x900000, 0xa00000, 1));
+  stack(a, 77, {0x500010});
+  stack(b, 77, {0x900010});
+  alloc_with(a, 10, 0x1000, 77);
+  alloc_with(b, 20, 0x1000, 77);
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 2u);
+  EXPECT_EQ(allocs[0].stack, allocs[1].stack) << "one address in one file is one frame";
+  EXPECT_EQ(trace.tables().modules.rows().size(), 2u);
+}
+
+TEST_F(CallStacks, AModuleThatMakesNoSenseIsLeftOut) {
+  thread& t = add_thread();
+  put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x500000, 1));
+  put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x400000, 1));
+  put(t, 0, module(t, "/lib/libone.so", 0x500000, ~std::uint64_t{0}, 1));
+  module_record lying = module(t, "/lib/libone.so", 0x800000, 0x900000, 1);
+  lying.build_id_bytes = ~std::uint64_t{0};
+  put(t, 0, lying);
+  stack(t, 77, {0x500000, 0x800000});
+  alloc_with(t, 10, 0x1000, 77);
+  const recorded& trace = finish();
+  EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack),
+              ElementsAre("native 5242880", "native 4096 in /lib/libone.so"));
 }
 
 }  // namespace
