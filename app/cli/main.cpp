@@ -123,7 +123,13 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return sluice::cli::run(argc, argv);
+    const int status = sluice::cli::run(argc, argv);
+    // What was printed and did not arrive is no success.
+    if (status == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+      sluice::cli::complain("the standard output was closed or is full");
+      return sluice::cli::status_failed;
+    }
+    return status;
   } catch (const std::exception& surprise) {
     sluice::cli::complain(surprise.what());
     return sluice::cli::status_failed;

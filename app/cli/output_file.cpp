@@ -1,5 +1,8 @@
 #include "app/cli/output_file.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +22,14 @@ bool is_recording(const fs::path& path) {
   if (!in.read(bytes, sizeof bytes)) return false;
   std::memcpy(&magic, bytes, sizeof magic);
   return magic == trace::file_magic;
+}
+
+/// A new file can be made in the folder of `path`.
+result<void> check_folder(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return fail(error_code::io, "no file can be made there: " + describe_errno(errno), path.string(),
+              "name a file in a folder that can be written to with -o");
 }
 
 /// Whether a regular file is in the way; an error if something else is.
@@ -45,7 +56,8 @@ result<void> check_output(const std::string& path, bool force) {
   if (!taken) return tl::unexpected(taken.error());
   std::error_code error;
   const bool empty = *taken && fs::file_size(path, error) == 0;  // An empty file is no loss.
-  if (!*taken || force || empty || is_recording(path)) return {};
+  if (!*taken) return check_folder(path);
+  if (force || empty || is_recording(path)) return {};
   return fail(error_code::invalid_argument, "exists and is no recording", path,
               "choose another name, or replace it with --force");
 }
@@ -53,7 +65,8 @@ result<void> check_output(const std::string& path, bool force) {
 result<void> check_picture(const std::string& path) {
   const auto taken = is_taken(path);
   if (!taken) return tl::unexpected(taken.error());
-  if (!*taken || !is_recording(path)) return {};
+  if (!*taken) return check_folder(path);
+  if (!is_recording(path)) return {};
   return fail(error_code::invalid_argument, "is a recording, which a picture would replace", path,
               "name the picture with -o, such as picture.png");
 }

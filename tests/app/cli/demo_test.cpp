@@ -117,12 +117,6 @@ TEST_F(Demo, NeverReplacesAFileThatIsNoRecording) {
   EXPECT_EQ(text("precious.py"), "print()\n");
 }
 
-TEST_F(Demo, SaysWhereAFileCannotBeMade) {
-  const outcome refused = run({"leak", "--device", "sim", "-o", "no/such/folder/x.sluice"});
-  EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.err, HasSubstr("no/such/folder/x.sluice"));
-}
-
 TEST_F(Demo, CanBeWatchedWhileItRunsAndStoppedWithCtrlC) {
   const pid_t demo = begin({"overlap", "--device", "sim", "--pace", "--seconds", "600", "-o", "live.sluice"});
   // The file grows while the demo runs: copies can be read before its end.
@@ -168,6 +162,28 @@ TEST_F(Demo, SaysWhyThereIsNoCudaDevice) {
     EXPECT_THAT(probe.err, HasSubstr("no CUDA device: "));
     EXPECT_THAT(probe.err, HasSubstr("use --device sim"));
   }
+}
+
+TEST_F(Demo, SaysWhereNoFileCanBeMade) {
+  const outcome said = run({"leak", "--device", "sim", "-o", "/no/such/folder/leak.sluice"});
+  EXPECT_EQ(said.status, 1);
+  EXPECT_THAT(said.err, HasSubstr("/no/such/folder/leak.sluice"));
+  EXPECT_THAT(said.err, HasSubstr("No such file or directory"));
+  EXPECT_THAT(said.err, HasSubstr("-o")) << "and what to do";
+  EXPECT_EQ(said.out, "") << "nothing was run";
+}
+
+TEST_F(Demo, FailsWhenItsListGoesNowhere) {
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(open("/dev/full", O_WRONLY), 1);
+    dup2(open((folder / "err").c_str(), O_WRONLY | O_CREAT, 0600), 2);
+    execl(SLUICE_BINARY_DIR "/sluice", "sluice", "demo", "--list", nullptr);
+    _exit(97);
+  }
+  const outcome said = end(child);
+  EXPECT_EQ(said.status, 1);
+  EXPECT_THAT(said.err, HasSubstr("standard output"));
 }
 
 }  // namespace
