@@ -359,8 +359,16 @@ void report_dropped() {
   deliver(out);
 }
 
+bool is_ours(const std::uint8_t* buffer) {
+  for (const buffer_slot& slot : slots) {
+    if (slot.memory.load(std::memory_order_relaxed) == buffer) return true;
+  }
+  return false;
+}
+
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
-  if (buffer == nullptr) return;
+  // Not ours: of a profiler that had CUPTI's records before us.
+  if (buffer == nullptr || !is_ours(buffer)) return;
   if (valid > buffer_bytes) valid = buffer_bytes;
   const auto inside = [&](const std::uint8_t* at) { return at >= buffer && at < buffer + valid; };
   CUpti_Activity* next = nullptr;
@@ -392,15 +400,18 @@ void enable(CUpti_ActivityKind kind, const char* what) {
 
 }  // namespace
 
+/// Ours come zeroed, so that CUPTI need not do it in the program's calls.
+void promise_zeroed_buffers(bool zeroed) noexcept {
+  std::uint8_t value = zeroed ? 1 : 0;
+  std::size_t bytes = sizeof value;
+  if (cupti.set_attribute == nullptr) return;
+  cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &value);
+}
+
 void start_activity() noexcept {
   // The clock first: records that were begun before it would be on another one.
   if (options.clock) cupti.register_timestamp(timestamp);
-  // Our buffers come zeroed, so that CUPTI need not do it in the program's calls.
-  std::uint8_t zeroed = 1;
-  std::size_t zeroed_bytes = sizeof zeroed;
-  if (cupti.set_attribute != nullptr) {
-    cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &zeroed_bytes, &zeroed);
-  }
+  promise_zeroed_buffers(true);
   if (cupti.register_callbacks(buffer_requested, buffer_completed) != CUPTI_SUCCESS) {
     collector::message(raw(severity::warning),
                        "CUPTI takes no activity buffers: copies, memsets and kernels have no device times");
@@ -443,6 +454,14 @@ void start_migrations(std::uint32_t device) noexcept {
   if (cupti.configure_migrations(config, 3) == CUPTI_SUCCESS ||
       cupti.configure_migrations(config, 2) == CUPTI_SUCCESS) {
     cupti.activity_enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+  }
+}
+
+void restart_activity() noexcept {
+  // Buffers that CUPTI held when the other came stay out: nobody says whether it still writes to them.
+  start_activity();
+  for (const context_entry& context : contexts) {
+    if (context.state.load(std::memory_order_acquire) == context_entry::alive) start_migrations(context.device.load());
   }
 }
 

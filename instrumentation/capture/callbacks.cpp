@@ -54,6 +54,22 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
   }
 }
 
+/// The runtime's wait for a device has no driver call of its own.
+constexpr std::uint32_t runtime_device_synchronize = CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020;
+
+void on_runtime_call(const CUpti_CallbackData& data) {
+  call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, false};
+  if (data.correlationData == nullptr) return;
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    *data.correlationData = c.now;
+    return;
+  }
+  c.begin = *data.correlationData != 0 ? *data.correlationData : c.now;
+  // cudaSuccess and CUDA_SUCCESS are both 0.
+  if (data.functionReturnValue != nullptr) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
+  context_waited(c);
+}
+
 void context_created(CUcontext context, std::uint32_t id) {
   std::uint32_t device = 0;
   if (cupti.device_id(context, &device) != CUPTI_SUCCESS) device = collector::no_device;
@@ -99,6 +115,7 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
   // Some callbacks of the resource domain come without data.
   if (data == nullptr || !collector::active()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
+  if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) on_runtime_call(*static_cast<const CUpti_CallbackData*>(data));
   if (domain == CUPTI_CB_DOMAIN_RESOURCE) on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
 }
 
@@ -115,6 +132,7 @@ unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept
       cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);
     }
   }
+  cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_device_synchronize);
   for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                         CUPTI_CBID_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {
     if (cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id)) !=

@@ -46,4 +46,7 @@ struct call_table {
 [[nodiscard]] call_table memory_calls() noexcept;
 [[nodiscard]] call_table work_calls() noexcept;
 
+/// A call has returned that waited for everything its context had to do.
+void context_waited(const call& c);
+
 }  // namespace sluice::capture

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "instrumentation/capture/options.hpp"
+#include "instrumentation/capture/rivals.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -131,39 +133,97 @@ void sample(bool last) {
 
 // --- records ----------------------------------------------------------------------------------------------------------------
 
-/// Another user of CUPTI may have registered its own buffers, and then we hear nothing. Told by calls that are owed a record
-/// while hardly a buffer was asked for (one holds a few hundred records), and at the end by calls whose records a forced
-/// flush did not bring.
+constexpr unsigned warning = raw(trace::severity::warning);
+
+/// Whether records go elsewhere, told by what is missing: for a rival that `rivals.cpp` did not see come. The host has waited
+/// for work, so it is done; its records are owed all the same, and are more than the buffers CUPTI has of ours could hold; or
+/// none at all has come for so long that no kernel is likely to have held them back.
 class rival_watch {
  public:
+  /// After a flush, and for the last time after a forced one.
   void look(const pending_work::summary& owed, bool last) {
     const buffer_counts now = count_buffers();
     const bool nothing_came = now.completed == completed_;
+    looks_in_vain_ = nothing_came && owed.done >= few ? looks_in_vain_ + 1 : 0;
     completed_ = now.completed;
-    if (owed.count < few) requested_ = now.requested;
-    const bool unheard =
-        last ? owed.count >= few && nothing_came : owed.count >= many && now.requested - requested_ < buffers_for_many;
-    if (!unheard || told_) return;
+    if (told_) return;
+    const std::uint64_t held = (now.requested - now.completed) * most_records;
+    const bool too_many = looks_in_vain_ >= 2 && owed.done > held;
+    const bool too_long = looks_in_vain_ >= patience;
+    const bool none_at_the_end = last && nothing_came && owed.count >= few;
+    if (!too_many && !too_long && !none_at_the_end) return;
     told_ = true;
-    collector::message(
-        raw(trace::severity::warning),
-        "another profiler in this process has taken over CUPTI's activity records (torch.profiler does): "
-        "from here on copies and kernels have no device times; allocations and calls are still recorded");
+    collector::message(warning,
+                       "another profiler in this process has taken over CUPTI's activity records, or CUPTI has stopped "
+                       "delivering them: "
+                       "copies and kernels have no device times; allocations and calls are still recorded");
   }
   [[nodiscard]] bool told() const { return told_; }
 
  private:
-  static constexpr std::uint64_t few = 16, many = 4096, buffers_for_many = 4;
-  std::uint64_t requested_ = 0, completed_ = 0;
+  static constexpr std::uint64_t few = 16;
+  static constexpr std::uint64_t most_records = 1024;  ///< In 64 KiB; the smallest record takes 56 bytes.
+  static constexpr int patience = 10'000 / period_ms;
+  std::uint64_t completed_ = 0;
+  int looks_in_vain_ = 0;
   bool told_ = false;
 };
 rival_watch rival;
 std::uint64_t stated = 0;
+constexpr int most_refusals = 20;
+int refusals = 0;  ///< Of flushes, in a row.
+
+/// What was owed while a rival had the records never comes: a loss, with its time span.
+void report_gap(const char* outcome) {
+  collector::loss_record out{};
+  out.header.flags = collector::flag_monotonic;
+  out.header.time = taken_since();
+  out.end = collector::monotonic_now();
+  out.events = pending.give_up();
+  collector::emit(out);
+  char text[256];
+  snprintf(text, sizeof text, "%s: %.1f s without device times, %llu calls whose work has none", outcome,
+           static_cast<double>(out.end - out.header.time) / 1e9, static_cast<unsigned long long>(out.events));
+  collector::message(warning, text);
+}
+
+/// While a rival has our records there is nothing to fetch. True once we have them again.
+bool take_back() {
+  bool detached = false;
+  if (!may_take_back(detached)) return false;
+  if (detached) {
+    if (!attach_again()) return false;
+    // Allocations and frees meanwhile went unseen; how many, nobody knows.
+    collector::loss_record out{};
+    out.header.flags = collector::flag_monotonic;
+    out.header.time = taken_since();
+    out.end = collector::monotonic_now();
+    out.events = out.memory_events = 1;
+    collector::emit(out);
+  } else {
+    // What the other has not fetched yet is the other's.
+    cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    restart_activity();
+  }
+  report_gap("the other profiler has stopped, and device times are recorded again");
+  taken_back();
+  return true;
+}
 
 void flush(bool last) {
   if (!any_context.load(std::memory_order_acquire)) return;
+  if (records_are_taken() && !take_back()) {
+    if (last) report_gap("another profiler had CUPTI's records to the end");
+    return;
+  }
   const std::uint64_t begin = collector::now();
-  if (cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) return;
+  if (cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) {
+    if (++refusals == most_refusals) {
+      collector::message(warning, "CUPTI hands over no records any more: device times are missing from here on");
+    }
+    return;
+  }
+  refusals = 0;
   const pending_work::summary owed = pending.scan(begin);
   rival.look(owed, last);
   // A forced flush brings all there is; what then is still owed was never recorded.

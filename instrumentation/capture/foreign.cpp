@@ -27,6 +27,7 @@ bool load_cupti(void* library) {
   find(library, "cuptiGetResultString", cupti.result_string);
   find(library, "cuptiSubscribe", cupti.subscribe);
   find(library, "cuptiUnsubscribe", cupti.unsubscribe);
+  find(library, "cuptiSubscribe_v2", cupti.subscribe_named);
   find(library, "cuptiEnableCallback", cupti.enable_callback);
   find(library, "cuptiEnableDomain", cupti.enable_domain);
   find(library, "cuptiActivityEnable", cupti.activity_enable);

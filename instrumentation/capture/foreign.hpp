@@ -15,12 +15,22 @@ inline constexpr const char* cupti_path_variable = "SLUICE_CUPTI_PATH";
 /// CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS, which older headers lack.
 inline constexpr auto attribute_device_graph_buffer_bytes = static_cast<CUpti_ActivityAttribute>(10);
 
+/// cuptiSubscribe_v2's parameters, which headers before CUDA 13 lack. It tells who holds CUPTI when it refuses.
+struct subscriber_parameters {
+  std::size_t bytes = sizeof(subscriber_parameters);
+  const char* name = nullptr;  ///< Ours; CUPTI shows it as "CUPTI for ...".
+  char* holder = nullptr;      ///< Out: at least 64 bytes.
+  std::size_t holder_bytes = 0;
+};
+using subscribe_v2 = CUptiResult(CUPTIAPI*)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, void*);
+
 /// CUPTI's functions that we call. A null pointer is a function this version lacks.
 struct cupti_functions {
   decltype(&::cuptiGetVersion) get_version;
   decltype(&::cuptiGetResultString) result_string;
   decltype(&::cuptiSubscribe) subscribe;
   decltype(&::cuptiUnsubscribe) unsubscribe;
+  subscribe_v2 subscribe_named;
   decltype(&::cuptiEnableCallback) enable_callback;
   decltype(&::cuptiEnableDomain) enable_domain;
   decltype(&::cuptiActivityEnable) activity_enable;

@@ -8,6 +8,7 @@
 
 #include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/options.hpp"
+#include "instrumentation/capture/rivals.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -22,14 +23,31 @@ constexpr int last_flush_ms = 3000;
 CUpti_SubscriberHandle subscriber;
 std::atomic<pid_t> owner{0};
 
-/// Another subscriber: its name is not told. We leave CUPTI's activity side alone as well, for registering our buffers
-/// would take the other's records away.
+char holder[128];
+
+CUptiResult subscribe() {
+  if (cupti.subscribe_named == nullptr) return cupti.subscribe(&subscriber, on_callback, nullptr);
+  subscriber_parameters parameters;
+  parameters.name = "sluice";
+  parameters.holder = holder;
+  parameters.holder_bytes = sizeof holder;
+  const CUptiResult result = cupti.subscribe_named(&subscriber, on_callback, nullptr, &parameters);
+  holder[sizeof holder - 1] = '\0';
+  return result == CUPTI_ERROR_INVALID_PARAMETER ? cupti.subscribe(&subscriber, on_callback, nullptr) : result;
+}
+
+/// Another subscriber, named if CUPTI names it or we saw it come. We leave CUPTI's activity side alone as well, for
+/// registering our buffers would take the other's records away.
 void report_rival(CUptiResult result) {
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED) {
-    collector::message(
-        warning,
-        "another profiler holds CUPTI in this process (CUPTI serves one): nothing of the GPU is recorded here; "
-        "run the program without it");
+    const char* who = earlier_subscriber()[0] != '\0' ? earlier_subscriber() : holder;
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "another profiler holds CUPTI in this process%s%s%s (CUPTI serves one): nothing of the GPU is recorded here; "
+        "run the program without it",
+        who[0] == '\0' ? "" : " (", who, who[0] == '\0' ? "" : ")");
+    collector::message(warning, text);
     return;
   }
   const char* reason = nullptr;
@@ -50,7 +68,15 @@ void at_exit() {
 
 void in_child() {
   owner.store(0);
+  forget_rivals();
   forget_flushing();
+}
+
+/// Callbacks that tell us of contexts and streams, and the calls we handle.
+void ask_for_callbacks(bool late) {
+  if (enable_callbacks(subscriber, late) == 0) return;
+  collector::message(warning,
+                     "CUPTI tells nothing of contexts and streams: managed memory and stream names are missing");
 }
 
 /// With a writer connected: from here on CUPTI tells us of this process. False: it does not, and a message says why.
@@ -60,7 +86,7 @@ bool begin(const char* cupti_paths, bool late) {
     collector::message(warning, why);
     return false;
   }
-  const CUptiResult result = cupti.subscribe(&subscriber, on_callback, nullptr);
+  const CUptiResult result = subscribe();
   if (result != CUPTI_SUCCESS) {
     report_rival(result);
     return false;
@@ -72,10 +98,8 @@ bool begin(const char* cupti_paths, bool late) {
   }
   owner.store(getpid());
   start_activity();
-  if (enable_callbacks(subscriber, late) != 0) {
-    collector::message(warning,
-                       "CUPTI tells nothing of contexts and streams: managed memory and stream names are missing");
-  }
+  ask_for_callbacks(late);
+  watch_rivals();
   if (!start_flushing()) {
     collector::message(warning,
                        "no thread could be started to fetch device times: they come at the end, or not at all");
@@ -91,6 +115,13 @@ __attribute__((destructor)) void goodbye() {
 }
 
 }  // namespace
+
+bool attach_again() noexcept {
+  if (subscribe() != CUPTI_SUCCESS) return false;
+  restart_activity();
+  ask_for_callbacks(true);
+  return true;
+}
 
 }  // namespace sluice::capture
 
@@ -117,6 +148,7 @@ int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
 
 void sluice_capture_stop(void) {
   if (capture::owner.load() != getpid()) return;
+  capture::forget_rivals();
   // Callbacks first, so that nothing is enqueued that the last flush would miss.
   if (capture::cupti.unsubscribe != nullptr) capture::cupti.unsubscribe(capture::subscriber);
   capture::at_exit();

@@ -277,12 +277,14 @@ void pending_work::forget() noexcept {
   for (std::uint32_t i = 0; i < size; ++i) {
     slots_[i].store(0);
     fronts_[i].store(0);
+    done_[i].store(0);
     passed_[i] = 0;
   }
 }
 
 pending_work::summary pending_work::scan(std::uint64_t limit) noexcept {
-  summary result{limit, 0};
+  summary result{limit, 0, 0};
+  const std::uint32_t all_done = done_[0].load(std::memory_order_relaxed);
   const std::uint64_t limit_units = limit >> time_unit_bits;
   for (std::uint32_t i = 0; i < size; ++i) {
     std::uint64_t found = slots_[i].load(std::memory_order_acquire);
@@ -298,12 +300,24 @@ pending_work::summary pending_work::scan(std::uint64_t limit) noexcept {
       passed_[i] = found;
     }
     ++result.count;
+    const auto before = [&](std::uint32_t waited) {
+      return waited != 0 && static_cast<std::int32_t>(waited - static_cast<std::uint32_t>(found)) > 0;
+    };
+    if (before(all_done) || (hash != 0 && before(done_[hash].load(std::memory_order_relaxed)))) ++result.done;
     const std::uint32_t age = static_cast<std::uint32_t>(limit_units) - static_cast<std::uint32_t>(found);
     if (static_cast<std::int32_t>(age) <= 0) continue;  // Begun since, or just now.
     const std::uint64_t time = (limit_units - age) << time_unit_bits;
     if (time < result.oldest) result.oldest = time;
   }
   return result;
+}
+
+std::uint64_t pending_work::give_up() noexcept {
+  std::uint64_t count = 0;
+  for (auto& slot : slots_) {
+    if (slot.exchange(0, std::memory_order_acq_rel) != 0) ++count;
+  }
+  return count;
 }
 
 }  // namespace sluice::capture

@@ -125,15 +125,25 @@ class pending_work {
   /// Its record has come.
   void delivered(std::uint32_t call, std::uint64_t stream) noexcept;
 
+  /// The host has waited for `stream` (0: for all of them) since `time`: what was enqueued before is done.
+  void is_done(std::uint64_t stream, std::uint64_t time) noexcept {
+    done_[stream == 0 ? 0 : hash_of(stream)].store(static_cast<std::uint32_t>(time >> time_unit_bits) | 1U,
+                                                   std::memory_order_relaxed);
+  }
+
   struct summary {
     std::uint64_t oldest;  ///< `limit` when nothing older is owed; at most 32768 ticks before the call otherwise.
     std::uint64_t count;   ///< Calls that are owed a record.
+    std::uint64_t done;    ///< Of those, calls whose work is known to be done.
   };
   /// The oldest time owed before `limit`. Gives up on calls that never get a record (an empty copy, say): a later one on
   /// their stream has been delivered since the last scan but one. O(size); one thread's.
   summary scan(std::uint64_t limit) noexcept;
   /// Nothing is owed. While nobody else uses this.
   void forget() noexcept;
+
+  /// Their records will not come. Returns how many there were. The scanning thread's.
+  std::uint64_t give_up() noexcept;
 
  private:
   static constexpr std::uint32_t size = 16384;
@@ -154,7 +164,8 @@ class pending_work {
 
   std::atomic<std::uint64_t> slots_[size];
   std::atomic<std::uint32_t> fronts_[size];  ///< By a stream's hash: the latest call that was delivered.
-  std::uint64_t passed_[size];               ///< Words that the last scan found passed by; the scanning thread's.
+  std::atomic<std::uint32_t> done_[size];  ///< Likewise: up to when its work is known to be done. At 0: of all streams.
+  std::uint64_t passed_[size];             ///< Words that the last scan found passed by; the scanning thread's.
 };
 extern pending_work pending;
 
@@ -167,6 +178,10 @@ extern std::atomic<std::int32_t> captures;
 void start_activity() noexcept;
 /// No record is made any more. What was made is flushed before.
 void stop_activity() noexcept;
+/// Whether CUPTI may take it that buffers are zeroes: ours are, another profiler's may not be.
+void promise_zeroed_buffers(bool zeroed) noexcept;
+/// All of it again, after another profiler had CUPTI's records, for contexts that are there already.
+void restart_activity() noexcept;
 /// What needs a context: managed-memory migrations.
 void start_migrations(std::uint32_t device) noexcept;
 /// Buffers that CUPTI has asked for, and handed back, since the start.

@@ -54,6 +54,8 @@ void done(const call& c, const work& w) {
 }
 
 void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
+  const bool everything = kind == trace::sync_kind::context;
+  if (c.ok() && (everything || stream != 0)) pending.is_done(everything ? 0 : stream, c.begin);
   collector::sync_record out{};
   out.header.time = c.begin;
   out.end = c.now;
@@ -61,8 +63,6 @@ void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   out.kind = raw(kind);
   collector::emit(out);
 }
-
-void context_waited(const call& c) { waited(c, trace::sync_kind::context, 0); }
 
 void edge(const call& c, bool record, CUevent event, CUstream stream) {
   if (!c.ok()) return;
@@ -242,6 +242,8 @@ constexpr call_entry table[] = {
 #undef EDGE
 
 }  // namespace
+
+void context_waited(const call& c) { waited(c, trace::sync_kind::context, 0); }
 
 call_table work_calls() noexcept { return {table, sizeof table / sizeof table[0]}; }
 

@@ -2,12 +2,15 @@
 // initialises it as any program would, and replays a journal through it.
 //
 //   fake_cuda_program JOURNAL [--hostile HOW]... [--repeat N] [--paced] [--until SHARE]
-//                     [--fork] [--signals] [--late-free] [--end exit|_exit|abort|kill|segv|wait|exec] [--status N]
+//                     [--fork] [--signals] [--late-free] [--rival HOW] [--end exit|_exit|abort|kill|segv|wait|exec] [--status N]
 //   fake_cuda_program --nothing          starts and ends without CUDA
 //
 //   --signals    a timer's signal every 200 us; status 4 if another thread than the program's own took one
 //   --late-free  allocate 4 KiB, and free it in a destructor of a static object
 //   --end exec   replace the program by one that replays the journal again
+//   --rival      replay the journal once alone, once beside a profiler in this process, and once after it has stopped. HOW:
+//                subscribe (it asks for CUPTI's callbacks), records (it takes CUPTI's records too), finalize (and at its end
+//                shuts CUPTI down)
 //   --fork   in the middle, fork a child that replays the journal from its start and ends with _exit(0)
 //   --end    how the process ends after (or, with --until, before the end of) the replay
 
@@ -105,6 +108,7 @@ struct arguments {
   bool signals = false;
   bool late_free = false;
   bool nothing = false;
+  std::string rival;
   std::string end = "exit";
   int status = 0;
 };
@@ -126,6 +130,8 @@ arguments parse(int argc, char** argv) {
       a.status = std::stoi(value), ++i;
     } else if (word == "--paced") {
       a.replay.paced = true;
+    } else if (word == "--rival") {
+      a.rival = value, ++i;
     } else if (word == "--fork") {
       a.fork = true;
     } else if (word == "--signals") {
@@ -139,6 +145,26 @@ arguments parse(int argc, char** argv) {
     }
   }
   return a;
+}
+
+/// Shows `play` once before, once during and once after another profiler's use of CUPTI.
+template <class Play>
+int beside_a_rival(const std::string& how, Play&& play) {
+  void* const rival = dlopen("libfake_rival.so", RTLD_NOW | RTLD_LOCAL);  // As Python loads PyTorch.
+  if (rival == nullptr) {
+    std::fprintf(stderr, "fake_cuda_program: %s\n", dlerror());
+    return 2;
+  }
+  play();
+  usleep(200'000);  // What it did is fetched.
+  find<int (*)(const char*)>(rival, "rival_start")(how.c_str());
+  play();
+  find<void (*)(const char*)>(rival, "rival_stop")(how.c_str());
+  std::printf("rival records: %llu\n",
+              static_cast<unsigned long long>(find<std::uint64_t (*)()>(rival, "rival_records")()));
+  usleep(1'500'000);  // The recorder wants to be sure that it has stopped.
+  play();
+  return 0;
 }
 
 int run(arguments a, char** argv) {
@@ -170,7 +196,12 @@ int run(arguments a, char** argv) {
       _exit(0);
     };
   }
-  sluice::fake::replay(journal, hub, a.replay);
+  const auto play = [&] { sluice::fake::replay(journal, hub, a.replay); };
+  if (a.rival.empty()) {
+    play();
+  } else if (const int failed = beside_a_rival(a.rival, play); failed != 0) {
+    return failed;
+  }
   if (child > 0) {
     int status = 0;
     waitpid(child, &status, 0);

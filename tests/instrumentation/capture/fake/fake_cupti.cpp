@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
+
 #include "tests/instrumentation/capture/fake/fake_hub.hpp"
 
 namespace {
@@ -33,6 +35,18 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFun
   return hub().subscribe(subscriber, callback, user);
 }
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) { return hub().unsubscribe(subscriber); }
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user,
+                              CUpti_SubscriberParams* parameters) {
+  const CUptiResult result = hub().subscribe(subscriber, callback, user);
+  if (result != CUPTI_SUCCESS && parameters != nullptr && parameters->oldSubscriberName != nullptr) {
+    std::snprintf(parameters->oldSubscriberName, parameters->oldSubscriberSize, "Fake Systems");
+  }
+  return result;
+}
+CUptiResult cuptiFinalize() {
+  hub().finalize();
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
                                 CUpti_CallbackId id) {
   hub().enable_callback(domain, id, enable != 0);

@@ -49,6 +49,16 @@ class hub_impl final : public hub {
     domains_.clear();
     return CUPTI_SUCCESS;
   }
+  void finalize() override {
+    std::lock_guard lock(mutex_);
+    callback_ = nullptr;
+    enabled_.clear();
+    domains_.clear();
+    kinds_.clear();
+    request_ = nullptr;
+    complete_ = nullptr;
+    timestamp_ = nullptr;
+  }
   void enable_callback(CUpti_CallbackDomain domain, std::uint32_t id, bool on) override {
     std::lock_guard lock(mutex_);
     if (on) {

@@ -19,6 +19,8 @@ class hub {
   virtual CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) = 0;
   /// Callbacks end, and what was enabled is forgotten.
   virtual CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber) = 0;
+  /// As if CUPTI had never been used.
+  virtual void finalize() = 0;
   virtual void enable_callback(CUpti_CallbackDomain domain, std::uint32_t id, bool on) = 0;
   virtual void enable_domain(CUpti_CallbackDomain domain, bool on) = 0;
   virtual CUptiResult enable_activity(std::uint32_t kind, bool on) = 0;
