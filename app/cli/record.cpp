@@ -57,7 +57,12 @@ command_process::variables environment_for(const record_options& options, collec
     session.warn("CUDA_INJECTION64_PATH named " + *other + "; it is replaced for this command");
   }
   const std::vector<std::string> cupti = capture::find_cupti(options.command, lookup);
-  auto variables = capture::launch_environment(*library, session.socket_name(), cupti);
+  if (!capture::can_be_preloaded(*library)) {
+    session.warn(*library +
+                 " cannot be preloaded (a path with a space or a colon, or a build with a sanitizer): "
+                 "PyTorch's blocks are not recorded");
+  }
+  auto variables = capture::launch_environment(*library, session.socket_name(), cupti, lookup);
   variables.emplace_back("SLUICE_STACKS", options.stacks);
   return variables;
 }

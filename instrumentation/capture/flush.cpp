@@ -10,6 +10,7 @@
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/rivals.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/torch.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -253,6 +254,7 @@ void* loop(void*) {
     const std::uint64_t question = asked;
     pthread_mutex_unlock(&mutex);
 
+    torch::report_totals();
     if (options.samples) sample(last);
     if (options.flushes || last) flush(last);
 

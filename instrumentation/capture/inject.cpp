@@ -1,5 +1,6 @@
-// libsluice_capture.so: the CUDA driver loads it into every process of a recorded command (CUDA_INJECTION64_PATH) and calls
-// InitializeInjection. It must be a good guest: whatever goes wrong here, the program runs on as if we were not there.
+// libsluice_capture.so: preloaded into every process of a recorded command, where it sleeps until something of interest
+// happens. The CUDA driver calls InitializeInjection (CUDA_INJECTION64_PATH). It must be a good guest: whatever goes wrong
+// here, the program runs on as if we were not there.
 
 #include <pthread.h>
 #include <stdio.h>
@@ -8,8 +9,10 @@
 
 #include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/options.hpp"
+#include "instrumentation/capture/recording.hpp"
 #include "instrumentation/capture/rivals.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/torch.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -70,6 +73,7 @@ void in_child() {
   owner.store(0);
   forget_rivals();
   forget_flushing();
+  torch::forget_totals();
 }
 
 /// Callbacks that tell us of contexts and streams, and the calls we handle.
@@ -81,6 +85,7 @@ void ask_for_callbacks(bool late) {
 
 /// With a writer connected: from here on CUPTI tells us of this process. False: it does not, and a message says why.
 bool begin(const char* cupti_paths, bool late) {
+  torch::find_real_functions();
   char why[256];
   if (!open_libraries(cupti_paths, why, sizeof why)) {
     collector::message(warning, why);
@@ -110,9 +115,8 @@ bool begin(const char* cupti_paths, bool late) {
   return true;
 }
 
-__attribute__((destructor)) void goodbye() {
-  if (owner.load() == getpid()) collector::stop();
-}
+/// Whoever emits afterwards (destructors that run later than ours) is not heard, and connects to nobody again.
+__attribute__((destructor)) void goodbye() { disconnect(); }
 
 }  // namespace
 
@@ -131,8 +135,7 @@ using namespace sluice;
 /// after a fork) is ignored.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   static std::atomic<bool> called{false};
-  if (called.exchange(true) || !collector::start()) return 1;
-  capture::read_options();
+  if (called.exchange(true) || !capture::recording()) return 1;
   capture::begin(getenv(capture::cupti_path_variable), false);
   return 1;
 }
@@ -141,6 +144,7 @@ int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
   if (collector::active() || !collector::start(socket_name, {})) return 0;
   capture::read_options();
   capture::forget_everything();
+  capture::torch::forget_totals();
   if (capture::begin(cupti_paths, true)) return 1;
   collector::stop();
   return 0;

@@ -163,14 +163,36 @@ result<std::string> capture_library_of(const std::string& program) {
               library.string(), "keep it beside the program, or build with CUDA (./dev setup fetches what that needs)");
 }
 
+bool can_be_preloaded(const std::string& capture_library) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static_cast<void>(capture_library);
+  return false;  // It would bring the sanitizer's runtime into programs that were built without.
+#else
+  return capture_library.find_first_of(": ") == std::string::npos;
+#endif
+}
+
 std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& capture_library,
                                                                     const std::string& socket_name,
-                                                                    std::span<const std::string> cupti) {
+                                                                    std::span<const std::string> cupti,
+                                                                    const variable_lookup& inherited) {
+  const auto joined = [](const std::string& a, const std::string& b) {
+    return a.empty() || b.empty() ? a + b : a + ":" + b;
+  };
   std::string files;
-  for (const std::string& file : cupti) files += (files.empty() ? "" : ":") + file;
+  for (const std::string& file : cupti) files = joined(files, file);
   std::vector<std::pair<std::string, std::string>> variables{{"CUDA_INJECTION64_PATH", capture_library},
                                                              {"SLUICE_SOCKET", socket_name}};
   if (!files.empty()) variables.emplace_back("SLUICE_CUPTI_PATH", files);
+  if (can_be_preloaded(capture_library)) {
+    variables.emplace_back("LD_PRELOAD", joined(capture_library, inherited("LD_PRELOAD").value_or("")));
+    // A program built with AddressSanitizer refuses to start when something is loaded before its runtime. Ours replaces nothing
+    // that the sanitizer does.
+    variables.emplace_back("ASAN_OPTIONS", joined("verify_asan_link_order=0", inherited("ASAN_OPTIONS").value_or("")));
+  }
+  // Last, so that it hides no module of the user's.
+  const std::string modules = (fs::path(capture_library).parent_path() / "python").string();
+  variables.emplace_back("PYTHONPATH", joined(inherited("PYTHONPATH").value_or(""), modules));
   return variables;
 }
 

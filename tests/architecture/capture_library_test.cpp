@@ -40,6 +40,7 @@ TEST(CaptureLibrary, ExportsItsEntryPointsOnly) {
                                       "InitializeInjectionNvtx",
                                       "InitializeInjectionNvtx2",
                                       "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
+                                      "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE",
                                       "sluice_capture_start",
                                       "sluice_capture_stop",
                                       "cuptiSubscribe",
@@ -52,6 +53,7 @@ TEST(CaptureLibrary, ExportsItsEntryPointsOnly) {
   for (std::string address, kind, name; lines >> address >> kind >> name;)
     exported.insert(name.substr(0, name.find('@')));
   EXPECT_TRUE(exported.contains("InitializeInjection"));
+  EXPECT_TRUE(exported.contains("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
   for (const auto& name : exported) EXPECT_TRUE(allowed.contains(name)) << name;
 }
 

@@ -74,9 +74,35 @@ TEST_F(FindCupti, FindsTheToolkitOfOtherPrograms) {
 
 TEST_F(FindCupti, AsksNobodyForACommandThatDoesNotExist) { EXPECT_EQ(find({"no-such-program"}), find({})); }
 
+std::optional<std::string> nothing_set(const std::string&) { return std::nullopt; }
+
+TEST(LaunchEnvironment, PreloadsTheLibraryBeforeWhatIsPreloadedAlready) {
+  const auto inherited = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "LD_PRELOAD") return "/lib/libjemalloc.so";
+    if (name == "PYTHONPATH") return "/home/me/modules";
+    return std::nullopt;
+  };
+  const auto variables = launch_environment("/opt/sluice/libsluice_capture.so", "@socket", {}, inherited);
+  const std::map<std::string, std::string> map(variables.begin(), variables.end());
+  if (!can_be_preloaded("/opt/sluice/libsluice_capture.so")) GTEST_SKIP() << "not with a sanitizer";
+  EXPECT_EQ(map.at("LD_PRELOAD"), "/opt/sluice/libsluice_capture.so:/lib/libjemalloc.so");
+  EXPECT_EQ(map.at("PYTHONPATH"), "/home/me/modules:/opt/sluice/python") << "the user's own modules come first";
+  EXPECT_EQ(map.at("ASAN_OPTIONS"), "verify_asan_link_order=0");
+}
+
+TEST(LaunchEnvironment, DoesNotPreloadWhatTheLoaderWouldReadAsTwoFiles) {
+  for (const std::string path : {"/my programs/libsluice_capture.so", "/a:b/libsluice_capture.so"}) {
+    EXPECT_FALSE(can_be_preloaded(path));
+    const auto variables = launch_environment(path, "@socket", {}, nothing_set);
+    const std::map<std::string, std::string> map(variables.begin(), variables.end());
+    EXPECT_FALSE(map.contains("LD_PRELOAD"));
+    EXPECT_EQ(map.at("CUDA_INJECTION64_PATH"), path) << "CUDA itself is recorded all the same";
+  }
+}
+
 TEST(LaunchEnvironment, NamesLibrarySocketAndCupti) {
   const std::vector<std::string> cupti{"/a", "/b"};
-  const auto variables = launch_environment("/lib/libsluice_capture.so", "@socket", cupti);
+  const auto variables = launch_environment("/lib/libsluice_capture.so", "@socket", cupti, nothing_set);
   const std::map<std::string, std::string> map(variables.begin(), variables.end());
   EXPECT_EQ(map.at("CUDA_INJECTION64_PATH"), "/lib/libsluice_capture.so");
   EXPECT_EQ(map.at("SLUICE_SOCKET"), "@socket");

@@ -19,9 +19,9 @@ using namespace trace;
 
 const std::string fake_dir = SLUICE_FAKE_DIR;
 
-/// Runs fake_cuda_program with `extra` in its environment; the recorder's own variables of this process are left out.
+/// Runs the program with `extra` in its environment; the recorder's own variables of this process are left out.
 int run(const run_options& options, const std::map<std::string, std::string>& extra) {
-  std::vector<std::string> words{fake_dir + "/fake_cuda_program"};
+  std::vector<std::string> words{fake_dir + "/" + options.program};
   for (const std::string& word : options.arguments) {
     const bool journal = word == "program" || word == "graphs" || word == "torch";
     words.push_back(journal ? journal_path(word) : word);
@@ -30,7 +30,7 @@ int run(const run_options& options, const std::map<std::string, std::string>& ex
   variables.insert(extra.begin(), extra.end());
   // Under a sanitizer dlopen does not look where the program's own RUNPATH says.
   variables.emplace("LD_LIBRARY_PATH", fake_dir);
-  variables.emplace("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0");
+  variables.emplace("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0:verify_asan_link_order=0");
   variables.emplace("TSAN_OPTIONS", "die_after_fork=0");
   for (char** v = environ; *v != nullptr; ++v) {
     const std::string text = *v;
@@ -95,10 +95,13 @@ recording record(const run_options& options) {
     ADD_FAILURE() << session.error().to_string();
     return r;
   }
-  r.status = run(options, {{"CUDA_INJECTION64_PATH", SLUICE_BINARY_DIR "/libsluice_capture.so"},
-                           {"SLUICE_SOCKET", session->socket_name()},
-                           {"SLUICE_CUPTI_PATH", fake_dir + "/libcupti.so"},
-                           {"SLUICE_GRAPHS", options.graphs}});
+  const std::string library = SLUICE_BINARY_DIR "/libsluice_capture.so";
+  std::map<std::string, std::string> variables{{"CUDA_INJECTION64_PATH", library},
+                                               {"SLUICE_SOCKET", session->socket_name()},
+                                               {"SLUICE_CUPTI_PATH", fake_dir + "/libcupti.so"},
+                                               {"SLUICE_GRAPHS", options.graphs}};
+  if (options.preload) variables.emplace("LD_PRELOAD", library);
+  r.status = run(options, variables);
   auto summary = session->stop();
   if (!summary) {
     ADD_FAILURE() << summary.error().to_string();
@@ -126,6 +129,10 @@ recording record(const run_options& options) {
   collect(*r.snapshot, r.device_memory);
   collect(*r.snapshot, r.watermarks);
   collect(*r.snapshot, r.losses);
+  collect(*r.snapshot, r.counters);
+  collect(*r.snapshot, r.ranges);
+  collect(*r.snapshot, r.markers);
+  collect(*r.snapshot, r.attributes);
   std::vector<message_event> messages;
   collect(*r.snapshot, messages);
   for (const message_event& m : messages) r.messages.emplace_back(r.tables().text(m.text));

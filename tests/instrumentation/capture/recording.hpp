@@ -14,6 +14,8 @@ struct run_options {
   std::vector<std::string> arguments;  ///< Of fake_cuda_program, the journal's name first ("program").
   std::map<std::string, std::string> variables = {};
   std::string graphs = "node";  ///< SLUICE_GRAPHS
+  std::string program = "fake_cuda_program";
+  bool preload = false;  ///< The capture library is in LD_PRELOAD too, as `sluice record` has it.
 };
 
 /// All rows of a recording that the tests look at.
@@ -35,6 +37,10 @@ struct recording {
   std::vector<trace::device_memory_event> device_memory;
   std::vector<trace::watermark_event> watermarks;
   std::vector<trace::loss_event> losses;
+  std::vector<trace::counter_event> counters;
+  std::vector<trace::host_range_event> ranges;
+  std::vector<trace::marker_event> markers;
+  std::vector<trace::attribute_event> attributes;
   std::vector<std::string> messages;
 
   [[nodiscard]] const trace::tables& tables() const { return snapshot->tables(); }
@@ -42,7 +48,7 @@ struct recording {
   std::shared_ptr<const trace::snapshot> snapshot;
 };
 
-/// Runs fake_cuda_program without a recorder. Returns its status.
+/// Runs the program without a recorder. Returns its status.
 [[nodiscard]] int run_bare(const run_options& options);
 /// Records it. Fails the calling test if the recording cannot be made or read.
 [[nodiscard]] recording record(const run_options& options);

@@ -1,0 +1,238 @@
+// PyTorch's allocator, recorded in a program that nobody changed: each block once, inside its segment, and the totals are those
+// that PyTorch keeps.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+namespace fs = std::filesystem;
+
+/// What fake_torch_program says it did.
+struct torch_ledger {
+  struct block {
+    std::uint64_t address = 0, bytes = 0;
+    bool freed = false;
+  };
+  std::vector<block> blocks;
+  std::uint64_t allocated = 0, reserved = 0;
+  std::int64_t told_usage = 0, told_failures = 0;
+  std::size_t frees = 0;
+};
+
+torch_ledger read(const fs::path& path) {
+  torch_ledger l;
+  std::ifstream in(path);
+  for (std::string what; in >> what;) {
+    if (what == "alloc") {
+      torch_ledger::block b;
+      in >> b.address >> b.bytes;
+      l.blocks.push_back(b);
+    } else if (what == "free") {
+      std::uint64_t address = 0;
+      in >> address;
+      const auto found = std::find_if(l.blocks.rbegin(), l.blocks.rend(),
+                                      [=](const auto& b) { return b.address == address && !b.freed; });
+      if (found != l.blocks.rend()) found->freed = true;
+      ++l.frees;
+    } else if (what == "totals") {
+      in >> l.allocated >> l.reserved;
+    } else if (what == "real") {
+      in >> l.told_usage >> l.told_failures;
+    }
+  }
+  return l;
+}
+
+struct torch_run {
+  recording made;
+  torch_ledger said;
+};
+
+torch_run record_torch(const std::string& mode, bool preload = true) {
+  const fs::path ledger = fs::path(testing::TempDir()) / ("torch-" + mode + "-" + std::to_string(getpid()) + ".ledger");
+  torch_run run{record({.arguments = {mode, ledger.string()}, .program = "fake_torch_program", .preload = preload}),
+                {}};
+  run.said = read(ledger);
+  fs::remove(ledger);
+  EXPECT_EQ(run.made.status, 0);
+  EXPECT_EQ(run.made.summary.lost_events, 0U);
+  return run;
+}
+
+std::vector<alloc_event> blocks_of(const recording& run, layer level) {
+  std::vector<alloc_event> blocks;
+  std::copy_if(run.allocs.begin(), run.allocs.end(), std::back_inserter(blocks),
+               [=](const alloc_event& a) { return a.level == level; });
+  return blocks;
+}
+std::vector<free_event> frees_of(const recording& run, layer level) {
+  std::vector<free_event> frees;
+  std::copy_if(run.frees.begin(), run.frees.end(), std::back_inserter(frees),
+               [=](const free_event& f) { return f.level == level; });
+  return frees;
+}
+
+std::multiset<std::pair<std::uint64_t, std::uint64_t>> places(const std::vector<alloc_event>& blocks) {
+  std::multiset<std::pair<std::uint64_t, std::uint64_t>> all;
+  for (const alloc_event& a : blocks) all.emplace(a.address, a.bytes);
+  return all;
+}
+std::multiset<std::pair<std::uint64_t, std::uint64_t>> places(const torch_ledger& said) {
+  std::multiset<std::pair<std::uint64_t, std::uint64_t>> all;
+  for (const auto& b : said.blocks) all.emplace(b.address, b.bytes);
+  return all;
+}
+
+/// Bytes of the framework's layer live at the end.
+std::uint64_t held_at_end(const recording& run) {
+  std::map<block_id, std::uint64_t> live;
+  for (const alloc_event& a : blocks_of(run, layer::framework)) live[a.block] = a.bytes;
+  for (const free_event& f : frees_of(run, layer::framework)) live.erase(f.block);
+  std::uint64_t bytes = 0;
+  for (const auto& [block, size] : live) bytes += size;
+  return bytes;
+}
+
+double last_of(const recording& run, const std::string& name) {
+  const counter_event* last = nullptr;
+  for (const counter_event& c : run.counters) {
+    const counter_row* row = run.tables().counters.find(c.counter);
+    const bool named = row != nullptr && run.tables().text(row->name) == name;
+    if (named && (last == nullptr || c.time >= last->time)) last = &c;
+  }
+  return last == nullptr ? -1 : last->value;
+}
+
+class Torch : public testing::TestWithParam<std::string> {};
+
+TEST_P(Torch, EachBlockIsRecordedOnceAndFreedOnce) {
+  const auto [run, said] = record_torch(GetParam());
+  const auto blocks = blocks_of(run, layer::framework);
+  EXPECT_GE(said.blocks.size(), 300U);
+  EXPECT_EQ(places(blocks), places(said));
+  EXPECT_EQ(frees_of(run, layer::framework).size(), said.frees);
+  for (const alloc_event& a : blocks) {
+    EXPECT_EQ(a.kind, memory_kind::device);
+    EXPECT_EQ(run.tables().text(a.name), "PyTorch");
+    EXPECT_NE(a.device, device_id::none);
+    EXPECT_NE(a.thread, thread_id::none);
+  }
+}
+
+TEST_P(Torch, ABlockLiesInASegmentOfTheDriver) {
+  const auto [run, said] = record_torch(GetParam());
+  std::map<block_id, alloc_event> segments;
+  for (const alloc_event& a : blocks_of(run, layer::driver)) segments[a.block] = a;
+  for (const alloc_event& a : blocks_of(run, layer::framework)) {
+    ASSERT_TRUE(segments.contains(a.parent)) << a.address;
+    const alloc_event& segment = segments[a.parent];
+    EXPECT_EQ(segment.kind, GetParam() == "expandable" ? memory_kind::mapping : memory_kind::device);
+    EXPECT_GE(a.address, segment.address);
+    EXPECT_LT(a.address, segment.address + segment.bytes);
+    if (segment.kind == memory_kind::device) {
+      EXPECT_LE(a.address + a.bytes, segment.address + segment.bytes);
+    }
+  }
+}
+
+TEST_P(Torch, TotalsAreThoseThatPyTorchKeeps) {
+  const auto [run, said] = record_torch(GetParam());
+  EXPECT_GT(said.allocated, 0U);
+  EXPECT_EQ(held_at_end(run), said.allocated);
+  std::uint64_t segments = 0;
+  for (const alloc_event& a : blocks_of(run, layer::driver)) {
+    if (a.kind == memory_kind::device || a.kind == memory_kind::mapping) segments += a.bytes;
+  }
+  EXPECT_EQ(segments, said.reserved);
+  EXPECT_EQ(last_of(run, "PyTorch allocated"), static_cast<double>(said.allocated));
+  EXPECT_EQ(last_of(run, "PyTorch reserved"), static_cast<double>(said.reserved));
+}
+
+// Each statement of PyTorch's is the sum of the blocks at that moment.
+TEST_P(Torch, ItsOwnCounterAgreesWithTheBlocksAtEachOfItsValues) {
+  const auto [run, said] = record_torch(GetParam());
+  std::size_t compared = 0;
+  for (const counter_event& c : run.counters) {
+    if (run.tables().text(run.tables().counters.find(c.counter)->name) != "PyTorch allocated") continue;
+    std::uint64_t bytes = 0;
+    std::map<block_id, std::uint64_t> size;
+    for (const alloc_event& a : blocks_of(run, layer::framework)) {
+      size[a.block] = a.bytes;
+      if (a.time <= c.time) bytes += a.bytes;
+    }
+    for (const free_event& f : frees_of(run, layer::framework)) {
+      if (f.time <= c.time) bytes -= size[f.block];
+    }
+    EXPECT_EQ(c.value, static_cast<double>(bytes)) << "at " << c.time;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0U);
+}
+
+TEST_P(Torch, ItsOwnFunctionIsCalledExactlyAsOftenAsWithoutUs) {
+  const auto [run, said] = record_torch(GetParam());
+  const auto told = static_cast<std::int64_t>(said.blocks.size() + said.frees);
+  EXPECT_EQ(said.told_usage, told);
+  EXPECT_EQ(said.told_failures, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Allocator, Torch, testing::Values("native", "expandable", "threads", "fork"),
+                         [](const auto& p) { return p.param; });
+
+TEST(TorchBackendCudaMallocAsync, TensorsAreThePoolsBlocks) {
+  const auto [run, said] = record_torch("async");
+  EXPECT_EQ(places(blocks_of(run, layer::pool)), places(said));
+  EXPECT_TRUE(blocks_of(run, layer::framework).empty());
+}
+
+TEST(TorchOutOfMemory, IsAFailedAllocationOfTheFramework) {
+  const auto [run, said] = record_torch("out-of-memory");
+  const auto failed = std::count_if(run.failed.begin(), run.failed.end(), [](const alloc_failed_event& f) {
+    return f.level == layer::framework && f.bytes == std::uint64_t{1} << 50;
+  });
+  EXPECT_EQ(failed, 1);
+  EXPECT_EQ(said.told_failures, 1);
+}
+
+TEST(TorchWithoutPreload, RecordsWhatTheDriverSees) {
+  const auto [run, said] = record_torch("native", false);
+  EXPECT_TRUE(blocks_of(run, layer::framework).empty());
+  EXPECT_FALSE(blocks_of(run, layer::driver).empty());
+  EXPECT_EQ(said.told_usage, static_cast<std::int64_t>(said.blocks.size() + said.frees));
+}
+
+// What says nothing is not there: a loader's worker, a program that only has host tensors.
+TEST(Preloaded, AProcessWithNothingToSayIsInNoRecording) {
+  const auto [run, said] = record_torch("host");
+  EXPECT_EQ(said.told_usage, 1) << "the host tensor's report went on to PyTorch";
+  EXPECT_EQ(run.tables().processes.rows().size(), 0U);
+  const auto [forked, none] = record_torch("fork");
+  EXPECT_EQ(forked.tables().processes.rows().size(), 1U);
+}
+
+TEST(Preloaded, WithoutPyTorchAndCudaIsLeftAlone) {
+  const recording run = record({.arguments = {"--nothing", "--status", "9"}, .preload = true});
+  EXPECT_EQ(run.status, 9);
+  EXPECT_EQ(run.tables().processes.rows().size(), 0U);
+}
+
+TEST(Preloaded, ACudaProgramIsRecordedAsBefore) {
+  const recording with = record({.arguments = {"program"}, .preload = true});
+  const recording without = record({.arguments = {"program"}});
+  EXPECT_EQ(with.status, 0);
+  EXPECT_EQ(with.allocs.size(), without.allocs.size());
+  EXPECT_EQ(with.kernels.size(), without.kernels.size());
+}
+
+}  // namespace
+}  // namespace sluice::test
