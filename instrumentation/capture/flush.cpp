@@ -9,6 +9,7 @@
 
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/rivals.hpp"
+#include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/torch.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -243,6 +244,8 @@ void* loop(void*) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     driver.exchange_capture_mode(&mode);
   }
+  constexpr unsigned turns_a_search = 1000 / period_ms;
+  unsigned turns = 0;
   for (bool last = false; !last;) {
     pthread_mutex_lock(&mutex);
     const timespec until = deadline(period_ms);
@@ -255,6 +258,7 @@ void* loop(void*) {
     pthread_mutex_unlock(&mutex);
 
     torch::report_totals();
+    if (++turns % turns_a_search == 0) prepare_stacks();
     if (options.samples) sample(last);
     if (options.flushes || last) flush(last);
 

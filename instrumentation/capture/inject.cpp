@@ -11,6 +11,7 @@
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/recording.hpp"
 #include "instrumentation/capture/rivals.hpp"
+#include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/torch.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -86,6 +87,7 @@ void ask_for_callbacks(bool late) {
 /// With a writer connected: from here on CUPTI tells us of this process. False: it does not, and a message says why.
 bool begin(const char* cupti_paths, bool late) {
   torch::find_real_functions();
+  prepare_stacks();
   char why[256];
   if (!open_libraries(cupti_paths, why, sizeof why)) {
     collector::message(warning, why);

@@ -1,0 +1,76 @@
+// The walker of the capture library, loaded into an interpreter by itself: what it would send to the writer is kept here, and
+// a walk is told as text.
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "instrumentation/capture/python_stack.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace {
+
+struct sent {
+  std::mutex mutex;
+  std::map<std::uint64_t, std::string> texts;
+  std::map<std::uint64_t, sluice::collector::frame_record> frames;
+  std::string messages;
+};
+sent& kept() {
+  static auto* const all = new sent;  // Threads of the interpreter may outlive destructors.
+  return *all;
+}
+
+}  // namespace
+
+namespace sluice::collector {
+
+std::uint64_t now() noexcept { return 1; }
+std::uint64_t intern(const char* text, std::size_t length) noexcept {
+  const std::lock_guard lock(kept().mutex);
+  for (const auto& [key, known] : kept().texts) {
+    if (known == std::string(text, length)) return key;
+  }
+  const std::uint64_t key = kept().texts.size() + 1;
+  kept().texts.emplace(key, std::string(text, length));
+  return key;
+}
+bool knows_frame(std::uint64_t key) noexcept {
+  const std::lock_guard lock(kept().mutex);
+  return kept().frames.contains(key);
+}
+void introduce_frame(frame_record frame) noexcept {
+  const std::lock_guard lock(kept().mutex);
+  kept().frames.emplace(frame.key, frame);
+}
+void message(unsigned, const char* text) noexcept { kept().messages += text; }
+
+}  // namespace sluice::collector
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+/// Looks for the interpreter; returns what was said meanwhile.
+EXPORTED const char* walk_prepare() {
+  sluice::capture::find_python();
+  return kept().messages.c_str();
+}
+
+/// Writes "function TAB file TAB line TAB (entry ? 1 : 0) NEWLINE" of each frame, innermost first. Returns the frames.
+EXPORTED std::size_t walk(char* text, std::size_t room) {
+  constexpr std::size_t most = sluice::collector::maximum_frames;
+  std::uint64_t keys[most];
+  std::uint64_t entries[most / 64] = {};
+  const std::size_t count = sluice::capture::python_frames(keys, most, entries);
+  std::string all;
+  const std::lock_guard lock(kept().mutex);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& frame = kept().frames.at(keys[i]);
+    const bool entry = (entries[i / 64] >> i % 64 & 1) != 0;
+    all += kept().texts[frame.function] + '\t' + kept().texts[frame.file] + '\t' + std::to_string(frame.line) + '\t' +
+           (entry ? "1" : "0") + '\n';
+  }
+  if (all.size() + 1 > room) return 0;
+  std::memcpy(text, all.c_str(), all.size() + 1);
+  return count;
+}

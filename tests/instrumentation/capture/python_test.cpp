@@ -1,0 +1,189 @@
+// Python's frames, walked raw in the interpreters that this machine has, against what Python says itself; and recordings of
+// Python programs on the fake driver.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace trace;
+
+const std::string folder = std::string(SLUICE_SOURCE_DIR) + "/tests/instrumentation/capture/python/";
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;  // Such a library does not load into a program that is not.
+#else
+constexpr bool sanitized = false;
+#endif
+
+struct outcome {
+  int status = -1;
+  std::string output;
+};
+
+outcome run_shell(const std::string& command) {
+  outcome o;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return o;
+  std::array<char, 4096> part{};
+  for (std::size_t n = 0; (n = fread(part.data(), 1, part.size(), pipe)) != 0;) o.output.append(part.data(), n);
+  const int status = pclose(pipe);
+  o.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return o;
+}
+
+/// An interpreter of Python 3.`minor` with ctypes, on PATH or of pyenv; empty if there is none.
+std::string interpreter(int minor) {
+  const std::string version = "3." + std::to_string(minor);
+  std::vector<std::string> candidates{"python" + version, "python3", "/usr/bin/python3"};
+  for (const char* variable : {"PYENV_ROOT", "HOME"}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr) continue;
+    const fs::path root = fs::path(value) / (std::string(variable) == "HOME" ? ".pyenv/versions" : "versions");
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(root, none)) {
+      if (entry.path().filename().string().starts_with(version + ".")) {
+        candidates.push_back((entry.path() / "bin/python3").string());
+      }
+    }
+  }
+  for (const std::string& candidate : candidates) {
+    const outcome said =
+        run_shell(candidate + " -c 'import sys, ctypes; print(sys.executable, *sys.version_info[:2])'");
+    std::istringstream words(said.output);
+    std::string path;
+    int major = 0, found = 0;
+    if (said.status == 0 && words >> path >> major >> found && major == 3 && found == minor) return path;
+  }
+  return {};
+}
+
+class Python : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (sanitized) GTEST_SKIP() << "skipped: a sanitized library does not load into an interpreter that is not";
+    python_ = interpreter(GetParam());
+    if (python_.empty()) GTEST_SKIP() << "skipped: no Python 3." << GetParam();
+  }
+  std::string python_;
+};
+
+std::string name_of(const testing::TestParamInfo<int>& info) { return "3_" + std::to_string(info.param); }
+
+using KnownPython = Python;
+INSTANTIATE_TEST_SUITE_P(Each, KnownPython, testing::Range(8, 14), name_of);
+
+TEST_P(KnownPython, WalksToTheSameLinesAsTraceback) {
+  const outcome checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_THAT(checked.output, testing::HasSubstr(" stacks compared"));
+}
+
+using UnknownPython = Python;
+INSTANTIATE_TEST_SUITE_P(Each, UnknownPython, testing::Values(6, 7, 14, 15), name_of);
+
+TEST_P(UnknownPython, IsLeftAloneAndSaidToBe) {
+  const outcome checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
+  EXPECT_EQ(checked.status, 100) << checked.output;
+  EXPECT_THAT(checked.output, testing::HasSubstr("Python 3." + std::to_string(GetParam()) + " is not known"));
+}
+
+// --- recordings -----------------------------------------------------------------------------------------------------------
+
+/// The line of program.py that ends in "# `comment`".
+std::string line_with(const std::string& comment) {
+  std::ifstream in(folder + "program.py");
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.ends_with("# " + comment)) return "program.py:" + std::to_string(number);
+  }
+  return "no such line: " + comment;
+}
+
+/// "function file:line" of each frame of the program's own, innermost first.
+std::vector<std::string> lines(const recording& run, stack_id id) {
+  std::vector<std::string> found;
+  for (const stack_row* row = run.tables().stacks.find(id); row != nullptr;
+       row = run.tables().stacks.find(row->parent)) {
+    const frame_row* frame = run.tables().frames.find(row->frame);
+    if (frame == nullptr) return {"no such frame"};
+    const fs::path file(run.tables().text(frame->file));
+    if (frame->kind != frame_kind::python || file.parent_path() / "" != fs::path(folder)) continue;
+    found.push_back(std::string(run.tables().text(frame->function)) + " " + file.filename().string() + ":" +
+                    std::to_string(frame->line));
+  }
+  return found;
+}
+
+/// Without the call in the module's last line.
+std::vector<std::string> under_train(std::vector<std::string> expected) {
+  expected.push_back("<module> " + line_with("start"));
+  return expected;
+}
+
+recording record_program(const std::string& python, std::vector<std::string> arguments = {},
+                         std::map<std::string, std::string> variables = {}) {
+  arguments.insert(arguments.begin(), folder + "program.py");
+  return record({.arguments = arguments, .variables = std::move(variables), .program = python});
+}
+
+using testing::ElementsAreArray;
+
+TEST_P(KnownPython, ARecordingNamesTheLinesThatAllocateAndCopy) {
+  const recording run = record_program(python_);
+  EXPECT_EQ(run.status, 0);
+  ASSERT_EQ(run.allocs.size(), 1U);
+  EXPECT_THAT(lines(run, run.allocs[0].stack), ElementsAreArray(under_train({"allocate " + line_with("the allocation"),
+                                                                             "__init__ " + line_with("the weights"),
+                                                                             "train " + line_with("the model")})));
+  ASSERT_EQ(run.failed.size(), 1U);
+  EXPECT_THAT(
+      lines(run, run.failed[0].stack),
+      ElementsAreArray(under_train({"allocate " + line_with("the allocation"), "train " + line_with("too much")})));
+  std::vector<stack_id> copies;
+  for (const api_call_event& call : run.calls) {
+    if (run.tables().text(call.name) == "cuMemcpyHtoD") copies.push_back(call.stack);
+  }
+  ASSERT_EQ(copies.size(), 4U);
+  EXPECT_THAT(lines(run, copies[0]),
+              ElementsAreArray(under_train({"copy " + line_with("the copy"), "step " + line_with("the step"),
+                                            "train " + line_with("the loop")})));
+  EXPECT_EQ(copies[1], copies[0]) << "the same stack is one row";
+  EXPECT_EQ(copies[2], copies[0]);
+  EXPECT_THAT(lines(run, copies[3]),
+              testing::ElementsAre("copy " + line_with("the copy"), "step " + line_with("the step")))
+      << "in a thread";
+}
+
+TEST_P(KnownPython, AForkedChildsStacksAreInTheRecordingToo) {
+  const recording run = record_program(python_, {"fork"});
+  EXPECT_EQ(run.status, 0);
+  std::vector<std::string> of_the_child;
+  for (const alloc_event& a : run.allocs) {
+    if (a.bytes == 8192) of_the_child = lines(run, a.stack);
+  }
+  EXPECT_THAT(of_the_child,
+              testing::ElementsAre("allocate " + line_with("the allocation"), "<module> " + line_with("the child's")));
+}
+
+TEST_P(KnownPython, WithoutStacksThereAreNone) {
+  const recording run = record_program(python_, {}, {{"SLUICE_STACKS", "none"}});
+  EXPECT_EQ(run.status, 0);
+  ASSERT_EQ(run.allocs.size(), 1U);
+  EXPECT_EQ(run.allocs[0].stack, stack_id::none);
+  EXPECT_TRUE(run.tables().stacks.rows().empty());
+}
+
+}  // namespace
+}  // namespace sluice::test
