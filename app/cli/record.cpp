@@ -29,6 +29,7 @@ struct record_options {
   bool force = false;
   double linger_seconds = 10;
   std::string stacks = "python";
+  bool sources = false;
   std::vector<std::string> command;
   bool misplaced_option = false;  ///< What looks like an option of ours, and is none, is where the command should be.
 };
@@ -146,7 +147,7 @@ int record(const record_options& options) {
     return status_not_recorded;
   }
   const signal_desk signals;
-  auto session = collector::session::start(path);
+  auto session = collector::session::start(path, {.sources = options.sources});
   if (!session) {
     complain(session.error().to_string());
     return status_not_recorded;
@@ -191,6 +192,8 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->check(CLI::IsMember({"none", "python", "native", "all"}).description(""))
       ->type_name("KIND")
       ->capture_default_str();
+  command.add_flag("--sources", options->sources,
+                   "Keep the lines of source around each recorded Python frame, to read them on another machine");
   command.prefix_command();
   command.footer(
       "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"

@@ -78,6 +78,11 @@ class assembler {
   /// A message of the recorder's own.
   void add_message(trace::severity severity, std::string_view text);
 
+  /// Lines of Python that stacks in the file name.
+  [[nodiscard]] const std::map<trace::string_id, recorded_lines>& python_lines() const {
+    return stacks_.python_lines();
+  }
+
   [[nodiscard]] std::uint64_t device_events() const { return device_events_; }
   [[nodiscard]] std::uint64_t lost_events() const { return lost_events_; }
   [[nodiscard]] std::uint64_t lost_memory_events() const { return lost_memory_events_; }

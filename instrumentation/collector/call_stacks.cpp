@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "instrumentation/collector/clock_line.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::collector {
@@ -18,7 +19,7 @@ bool call_stacks::define(process_stacks& process, const frame_record& record) {
   if (frame.id != frame_id::none) {
     frame_row row = row_of(record);
     row.id = frame.id;
-    file_.add(row);
+    write(row);
   }
   return true;
 }
@@ -94,9 +95,17 @@ frame_id call_stacks::id_of(frame_row row) {
       frames_.try_emplace({row.kind, row.function, row.file, row.module, row.line, row.address});
   if (fresh) {
     row.id = place->second = static_cast<frame_id>(++last_frame_);
-    file_.add(row);
+    write(row);
   }
   return place->second;
+}
+
+void call_stacks::write(const frame_row& row) {
+  file_.add(row);
+  if (row.kind != frame_kind::python || row.file == string_id::none || row.line == 0) return;
+  const auto [place, fresh] = python_lines_.try_emplace(row.file);
+  if (fresh) place->second.first_seen = read_clocks().realtime;
+  place->second.lines.insert(row.line);
 }
 
 }  // namespace sluice::collector

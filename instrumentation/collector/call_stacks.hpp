@@ -13,6 +13,7 @@
 #include "instrumentation/collector/catalogue.hpp"
 #include "instrumentation/collector/module_map.hpp"
 #include "instrumentation/collector/records.hpp"
+#include "instrumentation/collector/source_text.hpp"
 
 namespace sluice::collector {
 
@@ -57,6 +58,9 @@ class call_stacks {
   /// None if `key` is 0 or was never introduced. O(1) for a stack used before, O(frames) the first time.
   [[nodiscard]] trace::stack_id stack(process_stacks& process, std::uint64_t key);
 
+  /// Where Python's frames were, for `add_sources`.
+  [[nodiscard]] const std::map<trace::string_id, recorded_lines>& python_lines() const { return python_lines_; }
+
  private:
   /// Bounds on what a hostile process can make us keep, a hundred times what large trainings have.
   static constexpr std::size_t most_words = std::size_t{1} << 24;
@@ -76,12 +80,14 @@ class call_stacks {
   [[nodiscard]] trace::frame_row row_of(const frame_record& record) const;
   [[nodiscard]] trace::frame_row native_row(process_stacks& process, std::uint64_t pc);
   [[nodiscard]] trace::frame_id id_of(trace::frame_row row);
+  void write(const trace::frame_row& row);
 
   trace::file_writer& file_;
   const catalogue& names_;
   module_map modules_;
   std::unordered_map<node, trace::stack_id, node_hash> tree_;
   std::map<frame_content, trace::frame_id> frames_;
+  std::map<trace::string_id, recorded_lines> python_lines_;
   std::uint64_t last_stack_ = 0, last_frame_ = 0;
 };
 

@@ -21,6 +21,7 @@
 namespace sluice::collector {
 
 struct session_options {
+  bool sources = false;    ///< At the end, keep the source text around recorded Python frames.
   bool simulated = false;  ///< Every clock of this recording is simulated; processes with a real clock are turned away.
   std::chrono::milliseconds drain_period{20};
   std::chrono::milliseconds flush_period{100};  ///< A live reader sees the file grow this often.

@@ -6,6 +6,7 @@
 
 #include "instrumentation/collector/process_identity.hpp"
 #include "instrumentation/collector/session_state.hpp"
+#include "instrumentation/collector/source_text.hpp"
 
 namespace sluice::collector {
 
@@ -49,6 +50,10 @@ void session::state::run() {
     }
   }
   rows.finish(read_clocks());
+  if (options.sources) {
+    const std::string missed = add_sources(file, rows.python_lines());
+    if (!missed.empty()) add_warning(missed);
+  }
   const auto closed = file.close();
   const std::lock_guard lock(mutex);
   if (!closed && !failure) failure = closed.error();
