@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/analysis/summary.hpp"
+#include "core/analysis/training_findings.hpp"
 #include "core/format.hpp"
 
 /// Rules of thumb over a summary. The thresholds only decide what is worth a line: below them a thing is too small to
@@ -30,6 +31,7 @@ class finder {
     fragmentation();
     untracked();
     host_waits();
+    add_training_findings(of_, found_);
     std::stable_sort(found_.begin(), found_.end(),
                      [](const finding& a, const finding& b) { return a.severity > b.severity; });
     return std::move(found_);
@@ -141,8 +143,11 @@ class finder {
     }
     const bool costly = static_cast<double>(pageable.busy) > 0.01 * static_cast<double>(of_.whole.range.length());
     add(finding_kind::pageable_copies, costly ? severity::warning : severity::info, std::move(text),
-        "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy through pinned "
-        "slots.");
+        of_.compositions.empty()
+            ? "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy through "
+              "pinned slots."
+            : "Pin the host side: DataLoader(pin_memory=True) and .to(device, non_blocking=True), or "
+              "cudaHostRegister.");
   }
 
   void slow_copies(const transfer_statistics& way, const transfer_part& pinned) {

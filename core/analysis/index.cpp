@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/analysis/tensors.hpp"
+
 namespace sluice::analysis {
 
 using trace::row_type;
@@ -50,6 +52,10 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   using namespace trace;
   const auto to_memory = [&](const auto& row) { memory_.add(row); };
   const auto to_devices = [&](const auto& rows) { devices_.add(rows); };
+  const auto to_devices_and_touches = [&](const auto& rows) {
+    devices_.add(rows);
+    for (const auto& row : rows) touches_.add(row);
+  };
   const auto to_host = [&](const auto& rows) { host_.add(rows); };
   const auto to_nothing = [](const auto&) {};
   switch (from.chunks()[chunk].type) {
@@ -70,23 +76,29 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::loss:
       return with_each<loss_event>(from, chunk, to_memory);
     case row_type::transfer:
-      return with_rows<transfer_event>(from, chunk, to_devices);
+      return with_rows<transfer_event>(from, chunk, to_devices_and_touches);
     case row_type::migration:
       return with_rows<migration_event>(from, chunk, to_devices);
     case row_type::memset:
-      return with_rows<memset_event>(from, chunk, to_devices);
+      return with_rows<memset_event>(from, chunk, to_devices_and_touches);
     case row_type::kernel:
       return with_rows<kernel_event>(from, chunk, to_devices);
     case row_type::graph_launch:
-      return with_rows<graph_launch_event>(from, chunk, to_devices);
+      return with_rows<graph_launch_event>(from, chunk, to_devices_and_touches);
     case row_type::api_call:
       return with_rows<api_call_event>(from, chunk, [&](const auto& rows) { host_.add(rows, from.tables()); });
     case row_type::sync:
       return with_rows<sync_event>(from, chunk, to_host);
     case row_type::host_range:
-      return with_rows<host_range_event>(from, chunk, to_host);
+      return with_rows<host_range_event>(from, chunk, [&](const auto& rows) {
+        host_.add(rows);
+        for (const host_range_event& row : rows) step_marks_.add(row, from.tables());
+      });
     case row_type::marker:
-      return with_rows<marker_event>(from, chunk, to_host);
+      return with_rows<marker_event>(from, chunk, [&](const auto& rows) {
+        host_.add(rows);
+        for (const marker_event& row : rows) step_marks_.add(row);
+      });
     case row_type::file_io:
       return with_rows<file_io_event>(from, chunk, to_host);
     case row_type::counter:
@@ -109,16 +121,30 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::event_wait:
       return with_each<event_wait_event>(from, chunk, to_nothing);
     case row_type::touch:
-      return with_each<touch_event>(from, chunk, to_nothing);
+      return with_each<touch_event>(from, chunk, [&](const touch_event& row) { touches_.add(row, from.tables()); });
     case row_type::clock_anchor:
       return with_each<clock_anchor_event>(from, chunk, to_nothing);
     case row_type::attribute:
-      return with_each<attribute_event>(from, chunk, to_nothing);
+      return with_each<attribute_event>(from, chunk, [&](const attribute_event& row) { take_tag(row, from.tables()); });
     case row_type::link:
       return with_each<link_event>(from, chunk, to_nothing);
     default:
       return;  // Tables: the snapshot has them. Kinds of a newer version: the reader says so.
   }
+}
+
+void index::take_tag(const trace::attribute_event& row, const trace::tables& tables) {
+  const std::string_view key = tables.text(row.key);
+  if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
+  // The last word counts.
+  if (key == "category") categories_[raw(row.target)] = row.text;
+  if (key == "name") names_[raw(row.target)] = row.text;
+}
+
+std::shared_ptr<const tensor_facts> index::tensors(const trace::snapshot& from) const {
+  const std::scoped_lock lock(tensors_mutex_);
+  if (!tensors_) tensors_ = std::make_shared<const tensor_facts>(find_tensor_facts(*this, from));
+  return tensors_;
 }
 
 bool index::absorb(const trace::snapshot& from, std::size_t limit) {
@@ -132,6 +158,8 @@ bool index::absorb(const trace::snapshot& from, std::size_t limit) {
   memory_.settle(from.tables());
   devices_.settle();
   host_.settle();
+  touches_.settle();
+  tensors_.reset();
   for (auto& [id, counter] : counters_) counter.settle();
   return all;
 }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -9,11 +11,15 @@
 #include "core/analysis/device_work.hpp"
 #include "core/analysis/host_activity.hpp"
 #include "core/analysis/memory_use.hpp"
+#include "core/analysis/steps.hpp"
+#include "core/analysis/touches.hpp"
 #include "core/summary/time_tree.hpp"
 #include "core/trace/reader.hpp"
 
 /// What all figures of a trace are read from. It grows with the trace, chunk by chunk, in any order of time.
 namespace sluice::analysis {
+
+struct tensor_facts;
 
 class index {
  public:
@@ -41,6 +47,14 @@ class index {
   [[nodiscard]] const memory_use& memory() const { return memory_; }
   [[nodiscard]] const device_activity_index& devices() const { return devices_; }
   [[nodiscard]] const host_activity& host() const { return host_; }
+  [[nodiscard]] const touch_index& touches() const { return touches_; }
+  [[nodiscard]] const analysis::step_marks& step_marks() const { return step_marks_; }
+  /// What the program said its blocks are for and what they are called, by the event of their allocation.
+  [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
+  [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& name_tags() const { return names_; }
+  /// The steps, and what each block is for, as far as `from` has been taken in. Worked out by the first caller after an
+  /// `absorb`, O(blocks * log blocks), while others wait. Thread-safe as long as nobody absorbs.
+  [[nodiscard]] std::shared_ptr<const tensor_facts> tensors(const trace::snapshot& from) const;
   [[nodiscard]] const std::map<trace::counter_id, summaries::sample_tree>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<message>& messages() const { return messages_; }
   /// Per process, up to when device times are complete.
@@ -52,6 +66,7 @@ class index {
 
  private:
   void take(const trace::snapshot& from, std::size_t chunk);
+  void take_tag(const trace::attribute_event& row, const trace::tables& tables);
   template <class Row, class Use>
   void with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use);
   template <class Row, class Use>
@@ -60,6 +75,12 @@ class index {
   memory_use memory_;
   device_activity_index devices_;
   host_activity host_;
+  touch_index touches_;
+  analysis::step_marks step_marks_;
+  std::unordered_map<std::uint64_t, trace::string_id> categories_;
+  std::unordered_map<std::uint64_t, trace::string_id> names_;
+  mutable std::mutex tensors_mutex_;
+  mutable std::shared_ptr<const tensor_facts> tensors_;  ///< Null: to be worked out anew.
   std::map<trace::counter_id, summaries::sample_tree> counters_;
   std::vector<message> messages_;
   std::map<trace::process_id, time_ns> watermarks_;

@@ -19,7 +19,8 @@ enum class slice_kind : std::uint8_t {
   range,
   file_io,
   marker,
-  graph
+  graph,
+  step
 };
 
 }  // namespace sluice::analysis

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/analysis/range_statistics.hpp"
+#include "core/analysis/training.hpp"
 #include "core/trace/model.hpp"
 #include "core/trace/reader.hpp"
 
@@ -98,7 +99,12 @@ enum class finding_kind : std::uint8_t {
   small_copies,
   untracked_memory,
   lost_events,
-  waiting_host
+  waiting_host,
+  activations_dominate,
+  optimizer_state_dominates,
+  gradients_kept,
+  unused_memory,
+  memory_grows
 };
 
 /// A hint in plain words with its numbers, and what to look at.
@@ -135,6 +141,9 @@ struct summary {
   std::vector<unfreed_group> unfreed;               ///< Most bytes first.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
   std::vector<fragmentation_figure> fragmentation;  ///< Only where segments and what lies in them are known.
+  std::vector<peak_composition> compositions;       ///< Of the peaks of layers that hold tensors.
+  std::vector<step_summary> steps;                  ///< By process; only where there are steps.
+  std::vector<unused_memory> unused;                ///< Only where touches were recorded.
   std::vector<finding> findings;                    ///< Most important first.
   std::vector<std::string> warnings;                ///< What is wrong with the file or with what it says.
 

@@ -1,0 +1,242 @@
+#include "core/analysis/categories.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace sluice::analysis {
+
+std::string_view category_name(category what) {
+  switch (what) {
+    case category::weight:
+      return "weight";
+    case category::gradient:
+      return "gradient";
+    case category::optimizer_state:
+      return "optimizer state";
+    case category::activation:
+      return "activation";
+    case category::input:
+      return "input";
+    case category::workspace:
+      return "workspace";
+    case category::none:
+      break;
+  }
+  return "not categorised";
+}
+
+category category_of(std::string_view word) {
+  for (std::size_t i = 1; i < category_count; ++i)
+    if (category_name(static_cast<category>(i)) == word) return static_cast<category>(i);
+  return category::none;
+}
+
+std::string_view words_of(category_reason why) {
+  switch (why) {
+    case category_reason::tag:
+      return "the program said so";
+    case category_reason::copied_from_host:
+      return "first used by a copy from the host";
+    case category_reason::copied_and_stays:
+      return "copied from the host once, then kept over the steps";
+    case category_reason::model_stack:
+      return "made by code that builds or moves a model";
+    case category_reason::data_stack:
+      return "made by code that loads data";
+    case category_reason::optimizer_stack:
+      return "made by an optimizer";
+    case category_reason::backward_stack:
+      return "made by the backward pass";
+    case category_reason::backward_thread:
+      return "made on the thread of the backward pass";
+    case category_reason::stays_from_start:
+      return "there before the first step, and kept over the steps";
+    case category_reason::stays_from_first_step:
+      return "made in the first step, and kept over the steps";
+    case category_reason::one_launch:
+      return "named by one launch only";
+    case category_reason::temporary:
+      return "made and freed within a step";
+    case category_reason::none:
+      break;
+  }
+  return "";
+}
+
+// --- stacks ---------------------------------------------------------------------------------------------------------
+
+clue stack_clues::of_frame(std::string_view file, std::string_view function) {
+  const auto in_file = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
+  const auto in_function = [&](std::string_view part) { return function.find(part) != std::string_view::npos; };
+  if (in_file("torch/optim/") || in_file("/optimizers/") || in_file("bitsandbytes/optim") ||
+      in_function("torch::optim::"))
+    return clue::optimizer;
+  if (in_file("torch/utils/data/")) return clue::data;
+  if (in_file("torch/autograd/") || in_function("torch::autograd::") || function == "backward") return clue::backward;
+  if (in_file("torch/nn/init.py") || in_file("torch/nn/parameter.py")) return clue::model;
+  if (in_file("torch/nn/modules/")) {
+    // `Module._apply` is what .to() and .cuda() come to.
+    if (function == "__init__" || function == "_apply" || function == "reset_parameters") return clue::model;
+    return clue::forward;
+  }
+  if (in_file("torch/nn/functional.py") || function == "forward") return clue::forward;
+  return clue::none;
+}
+
+clue stack_clues::of_frame(trace::frame_id id) {
+  const auto [place, fresh] = frames_.try_emplace(raw(id), clue::none);
+  if (!fresh) return place->second;
+  if (const trace::frame_row* frame = tables_.frames.find(id))
+    place->second = of_frame(tables_.text(frame->file), tables_.text(frame->function));
+  return place->second;
+}
+
+clue stack_clues::of(trace::stack_id stack) {
+  // Up to the first stack that is known or has a clue of its own; all on the way share it.
+  constexpr std::size_t deepest = 512;  // A file's parents may form a ring.
+  std::vector<std::uint64_t> way;
+  clue found = clue::none;
+  while (stack != trace::stack_id::none && way.size() < deepest) {
+    if (const auto known = stacks_.find(raw(stack)); known != stacks_.end()) {
+      found = known->second;
+      break;
+    }
+    const trace::stack_row* row = tables_.stacks.find(stack);
+    if (row == nullptr) break;
+    way.push_back(raw(stack));
+    found = of_frame(row->frame);
+    if (found != clue::none) break;
+    stack = row->parent;
+  }
+  for (const std::uint64_t each : way) stacks_[each] = found;
+  return found;
+}
+
+// --- rules ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+class judge {
+ public:
+  explicit judge(const category_evidence& by) : by_(by), clues_(by.tables) { look_around(); }
+
+  block_category of(const block_record& block) {
+    if (const auto tag = by_.tags.find(raw(block.alloc)); tag != by_.tags.end()) {
+      const category said = category_of(by_.tables.text(tag->second));
+      if (said != category::none) return {said, category_reason::tag};
+    }
+    if (!holds_tensors(block.level) || of_other_framework(block)) return {};
+    return infer(block);
+  }
+
+ private:
+  /// What the rules need to know of a process as a whole.
+  struct process_facts {
+    const step_list* steps = nullptr;
+    bool stacks = false;                           ///< Some stack of its blocks says something.
+    time_ns backward_began = trace::unknown_time;  ///< Birth of the first block of a backward thread.
+  };
+
+  void look_around() {
+    for (const block_record& block : by_.memory.blocks()) {
+      if (!block.allocated || !holds_tensors(block.level)) continue;
+      process_facts& of = processes_[block.process];
+      if (!of.stacks && clues_.of(block.stack) != clue::none) of.stacks = true;
+      if (on_backward_thread(block) && (of.backward_began == trace::unknown_time || block.born < of.backward_began))
+        of.backward_began = block.born;
+    }
+    for (auto& [process, of] : processes_) {
+      const auto known = by_.steps.find(process);
+      if (known != by_.steps.end() && !known->second.steps.empty()) of.steps = &known->second;
+    }
+  }
+
+  bool on_backward_thread(const block_record& block) {
+    const auto [place, fresh] = threads_.try_emplace(raw(block.thread), false);
+    if (fresh) {
+      const trace::thread_row* row = by_.tables.threads.find(block.thread);
+      place->second = row != nullptr && by_.tables.text(row->name).starts_with("pt_autograd");
+    }
+    return place->second;
+  }
+
+  bool of_other_framework(const block_record& block) {
+    const auto foreign = [&](trace::string_id name) {
+      const auto [place, fresh] = foreign_.try_emplace(raw(name), false);
+      if (fresh) {
+        std::string lower(by_.tables.text(name));
+        std::transform(lower.begin(), lower.end(), lower.begin(),
+                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+        for (const char* other : {"cupy", "rmm", "numba"})
+          place->second = place->second || lower.find(other) != std::string::npos;
+      }
+      return place->second;
+    };
+    if (foreign(block.name)) return true;
+    const trace::pool_row* pool = by_.tables.pools.find(block.pool);
+    return pool != nullptr && foreign(pool->name);
+  }
+
+  [[nodiscard]] bool stays(const block_record& block, const process_facts& of) const {
+    const time_ns died = block.freed() ? block.died : by_.span.end;
+    if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
+    return (died - block.born) * 2 > by_.span.length();
+  }
+  /// Born before the second step begins.
+  [[nodiscard]] static bool early(time_ns time, const process_facts& of) {
+    return of.steps == nullptr || of.steps->steps.size() < 2 || time < of.steps->steps[1].span.begin;
+  }
+
+  block_category infer(const block_record& block) {
+    const process_facts& of = processes_[block.process];
+    const block_touches used = by_.touches.of(block);
+    const bool kept = stays(block, of);
+    const clue says = clues_.of(block.stack);
+    const arrivals& in = used.from_host;
+    if (says == clue::model) return {category::weight, category_reason::model_stack};
+    if (in.count > 0 && in.first <= used.first.time) {
+      const bool loaded_once = kept && early(block.born, of) && early(in.last, of);
+      return loaded_once ? block_category{category::weight, category_reason::copied_and_stays}
+                         : block_category{category::input, category_reason::copied_from_host};
+    }
+    if (says == clue::data) return {category::input, category_reason::data_stack};
+    if (says == clue::optimizer)
+      return {kept ? category::optimizer_state : category::workspace, category_reason::optimizer_stack};
+    const bool once = used.count() == 1;
+    const bool backward_thread = says == clue::none && on_backward_thread(block);
+    if (says == clue::backward || backward_thread) {
+      if (!kept && once) return {category::workspace, category_reason::one_launch};
+      return {category::gradient, backward_thread ? category_reason::backward_thread : category_reason::backward_stack};
+    }
+    if (kept && early(block.born, of)) return kept_from_start(block, of);
+    if (once) return {category::workspace, category_reason::one_launch};
+    return {category::activation, category_reason::temporary};
+  }
+
+  static block_category kept_from_start(const block_record& block, const process_facts& of) {
+    if (of.steps == nullptr || block.born < of.steps->steps.front().span.begin)
+      return {category::weight, category_reason::stays_from_start};
+    const bool after_backward = of.backward_began != trace::unknown_time && block.born > of.backward_began;
+    const bool state = !of.stacks && after_backward;
+    return {state ? category::optimizer_state : category::workspace, category_reason::stays_from_first_step};
+  }
+
+  const category_evidence& by_;
+  stack_clues clues_;
+  std::map<trace::process_id, process_facts> processes_;
+  std::unordered_map<std::uint64_t, bool> threads_;
+  std::unordered_map<std::uint64_t, bool> foreign_;
+};
+
+}  // namespace
+
+std::vector<block_category> categorise(const category_evidence& by) {
+  judge decides(by);
+  std::vector<block_category> all;
+  all.reserve(by.memory.blocks().size());
+  for (const block_record& block : by.memory.blocks())
+    all.push_back(block.allocated ? decides.of(block) : block_category{});
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,90 @@
+#include "core/analysis/tensors.hpp"
+
+#include <algorithm>
+
+#include "core/analysis/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// The blocks whose births tell a process' steps: of the highest layer that has enough of them, a framework's at best.
+std::vector<const block_record*> telling_blocks(const memory_use& memory, trace::process_id process) {
+  constexpr std::size_t enough = 16;
+  for (const trace::layer level :
+       {trace::layer::framework, trace::layer::pool, trace::layer::user, trace::layer::driver}) {
+    std::vector<const block_record*> found;
+    for (const block_record& block : memory.blocks())
+      if (block.allocated && block.process == process && block.level == level && !block.born_before())
+        found.push_back(&block);
+    if (found.size() < enough) continue;
+    std::stable_sort(found.begin(), found.end(),
+                     [](const block_record* a, const block_record* b) { return a->born < b->born; });
+    return found;
+  }
+  return {};
+}
+
+std::map<trace::process_id, step_list> find_steps(const index& from, const trace::snapshot& trace) {
+  std::map<trace::process_id, step_list> all;
+  const time_ns end = whole_of(trace).end;
+  const auto take = [&](trace::process_id process, step_list found) {
+    if (!found.steps.empty()) all.emplace(process, std::move(found));
+  };
+  for (const trace::process_id process : from.step_marks().processes())
+    take(process, from.step_marks().of(process, end));
+  for (const trace::process_row& row : trace.tables().processes.rows())
+    if (!all.contains(row.id)) take(row.id, find_pattern(telling_blocks(from.memory(), row.id), end));
+  return all;
+}
+
+std::map<memory_key, category_use> add_up(const memory_use& memory, const std::vector<block_category>& categories) {
+  std::map<memory_key, category_use> all;
+  const std::span<const block_record> blocks = memory.blocks();
+  const auto key_of = [](const block_record& b) { return memory_key{b.device, b.level, b.kind}; };
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (categories[i].what != category::none) all.try_emplace(key_of(blocks[i]));
+  if (all.empty()) return all;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const block_record& block = blocks[i];
+    const auto of = block.allocated && !block.imported() ? all.find(key_of(block)) : all.end();
+    if (of == all.end()) continue;
+    summaries::level_tree& tree = of->second[static_cast<std::size_t>(categories[i].what)];
+    tree.add({block.born, static_cast<double>(block.bytes)});
+    if (block.freed()) tree.add({block.died, -static_cast<double>(block.bytes)});
+  }
+  for (auto& [key, use] : all)
+    for (summaries::level_tree& tree : use) tree.settle();
+  return all;
+}
+
+summaries::slice_set slices_of(const step_list& list) {
+  std::vector<summaries::slice_item> items;
+  items.reserve(list.steps.size());
+  for (const step& each : list.steps) {
+    summaries::slice_item made;
+    made.begin = each.span.begin;
+    made.end = each.span.end;
+    made.event = each.event;
+    made.bytes = static_cast<std::uint64_t>(each.number);
+    made.kind = static_cast<std::uint8_t>(slice_kind::step);
+    items.push_back(made);
+  }
+  summaries::slice_set set;
+  set.add(items);
+  return set;
+}
+
+}  // namespace
+
+tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
+  tensor_facts all;
+  all.steps = find_steps(from, trace);
+  for (const auto& [process, list] : all.steps) all.step_slices.emplace(process, slices_of(list));
+  all.categories =
+      categorise({from.memory(), from.touches(), all.steps, from.category_tags(), trace.tables(), whole_of(trace)});
+  all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
+  all.use = add_up(from.memory(), all.categories);
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,128 @@
+#include "core/analysis/touches.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sluice::analysis {
+namespace {
+
+bool earlier(const touch& a, const touch& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); }
+
+void join(touch& first, touch& last, const touch& now) {
+  if (!first.known() || earlier(now, first)) first = now;
+  if (!last.known() || earlier(last, now)) last = now;
+}
+
+time_ns enqueued_or(time_ns enqueued, time_ns begin) {
+  return bounded(enqueued == trace::unknown_time ? begin : enqueued);
+}
+
+}  // namespace
+
+bool is_copying_call(std::string_view name) {
+  return name.starts_with("cuMemcpy") || name.starts_with("cuMemset") || name.starts_with("cudaMemcpy") ||
+         name.starts_with("cudaMemset");
+}
+
+touch_index::direct& touch_index::at(trace::block_id id) { return blocks_[raw(id)]; }
+
+void touch_index::use(direct& of, touch now) { join(of.first, of.last, now); }
+
+bool touch_index::copies(trace::string_id name, const trace::tables& tables) {
+  const auto [place, fresh] = copying_.try_emplace(raw(name), false);
+  if (fresh) place->second = is_copying_call(tables.text(name));
+  return place->second;
+}
+
+void touch_index::add(const trace::touch_event& row, const trace::tables& tables) {
+  if (row.block == trace::block_id::none) return;
+  ++touches_;
+  direct& of = at(row.block);
+  if (row.graph == trace::graph_id::none) {
+    ++(copies(row.name, tables) ? of.copy_calls : of.kernels);
+    return use(of, {bounded(row.time), row.id});
+  }
+  for (const std::uint32_t known : of.graphs) {
+    graph_use& same = graph_uses_[known];
+    if (same.graph != row.graph) continue;
+    ++same.nodes;
+    same.first = std::min(same.first, row.id);
+    same.last = std::max(same.last, row.id);
+    return;
+  }
+  of.graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
+  graph_uses_.push_back({row.graph, 1, row.id, row.id});
+}
+
+void touch_index::add(const trace::transfer_event& row) {
+  const time_ns time = enqueued_or(row.enqueued, row.time);
+  for (const trace::block_id id : {row.source_block, row.destination_block}) {
+    if (id == trace::block_id::none) continue;
+    direct& of = at(id);
+    ++of.copies;
+    use(of, {time, row.id});
+    if (id != row.destination_block || row.direction != trace::direction::h2d) continue;
+    arrivals& in = of.from_host;
+    in.first = in.count == 0 ? time : std::min(in.first, time);
+    in.last = in.count == 0 ? time : std::max(in.last, time);
+    ++in.count;
+    if (row.source_kind == trace::memory_kind::host) ++in.pageable;
+  }
+}
+
+void touch_index::add(const trace::memset_event& row) {
+  if (row.block == trace::block_id::none) return;
+  direct& of = at(row.block);
+  ++of.copies;
+  use(of, {bounded(row.time), row.id});
+}
+
+void touch_index::add(const trace::graph_launch_event& row) {
+  launches& of = launches_[row.graph];
+  const touch now{bounded(row.time), row.id};
+  if (!of.all.empty() && earlier(now, of.all.back())) of.sorted = false;
+  of.all.push_back(now);
+}
+
+void touch_index::settle() {
+  for (auto& [graph, of] : launches_) {
+    if (of.sorted) continue;
+    std::sort(of.all.begin(), of.all.end(), earlier);
+    of.sorted = true;
+  }
+}
+
+block_touches touch_index::of(const block_record& block) const {
+  block_touches all;
+  const auto found = blocks_.find(raw(block.id));
+  if (found == blocks_.end()) return all;
+  const direct& own = found->second;
+  all.first = own.first;
+  all.last = own.last;
+  all.kernels = own.kernels;
+  all.copies = std::max(own.copies, own.copy_calls);
+  all.from_host = own.from_host;
+  for (const std::uint32_t which : own.graphs) {
+    const auto launched = launches_.find(graph_uses_[which].graph);
+    if (launched == launches_.end()) continue;
+    const std::vector<touch>& times = launched->second.all;
+    const auto before = [](const touch& t, time_ns time) { return t.time < time; };
+    const auto first = std::lower_bound(times.begin(), times.end(), block.born, before);
+    const auto last = block.freed() ? std::lower_bound(first, times.end(), block.died, before) : times.end();
+    if (first == last) continue;
+    all.replays += static_cast<std::uint64_t>(last - first);
+    join(all.first, all.last, *first);
+    join(all.first, all.last, *(last - 1));
+  }
+  return all;
+}
+
+std::vector<graph_use> touch_index::graphs_of(trace::block_id block) const {
+  std::vector<graph_use> all;
+  const auto found = blocks_.find(raw(block));
+  if (found == blocks_.end()) return all;
+  for (const std::uint32_t which : found->second.graphs) all.push_back(graph_uses_[which]);
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "core/analysis/memory_use.hpp"
+#include "core/trace/model.hpp"
+#include "core/trace/tables.hpp"
+
+/// Which kernels and copies name which blocks: when a block was used first and last, and how often.
+namespace sluice::analysis {
+
+/// One use of a block.
+struct touch {
+  time_ns time = trace::unknown_time;  ///< When it was enqueued: the device may be later.
+  trace::event_id event{};             ///< Its row: a touch, a transfer, a memset, or the launch of a graph.
+  [[nodiscard]] bool known() const { return event != trace::event_id::none; }
+  friend bool operator==(const touch&, const touch&) = default;
+};
+
+/// Copies from the host into a block.
+struct arrivals {
+  time_ns first = trace::unknown_time;
+  time_ns last = trace::unknown_time;
+  std::uint64_t count = 0;
+  std::uint64_t pageable = 0;  ///< Of those.
+};
+
+/// What is known of a block's uses. Of a kernel only those count that name the block in their arguments: one that finds an
+/// address in memory is not seen.
+struct block_touches {
+  touch first;
+  touch last;
+  std::uint64_t kernels = 0;  ///< Launches that name it; those of graphs are in `replays`.
+  std::uint64_t copies = 0;   ///< Copies and memsets.
+  std::uint64_t replays = 0;  ///< Launches of graphs with a node that names it.
+  arrivals from_host;
+  [[nodiscard]] std::uint64_t count() const { return kernels + copies + replays; }
+};
+
+/// How a graph's nodes name a block.
+struct graph_use {
+  trace::graph_id graph{};
+  std::uint64_t nodes = 0;
+  trace::event_id first{};  ///< The touch row of the first node in the order of capture, which names the kernel.
+  trace::event_id last{};
+};
+
+/// Takes touches, copies and launches of graphs in any order. A block costs the same however often it is touched: only the
+/// first and the last use are kept. Not thread-safe.
+class touch_index {
+ public:
+  void add(const trace::touch_event& row, const trace::tables& tables);
+  void add(const trace::transfer_event& row);
+  void add(const trace::memset_event& row);
+  void add(const trace::graph_launch_event& row);
+  /// Before any question.
+  void settle();
+
+  /// Whether the recording has touches at all: without them nothing can be said to be unused.
+  [[nodiscard]] bool empty() const { return touches_ == 0; }
+  /// Rows that name a kernel or copy and a block.
+  [[nodiscard]] std::uint64_t touches() const { return touches_; }
+
+  /// All uses of `block`; replays of a graph count while the block lives. O(log launches) for each graph that names it.
+  [[nodiscard]] block_touches of(const block_record& block) const;
+  /// The graphs whose nodes name the block, in no order.
+  [[nodiscard]] std::vector<graph_use> graphs_of(trace::block_id block) const;
+
+ private:
+  struct direct {
+    touch first;
+    touch last;
+    std::uint64_t kernels = 0;
+    std::uint64_t copy_calls = 0;  ///< Touch rows of calls that copy.
+    std::uint64_t copies = 0;      ///< Transfers and memsets that name it: the same ones, when both are recorded.
+    arrivals from_host;
+    std::vector<std::uint32_t> graphs;  ///< Positions in `graph_uses_`.
+  };
+  struct launches {
+    std::vector<touch> all;  ///< By (time, event) once settled.
+    bool sorted = true;
+  };
+
+  direct& at(trace::block_id id);
+  static void use(direct& of, touch now);
+  bool copies(trace::string_id name, const trace::tables& tables);
+
+  std::unordered_map<std::uint64_t, direct> blocks_;
+  std::vector<graph_use> graph_uses_;
+  std::map<trace::graph_id, launches> launches_;
+  std::unordered_map<std::uint64_t, bool> copying_;  ///< By the name's id.
+  std::uint64_t touches_ = 0;
+};
+
+/// Whether a call of this name moves or sets bytes ("cuMemcpyAsync"); a kernel's name is none.
+[[nodiscard]] bool is_copying_call(std::string_view name);
+
+}  // namespace sluice::analysis

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/analysis/categories.hpp"
+#include "core/analysis/steps.hpp"
+#include "core/analysis/time_range.hpp"
+#include "core/trace/reader.hpp"
+
+/// What a recording says about tensors: what the peak is made of, what the steps cost, what was kept without use. Part of
+/// the summary. Bytes are bytes, times ns.
+namespace sluice::analysis {
+
+class index;
+struct memory_peak;
+
+/// Part of a peak: the blocks of one category.
+struct category_share {
+  category what = category::none;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t exact_bytes = 0;  ///< Of blocks that the program tagged; the others' category is inferred.
+};
+
+/// What the highest use of a layer's memory was made of.
+struct peak_composition {
+  trace::device_id device{};
+  trace::layer level = trace::layer::framework;
+  trace::memory_kind kind = trace::memory_kind::device;
+  std::uint64_t bytes = 0;
+  time_ns time = 0;
+  std::uint64_t kept_gradient_bytes = 0;  ///< Of gradients that live over the begins of two steps or more.
+  std::vector<category_share> shares;     ///< Most bytes first; they add up to `bytes`.
+  [[nodiscard]] std::uint64_t bytes_of(category what) const;
+  /// Some category of it is inferred.
+  [[nodiscard]] bool inferred() const;
+};
+
+/// One step. Memory is that of `step_summary::device`, `level` and `kind`; transfers are of all devices, by the share of a
+/// transfer that lies inside the step.
+struct step_figures {
+  std::int64_t number = 0;
+  time_range span;
+  trace::event_id event{};
+  std::uint64_t peak = 0;
+  time_ns peak_time = 0;
+  std::uint64_t at_begin = 0;
+  std::uint64_t at_end = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t allocated_bytes = 0;
+  double h2d_bytes = 0;
+  double d2h_bytes = 0;
+};
+
+/// The steps of one process.
+struct step_summary {
+  trace::process_id process{};
+  step_source source = step_source::none;
+  trace::device_id device{};
+  trace::layer level = trace::layer::framework;
+  trace::memory_kind kind = trace::memory_kind::device;
+  std::uint64_t count = 0;
+  /// In order of time. Of more than `limit` the first and the last half of so many.
+  std::vector<step_figures> steps;
+  time_ns median_duration = 0;
+  std::size_t highest = 0;  ///< In `steps`: the one with the highest peak of all steps, which is always kept.
+  /// What is in use when a step begins grows by so much a step, on average, from the third on (the first ones set up state).
+  double growth = 0;
+  /// At least eight steps in ten begin higher than the one before, and none lower than the third: as with a leak.
+  bool keeps_growing = false;
+
+  static constexpr std::size_t limit = 256;
+};
+
+/// Blocks of one origin that were held after their last use.
+struct unused_group {
+  trace::stack_id stack{};
+  trace::string_id name{};
+  category what = category::none;
+  bool exact = false;  ///< The category.
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;          ///< Of all of them.
+  std::uint64_t bytes_at_peak = 0;  ///< Of those live at the peak that nothing used from then on.
+  double mean_bytes = 0;            ///< Held without use, averaged over the range.
+  time_ns longest = 0;              ///< From a block's last use to its free, or to the end.
+  trace::block_id longest_block{};
+};
+
+/// Memory that was held after its last use. Only kernels that name a block in their arguments, and copies, count as uses.
+struct unused_memory {
+  trace::device_id device{};
+  trace::layer level = trace::layer::framework;
+  trace::memory_kind kind = trace::memory_kind::device;
+  time_ns peak_time = 0;
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t bytes_at_peak = 0;  ///< Live at the peak, and never used after it.
+  double mean_bytes = 0;
+  std::vector<unused_group> groups;       ///< Most at the peak first, then by the mean; at most `limit`.
+  std::uint64_t other_bytes_at_peak = 0;  ///< Of groups beyond the limit.
+  std::uint64_t never_touched = 0;  ///< Blocks that no launch and no copy named at all: they are not counted above.
+  std::uint64_t never_touched_bytes = 0;
+
+  static constexpr std::size_t limit = 12;
+};
+
+/// What the peaks of layers that hold tensors are made of.
+[[nodiscard]] std::vector<peak_composition> find_compositions(const index& from, const trace::snapshot& trace,
+                                                              const std::vector<memory_peak>& peaks);
+/// The steps that overlap the range, by process. O((blocks + steps) * log).
+[[nodiscard]] std::vector<step_summary> find_step_figures(const index& from, const trace::snapshot& trace,
+                                                          time_range range);
+/// What was held without use in the range; empty when the recording has no touches. A block that was never freed counts only
+/// when it was idle for more than two steps (a tenth of the recording, without steps): most state is last used near the end.
+[[nodiscard]] std::vector<unused_memory> find_unused(const index& from, const trace::snapshot& trace,
+                                                     const std::vector<memory_peak>& peaks, time_range range);
+
+}  // namespace sluice::analysis
