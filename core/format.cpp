@@ -75,7 +75,7 @@ std::string format_address(std::uint64_t address) { return fmt::format("{:#x}", 
 std::string format_some(std::uint64_t count, std::string_view noun) {
   std::string plural(noun);
   if (count != 1) {
-    if (plural.ends_with("y")) {
+    if (plural.ends_with("y") && !plural.ends_with("ay")) {
       plural.replace(plural.size() - 1, 1, "ies");
     } else {
       plural += plural.ends_with("s") ? "es" : "s";

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/report_output.hpp"
+#include "app/cli/report_training.hpp"
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
 
@@ -53,6 +54,16 @@ std::string_view word(analysis::finding_kind kind) {
       return "lost_events";
     case waiting_host:
       return "waiting_host";
+    case activations_dominate:
+      return "activations_dominate";
+    case optimizer_state_dominates:
+      return "optimizer_state_dominates";
+    case gradients_kept:
+      return "gradients_kept";
+    case unused_memory:
+      return "unused_memory";
+    case memory_grows:
+      return "memory_grows";
   }
   return "unknown";
 }
@@ -86,7 +97,8 @@ std::string_view word(trace::device_kind kind) {
 
 class writer {
  public:
-  explicit writer(const report_subject& subject) : of_(subject.of), tables_(subject.tables), path_(subject.path) {}
+  explicit writer(const report_subject& subject)
+      : subject_(subject), of_(subject.of), tables_(subject.tables), path_(subject.path) {}
 
   json all() const {
     json made;
@@ -105,6 +117,7 @@ class writer {
     made["devices"] = devices();
     made["memory"] = memory();
     made["not_tracked"] = not_tracked();
+    put_training(subject_, made);
     made["pools"] = pools();
     made["fragmentation"] = fragmentation();
     made["transfers"] = transfers();
@@ -373,6 +386,7 @@ class writer {
     return all;
   }
 
+  const report_subject& subject_;
   const analysis::summary& of_;
   const trace::tables& tables_;
   const std::string& path_;

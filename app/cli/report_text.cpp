@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cli/report_output.hpp"
+#include "app/cli/report_training.hpp"
 #include "app/cli/text_table.hpp"
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
@@ -32,13 +33,15 @@ std::string capital(std::string_view text) {
 /// One report, section by section. A section without anything to say is left out.
 class writer {
  public:
-  explicit writer(const report_subject& subject) : of_(subject.of), tables_(subject.tables), path_(subject.path) {}
+  explicit writer(const report_subject& subject)
+      : subject_(subject), of_(subject.of), tables_(subject.tables), path_(subject.path) {}
 
   std::string all() {
     head();
     const std::size_t only_head = text_.size();
     findings();
     memory();
+    text_ += training_text(subject_);
     pools();
     transfers();
     devices();
@@ -341,6 +344,7 @@ class writer {
     if (of_.whole.failed_allocations > names_shown) line("  and {} more", of_.whole.failed_allocations - names_shown);
   }
 
+  const report_subject& subject_;
   const summary& of_;
   const trace::tables& tables_;
   const std::string& path_;

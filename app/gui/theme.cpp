@@ -11,7 +11,7 @@ namespace {
 constexpr ImU32 rgb(std::uint32_t hex) { return IM_COL32((hex >> 16) & 0xFF, (hex >> 8) & 0xFF, hex & 0xFF, 0xFF); }
 constexpr ImU32 rgba(std::uint32_t hex, std::uint32_t alpha) { return (rgb(hex) & ~IM_COL32_A_MASK) | (alpha << 24); }
 
-// kernel, h2d, d2h, d2d, p2p, h2h, memset, migration, api_call, sync, range, file_io, marker, graph
+// kernel, h2d, d2h, d2d, p2p, h2h, memset, migration, api_call, sync, range, file_io, marker, graph, step
 theme make_dark() {
   theme t;
   t.kind = theme_kind::dark;
@@ -30,12 +30,16 @@ theme make_dark() {
   t.failure = rgb(0xF07F5A);
   t.good = rgb(0x4CC3A0);
   t.limit = rgb(0xE87A4F);
-  t.slices = {rgb(0x2FA98C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C), rgb(0xB59A6A), rgb(0xE8DC5A),
-              rgb(0xE58FBE), rgb(0x7F8C9C), rgb(0x5C6672), rgb(0x8EA3D8), rgb(0xB59A6A), rgb(0xE3E7EC), rgb(0x55C7A9)};
+  t.slices = {rgb(0x2FA98C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C),
+              rgb(0xB59A6A), rgb(0xE8DC5A), rgb(0xE58FBE), rgb(0x7F8C9C), rgb(0x5C6672),
+              rgb(0x8EA3D8), rgb(0xB59A6A), rgb(0xE3E7EC), rgb(0x55C7A9), rgb(0x3A434F)};
   t.memory = {rgb(0x7F8C9C), rgb(0x4A90D0), rgb(0x9C86D6), rgb(0xCF7C94), rgb(0xB59A6A),
               rgb(0x56B4E9), rgb(0x49515C), rgb(0x2FA98C), rgb(0x6F7FA8)};
   t.layers = {rgb(0x4A90D0), rgb(0x3FB08F), rgb(0xD8C65A), rgb(0xCF7C94)};
   t.directions = {rgb(0x7F8C9C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C), rgb(0xB59A6A)};
+  // none, weight, gradient, optimizer state, activation, input, workspace
+  t.categories = {rgb(0x5F6B78), rgb(0x4A90D0), rgb(0xE69F00), rgb(0x9C86D6),
+                  rgb(0x3FB08F), rgb(0xE8DC5A), rgb(0xB59A6A)};
   t.untracked = rgb(0x6B7684);
   t.recorder = rgb(0xB59A6A);
   t.pool_free = rgb(0x3A5D58);
@@ -61,12 +65,15 @@ theme make_light() {
   t.failure = rgb(0xB83A12);
   t.good = rgb(0x00755A);
   t.limit = rgb(0xC2410C);
-  t.slices = {rgb(0x4DBD9F), rgb(0x6DBDEB), rgb(0xF0B23C), rgb(0xDB96BC), rgb(0xEC8B5E), rgb(0xC9B184), rgb(0xEBDD4C),
-              rgb(0xE6A3C8), rgb(0xA9B4C0), rgb(0xC7CED6), rgb(0xA5B5E4), rgb(0xC9B184), rgb(0x39424C), rgb(0x78CFB6)};
+  t.slices = {rgb(0x4DBD9F), rgb(0x6DBDEB), rgb(0xF0B23C), rgb(0xDB96BC), rgb(0xEC8B5E),
+              rgb(0xC9B184), rgb(0xEBDD4C), rgb(0xE6A3C8), rgb(0xA9B4C0), rgb(0xC7CED6),
+              rgb(0xA5B5E4), rgb(0xC9B184), rgb(0x39424C), rgb(0x78CFB6), rgb(0xDCE1E6)};
   t.memory = {rgb(0xA9B4C0), rgb(0x4F9BD6), rgb(0xA996DE), rgb(0xDC94A8), rgb(0xC9B184),
               rgb(0x8CCBF0), rgb(0xC7CED6), rgb(0x4DBD9F), rgb(0x9AA9D0)};
   t.layers = {rgb(0x4F9BD6), rgb(0x5CC2A6), rgb(0xE3D15E), rgb(0xDC94A8)};
   t.directions = {rgb(0xA9B4C0), rgb(0x6DBDEB), rgb(0xF0B23C), rgb(0xDB96BC), rgb(0xEC8B5E), rgb(0xC9B184)};
+  t.categories = {rgb(0xB4BDC6), rgb(0x4F9BD6), rgb(0xF0B23C), rgb(0xA996DE),
+                  rgb(0x5CC2A6), rgb(0xEBDD4C), rgb(0xC9B184)};
   t.untracked = rgb(0x9AA4AF);
   t.recorder = rgb(0xC9B184);
   t.pool_free = rgb(0xBFE0D6);

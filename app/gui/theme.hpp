@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/analysis/categories.hpp"
 #include "core/query/answers.hpp"
 #include "imgui.h"
 
@@ -39,10 +40,11 @@ struct theme {
   ImU32 good = 0;
   ImU32 limit = 0;  ///< The line of a link's peak or a device's memory.
 
-  std::array<ImU32, 14> slices{};                          ///< By query::slice_kind.
-  std::array<ImU32, trace::memory_kind_count> memory{};    ///< By trace::memory_kind.
-  std::array<ImU32, trace::layer_count> layers{};          ///< By trace::layer.
-  std::array<ImU32, trace::direction_count> directions{};  ///< By trace::direction.
+  std::array<ImU32, 15> slices{};                            ///< By query::slice_kind.
+  std::array<ImU32, trace::memory_kind_count> memory{};      ///< By trace::memory_kind.
+  std::array<ImU32, trace::layer_count> layers{};            ///< By trace::layer.
+  std::array<ImU32, trace::direction_count> directions{};    ///< By trace::direction.
+  std::array<ImU32, analysis::category_count> categories{};  ///< By analysis::category.
   ImU32 untracked = 0;  ///< Memory of the device that no allocation of the recording explains.
   ImU32 recorder = 0;   ///< Device memory that recording itself takes.
   ImU32 pool_free = 0;  ///< Reserved by a pool and not given out.

@@ -172,7 +172,7 @@ words describe_alloc(const trace::alloc_event& row, const sources& from, time_ns
   if (row.reserved_bytes > row.bytes) w.bytes("Takes in its pool", row.reserved_bytes);
   w.address("Address", row.address);
   w.put("Layer", std::string(name_of(row.level))).put("Kind", kind_in_words(row.kind)).put("Name", row.name);
-  w.device(row.device).stream(row.stream).pool(row.pool).block("Inside", row.parent);
+  w.device(row.device).stream(row.stream).pool(row.pool).block("Segment", row.parent);
   w.moment("Call entered", row.call_begin).moment("Reached by the stream", row.device_time);
   w.common(row).stack(row.stack).on_memory(row.device, row.kind);
   return w;
@@ -378,6 +378,8 @@ event_details describe(const trace::counter_event& row, const sources& from) {
 event_details describe(const trace::touch_event& row, const sources& from) {
   words w(from, row.id);
   w.title("Touch (argument-visible)").instant(row.time).block("Block", row.block).stream(row.stream);
+  if (const std::string name = w.text(row.name); !name.empty()) w.put("Kernel or call", readable_name(name));
+  if (row.graph != trace::graph_id::none) w.put("Node of graph", format_count(raw(row.graph)));
   return w.event("By", row.work).common(row).done();
 }
 
@@ -414,7 +416,7 @@ event_details describe(const analysis::block_record& block, const sources& from)
   } else {
     w.put("Died", "never freed");
   }
-  w.device(block.device).stream(block.stream).pool(block.pool).block("Inside", block.parent);
+  w.device(block.device).stream(block.stream).pool(block.pool).block("Segment", block.parent);
   if (block.process != trace::process_id::none) w.put("Process", analysis::process_label(block.process, w.tables()));
   if (block.thread != trace::thread_id::none) w.put("Thread", analysis::thread_label(block.thread, w.tables()));
   return w.stack(block.stack).on_memory(block.device, block.kind).done();

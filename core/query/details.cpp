@@ -6,23 +6,13 @@
 #include "core/format.hpp"
 #include "core/query/answering.hpp"
 #include "core/query/describe.hpp"
+#include "core/query/rows_about.hpp"
+#include "core/query/tensor_details.hpp"
 
 namespace sluice::query {
 namespace {
 
 using trace::event_id;
-
-/// Calls `use(row)` for each row of the chunks that may hold something about `id`.
-template <class Row, class Use>
-void rows_about(event_id id, const sources& from, Use&& use) {
-  for (const analysis::index::chunk_events& about : from.index.chunks()) {
-    if (raw(id) < about.lowest || raw(id) > about.highest) continue;
-    if (from.trace.chunks()[about.chunk].type != trace::type_of_row<Row>) continue;
-    const auto rows = from.trace.read<Row>(about.chunk);
-    if (!rows) continue;  // The messages say so.
-    for (const Row& row : **rows) use(row);
-  }
-}
 
 template <class Row>
 std::optional<event_details> try_kind(event_id id, const sources& from) {
@@ -70,11 +60,15 @@ result<event_details> answer_to(const details_question& question, const sources&
   if (question.block != trace::block_id::none) {
     const analysis::block_record* block = from.index.memory().find(question.block);
     if (block == nullptr) return fail(error_code::not_found, "there is no such block", from.trace.path());
-    return describe(*block, from);
+    event_details found = describe(*block, from);
+    put_tensor_details(*block, from, found);
+    return found;
   }
   auto found = find_event(question.event, from);
   if (!found) return fail(error_code::not_found, "there is no such event", from.trace.path());
   put_attributes(question.event, from, *found);
+  if (const auto kernel = find_row<trace::kernel_event>(question.event, from))
+    put_touched_blocks(*kernel, from, *found);
   return std::move(*found);
 }
 

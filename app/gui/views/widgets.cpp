@@ -222,6 +222,8 @@ const char* slice_kind_name(query::slice_kind kind) {
       return "Marker";
     case query::slice_kind::graph:
       return "Graph";
+    case query::slice_kind::step:
+      return "Step";
   }
   return "Event";
 }

@@ -1,0 +1,275 @@
+#include "app/cli/report_training.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/text_table.hpp"
+#include "core/analysis/labels.hpp"
+#include "core/format.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using analysis::summary;
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t name_columns = 60;
+constexpr std::size_t groups_shown = 6;
+constexpr std::size_t steps_shown = 12;
+
+std::string share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? "-" : format_share(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string_view words_of(analysis::step_source source) {
+  switch (source) {
+    case analysis::step_source::marks:
+      return "as the program marks them";
+    case analysis::step_source::profiler_ranges:
+      return "torch.profiler's";
+    case analysis::step_source::named_ranges:
+      return "from ranges called so";
+    case analysis::step_source::pattern:
+      return "inferred from the pattern of allocations";
+    case analysis::step_source::none:
+      break;
+  }
+  return "";
+}
+
+std::string_view word_of(analysis::step_source source) {
+  switch (source) {
+    case analysis::step_source::marks:
+      return "marks";
+    case analysis::step_source::profiler_ranges:
+      return "profiler_ranges";
+    case analysis::step_source::named_ranges:
+      return "named_ranges";
+    case analysis::step_source::pattern:
+      return "pattern";
+    case analysis::step_source::none:
+      break;
+  }
+  return "none";
+}
+
+class text_writer {
+ public:
+  explicit text_writer(const report_subject& subject) : of_(subject.of), tables_(subject.tables) {}
+
+  std::string all() {
+    compositions();
+    for (const analysis::step_summary& steps : of_.steps) one_process(steps);
+    unused();
+    return std::move(text_);
+  }
+
+ private:
+  template <class... Parts>
+  void line(fmt::format_string<Parts...> form, Parts&&... parts) {
+    text_ += fmt::format(form, std::forward<Parts>(parts)...) + "\n";
+  }
+
+  std::string place(trace::device_id device, trace::layer level, trace::memory_kind kind) const {
+    const trace::device_row* row = tables_.devices.find(device);
+    const std::string where = device == trace::device_id::none      ? "host"
+                              : row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}", row->ordinal)
+                                                                    : fmt::format("device {}", raw(device));
+    return fmt::format("{}, {}: {}", where, name_of(level), name_of(kind));
+  }
+
+  /// What the layer below gives for it.
+  std::string segments_of(const analysis::peak_composition& peak) const {
+    for (const analysis::fragmentation_figure& f : of_.fragmentation)
+      if (f.device == peak.device && f.level == peak.level && f.time == peak.time)
+        return fmt::format(", {} of the {} in {}", share_of(peak.bytes, f.segment_bytes), format_bytes(f.segment_bytes),
+                           format_some(f.segments, "segment"));
+    return {};
+  }
+
+  void compositions() {
+    const bool any = std::any_of(of_.compositions.begin(), of_.compositions.end(),
+                                 [](const auto& peak) { return peak.shares.size() > 1 || peak.bytes_of({}) == 0; });
+    if (!any) return;
+    const bool inferred =
+        std::any_of(of_.compositions.begin(), of_.compositions.end(), [](const auto& peak) { return peak.inferred(); });
+    line("\nAt the peak, by category{}", inferred ? " (inferred, unless the program said so)" : "");
+    for (const analysis::peak_composition& peak : of_.compositions) {
+      line("  {}: {} at {}{}", place(peak.device, peak.level, peak.kind), format_bytes(peak.bytes),
+           format_moment(peak.time), segments_of(peak));
+      text_table table("rrrll");
+      for (const analysis::category_share& share : peak.shares) {
+        table.row({format_bytes(share.bytes), share_of(share.bytes, peak.bytes), format_some(share.blocks, "block"),
+                   std::string(analysis::category_name(share.what)),
+                   share.exact_bytes == 0 ? ""
+                   : share.exact_bytes == share.bytes
+                       ? "said by the program"
+                       : fmt::format("{} said by the program", format_bytes(share.exact_bytes))});
+      }
+      text_ += table.text(4);
+    }
+  }
+
+  void one_process(const analysis::step_summary& of) {
+    line("\nSteps ({})", words_of(of.source));
+    std::string who = of_.processes.size() > 1 ? analysis::process_label(of.process, tables_) + ": " : "";
+    line("  {}{}, {} each (median); memory of {}", who, format_some(of.count, "step"), format_time(of.median_duration),
+         place(of.device, of.level, of.kind));
+    text_table table("rlrrrrrrrl");
+    table.row(
+        {"step", "from", "duration", "peak", "at begin", "allocated", "allocations", "to device", "from device", ""});
+    bool gap = false;
+    for (std::size_t i = 0; i < of.steps.size(); ++i) {
+      const bool shown = of.steps.size() <= steps_shown || i < 5 || i + 5 >= of.steps.size() || i == of.highest;
+      if (!shown) {
+        if (!gap) table.row({"..."});
+        gap = true;
+        continue;
+      }
+      gap = false;
+      const analysis::step_figures& step = of.steps[i];
+      table.row({fmt::format("{}", step.number), format_moment(step.span.begin), format_time(step.span.length()),
+                 format_bytes(step.peak), format_bytes(step.at_begin), format_bytes(step.allocated_bytes),
+                 format_count(step.allocations), format_bytes(step.h2d_bytes), format_bytes(step.d2h_bytes),
+                 i == of.highest && stands_out(of) ? "highest" : ""});
+    }
+    text_ += table.text(4);
+    if (of.keeps_growing) line("  What is in use when a step begins grows by {} a step.", format_bytes(of.growth));
+  }
+
+  static bool stands_out(const analysis::step_summary& of) {
+    return std::any_of(of.steps.begin(), of.steps.end(),
+                       [&](const auto& step) { return step.peak < of.steps[of.highest].peak; });
+  }
+
+  std::string origin(const analysis::unused_group& group) const {
+    const std::string_view name = tables_.text(group.name);
+    return shortened(name.empty() ? "no name" : readable_name(name), name_columns);
+  }
+
+  void unused() {
+    bool titled = false;
+    for (const analysis::unused_memory& of : of_.unused) {
+      if (of.bytes_at_peak == 0 && of.mean_bytes < 1024 * 1024 && of.never_touched == 0) continue;
+      if (!titled) line("\nWhat was allocated and never used again");
+      titled = true;
+      line("  {}: held at the peak {} ({}) after its last use, {} on average", place(of.device, of.level, of.kind),
+           format_bytes(of.bytes_at_peak), share_of(of.bytes_at_peak, of.peak_bytes), format_bytes(of.mean_bytes));
+      text_table table("rrrrll");
+      if (!of.groups.empty()) table.row({"at the peak", "on average", "blocks", "longest", "", ""});
+      for (std::size_t i = 0; i < std::min(of.groups.size(), groups_shown); ++i) {
+        const analysis::unused_group& group = of.groups[i];
+        table.row({format_bytes(group.bytes_at_peak), format_bytes(group.mean_bytes), format_count(group.blocks),
+                   format_time(group.longest),
+                   group.what == analysis::category::none ? "" : std::string(analysis::category_name(group.what)),
+                   origin(group)});
+      }
+      text_ += table.text(4);
+      if (of.never_touched > 0)
+        line("    no launch and no copy named {}, {}", format_some(of.never_touched, "block"),
+             format_bytes(of.never_touched_bytes));
+    }
+    if (titled)
+      line(
+          "  A use is a copy, or a kernel with the block in its arguments: one that reads an address from memory is "
+          "not seen.");
+  }
+
+  const summary& of_;
+  const trace::tables& tables_;
+  std::string text_;
+};
+
+template <class Id>
+json id_or_null(Id id) {
+  return id == Id{} ? json(nullptr) : json(raw(id));
+}
+
+json of_composition(const analysis::peak_composition& peak) {
+  json shares = json::array();
+  for (const analysis::category_share& share : peak.shares)
+    shares.push_back({{"category", share.what == analysis::category::none ? json(nullptr)
+                                                                          : json(analysis::category_name(share.what))},
+                      {"bytes", share.bytes},
+                      {"blocks", share.blocks},
+                      {"exact_bytes", share.exact_bytes}});
+  return {{"device", id_or_null(peak.device)},
+          {"layer", name_of(peak.level)},
+          {"kind", name_of(peak.kind)},
+          {"bytes", peak.bytes},
+          {"time_ns", peak.time},
+          {"kept_gradient_bytes", peak.kept_gradient_bytes},
+          {"shares", std::move(shares)}};
+}
+
+json of_steps(const analysis::step_summary& of) {
+  json steps = json::array();
+  for (const analysis::step_figures& step : of.steps)
+    steps.push_back({{"number", step.number},
+                     {"begin_ns", step.span.begin},
+                     {"end_ns", step.span.end},
+                     {"event", id_or_null(step.event)},
+                     {"maximum_bytes", step.peak},
+                     {"maximum_time_ns", step.peak_time},
+                     {"at_begin_bytes", step.at_begin},
+                     {"at_end_bytes", step.at_end},
+                     {"allocations", step.allocations},
+                     {"allocated_bytes", step.allocated_bytes},
+                     {"h2d_bytes", step.h2d_bytes},
+                     {"d2h_bytes", step.d2h_bytes}});
+  return {{"process", id_or_null(of.process)},
+          {"source", word_of(of.source)},
+          {"inferred", of.source == analysis::step_source::pattern},
+          {"device", id_or_null(of.device)},
+          {"layer", name_of(of.level)},
+          {"kind", name_of(of.kind)},
+          {"count", of.count},
+          {"median_ns", of.median_duration},
+          {"growth_bytes", of.growth},
+          {"keeps_growing", of.keeps_growing},
+          {"each", std::move(steps)}};
+}
+
+json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
+  json groups = json::array();
+  for (const analysis::unused_group& group : of.groups)
+    groups.push_back({{"name", std::string(tables.text(group.name))},
+                      {"stack", id_or_null(group.stack)},
+                      {"category", group.what == analysis::category::none ? json(nullptr)
+                                                                          : json(analysis::category_name(group.what))},
+                      {"blocks", group.blocks},
+                      {"bytes", group.bytes},
+                      {"at_maximum_bytes", group.bytes_at_peak},
+                      {"mean_bytes", group.mean_bytes},
+                      {"longest_ns", group.longest},
+                      {"longest_block", id_or_null(group.longest_block)}});
+  return {{"device", id_or_null(of.device)},
+          {"layer", name_of(of.level)},
+          {"kind", name_of(of.kind)},
+          {"maximum_time_ns", of.peak_time},
+          {"at_maximum_bytes", of.bytes_at_peak},
+          {"mean_bytes", of.mean_bytes},
+          {"never_touched", of.never_touched},
+          {"never_touched_bytes", of.never_touched_bytes},
+          {"other_bytes", of.other_bytes_at_peak},
+          {"groups", std::move(groups)}};
+}
+
+}  // namespace
+
+std::string training_text(const report_subject& subject) { return text_writer(subject).all(); }
+
+void put_training(const report_subject& subject, json& into) {
+  json compositions = json::array();
+  for (const auto& peak : subject.of.compositions) compositions.push_back(of_composition(peak));
+  json steps = json::array();
+  for (const auto& each : subject.of.steps) steps.push_back(of_steps(each));
+  json unused = json::array();
+  for (const auto& each : subject.of.unused) unused.push_back(of_unused(each, subject.tables));
+  into["peak_composition"] = std::move(compositions);
+  into["steps"] = std::move(steps);
+  into["unused"] = std::move(unused);
+}
+
+}  // namespace sluice::cli
