@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "instrumentation/capture/in_process.h"
+#include "instrumentation/capture/native_stack.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/recording.hpp"
 #include "instrumentation/capture/rivals.hpp"
@@ -88,6 +89,7 @@ void ask_for_callbacks(bool late) {
 bool begin(const char* cupti_paths, bool late) {
   torch::find_real_functions();
   prepare_stacks();
+  if (options.stacks == stack_mode::native || options.stacks == stack_mode::all) start_native_stacks();
   char why[256];
   if (!open_libraries(cupti_paths, why, sizeof why)) {
     collector::message(warning, why);

@@ -322,6 +322,16 @@ void note_sent(std::atomic<std::uint64_t>* place, std::uint64_t key) noexcept {
   if (place != nullptr) place->compare_exchange_strong(free_place, key, std::memory_order_relaxed);
 }
 
+/// Never 0.
+std::uint64_t hash_words(const std::uint64_t* words, std::size_t count, std::uint64_t seed) noexcept {
+  std::uint64_t key = seed;
+  for (std::size_t i = 0; i < count; ++i) {
+    key = (key ^ words[i]) * 0x9E3779B97F4A7C15U;
+    key ^= key >> 32;
+  }
+  return key | 1;
+}
+
 void choose_clock(clock_kind wanted) noexcept {
   const bool no_tsc = wanted == clock_kind::tsc && !tsc_usable();
   destination.clock = no_tsc ? clock_kind::monotonic_ns : wanted;
@@ -455,12 +465,7 @@ std::uint64_t intern(const char* text, std::size_t length) noexcept {
 std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexcept {
   if (count == 0 || !active()) return 0;
   if (count > maximum_frames) count = maximum_frames;
-  std::uint64_t key = count;
-  for (std::size_t i = 0; i < count; ++i) {
-    key = (key ^ frames[i]) * 0x9E3779B97F4A7C15U;
-    key ^= key >> 32;
-  }
-  key |= 1;  // 0 is no stack.
+  const std::uint64_t key = hash_words(frames, count, count);
   std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
   stack_record introduction{};
@@ -479,6 +484,19 @@ bool knows_frame(std::uint64_t key) noexcept {
 
 void introduce_frame(frame_record frame) noexcept {
   if (emit(frame)) note_sent(place_of(region->stacks, frame.key), frame.key);
+}
+
+bool introduce_module(module_record module, std::uint64_t round) noexcept {
+  if (!active()) return true;
+  constexpr std::size_t words = (sizeof module - sizeof module.header) / sizeof(std::uint64_t);
+  std::uint64_t content[words];
+  memcpy(content, reinterpret_cast<const char*>(&module) + sizeof module.header, sizeof content);
+  const std::uint64_t key = hash_words(content, words, ~round);
+  std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
+  if (place != nullptr && place->load(std::memory_order_relaxed) == key) return true;
+  const bool sent = emit(module);
+  if (sent) note_sent(place, key);
+  return sent;
 }
 
 void message(unsigned level, const char* text) noexcept {

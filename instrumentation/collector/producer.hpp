@@ -81,6 +81,10 @@ std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexc
 /// Sends it; its key is known from then on. Two threads at once may both send it.
 void introduce_frame(frame_record frame) noexcept;
 
+/// Sends a `module_record` unless this process has sent the same in this `round`. True: it is out, or nobody records. O(1),
+/// lock-free.
+bool introduce_module(module_record module, std::uint64_t round) noexcept;
+
 /// `intern` and a `message_record` in one; `level` is a trace::severity.
 void message(unsigned level, const char* text) noexcept;
 

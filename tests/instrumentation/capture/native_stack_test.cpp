@@ -1,0 +1,273 @@
+// Walks of ours against glibc's backtrace(), frame by frame, through code of every shape.
+#include "instrumentation/capture/native_stack.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "tests/instrumentation/capture/native/compare.hpp"
+#include "tests/instrumentation/capture/native/shapes.hpp"
+
+namespace sluice::test {
+namespace {
+
+void expect_equal_through(const shape* shapes) {
+  for (const shape* s = shapes; s->name != nullptr; ++s) {
+    // The second walk has its rules from the cache.
+    for (const char* time : {"first", "second"}) {
+      two_walks walks;
+      s->run(two_walks::visit, &walks);
+      EXPECT_EQ(walks.difference(), "") << s->name << ", " << time << " time";
+    }
+  }
+}
+
+TEST_F(NativeStack, ThroughOptimisedCodeWithoutFramePointers) { expect_equal_through(shapes_plain()); }
+TEST_F(NativeStack, ThroughOptimisedCodeWithFramePointers) { expect_equal_through(shapes_framed()); }
+TEST_F(NativeStack, ThroughUnoptimisedCode) { expect_equal_through(shapes_unoptimised()); }
+
+TEST_F(NativeStack, ThroughASharedLibrary) {
+  void* const library = dlopen(SLUICE_SHAPES_DIR "/libsluice_shapes_library_1.so", RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  expect_equal_through(reinterpret_cast<const shape* (*)()>(dlsym(library, "shapes_library"))());
+  dlclose(library);
+}
+
+TEST_F(NativeStack, InAThread) {
+  std::thread([] { expect_equal_through(shapes_plain()); }).join();
+}
+
+TEST_F(NativeStack, SeveralThreadsLearnAtTheSameTime) {
+  std::atomic<int> wrong{0};
+  std::atomic<bool> stop{false};
+  std::thread forgetful([&] {
+    while (!stop) {
+      capture::watch_native_modules();
+      usleep(100);
+    }
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        for (const shape* s = shapes_plain(); s->name != nullptr; ++s) {
+          two_walks walks;
+          s->run(two_walks::visit, &walks);
+          if (!walks.difference().empty()) ++wrong;
+        }
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  stop = true;
+  forgetful.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// --------------------------------------------------------------------------------------------------------- limits
+
+struct frames {
+  std::vector<std::uint64_t> found;
+  std::size_t max;
+  unsigned skip;
+  static void take(void* with) {
+    auto* const f = static_cast<frames*>(with);
+    f->found.resize(f->max + 1, 77);
+    f->found.resize(capture::native_frames(f->found.data(), f->max, f->skip) + 1);
+  }
+};
+
+TEST_F(NativeStack, GivesAtMostWhatIsAskedForAndLeavesOutWhatIsToBeSkipped) {
+  frames whole{{}, 100, 0};
+  shapes_plain()[0].run(frames::take, &whole);
+  ASSERT_GT(whole.found.size(), 12U);
+  for (const unsigned skip : {1U, 5U}) {
+    frames part{{}, 4, skip};
+    shapes_plain()[0].run(frames::take, &part);
+    ASSERT_EQ(part.found.size(), 5U);
+    EXPECT_EQ(part.found[4], 77U) << "nothing is written past the end";
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(part.found[i], whole.found[i + skip]) << i;
+  }
+  frames none{{}, 0, 0};
+  shapes_plain()[0].run(frames::take, &none);
+  EXPECT_EQ(none.found.size(), 1U);
+  frames beyond{{}, 10, 1000};
+  shapes_plain()[0].run(frames::take, &beyond);
+  EXPECT_EQ(beyond.found.size(), 1U);
+}
+
+TEST_F(NativeStack, LeavesErrnoAlone) {
+  errno = 4711;
+  std::thread([] {
+    errno = 815;
+    two_walks walks;
+    walks.our_count = capture::native_frames(walks.ours.data(), most_frames, 0);
+    EXPECT_EQ(errno, 815);
+  }).join();
+  std::uint64_t out[8];
+  (void)capture::native_frames(out, 8, 0);
+  EXPECT_EQ(errno, 4711);
+}
+
+TEST_F(NativeStack, AForksChildWalksToo) {
+  const pid_t child = fork();
+  if (child == 0) {
+    two_walks walks;
+    shapes_plain()[0].run(two_walks::visit, &walks);
+    _exit(walks.difference().empty() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+[[gnu::noinline]] int recurse(int depth, two_walks& walks) {
+  char room[2000];
+  asm volatile("" : : "r"(room) : "memory");
+  if (depth == 0) {
+    walks.take();
+    return 0;
+  }
+  const int below = recurse(depth - 1, walks);
+  asm volatile("" : : "r"(room) : "memory");
+  return below + 1;
+}
+
+TEST_F(NativeStack, DeepRecursionEndsAtTheLimit) {
+  two_walks walks;
+  recurse(3000, walks);
+  EXPECT_EQ(walks.our_count, most_frames);
+  EXPECT_EQ(walks.difference(), "");
+}
+
+// ------------------------------------------------------------------------------------------------- code without tables
+
+// Pushes a frame pointer, says nothing of it to anybody, calls its first argument with its second.
+asm(R"(
+.pushsection .text
+.type sluice_test_framed_without_tables, @function
+sluice_test_framed_without_tables:
+  push %rbp
+  mov %rsp, %rbp
+  sub $32, %rsp
+  mov %rdi, %rax
+  mov %rsi, %rdi
+  call *%rax
+  leave
+  ret
+.size sluice_test_framed_without_tables, .-sluice_test_framed_without_tables
+.type sluice_test_lost, @function
+sluice_test_lost:
+  push %rbp
+  push %rbx
+  sub $24, %rsp
+  mov %rdi, %rax
+  mov %rsi, %rdi
+  mov $0x1234567, %rbp
+  call *%rax
+  add $24, %rsp
+  pop %rbx
+  pop %rbp
+  ret
+.size sluice_test_lost, .-sluice_test_lost
+.popsection
+)");
+extern "C" void sluice_test_framed_without_tables(visit call, void* with);
+extern "C" void sluice_test_lost(visit call, void* with);
+
+[[gnu::noinline]] frames walk_through(void (*code)(visit, void*)) {
+  frames walk{{}, 100, 0};
+  code(frames::take, &walk);
+  walk.found.pop_back();
+  return walk;
+}
+
+bool has_symbol(std::uint64_t pc, const std::string& name) {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<void*>(pc - 1), &info) != 0 && info.dli_sname != nullptr &&
+         std::string(info.dli_sname).find(name) != std::string::npos;
+}
+
+TEST_F(NativeStack, CodeWithoutTablesIsPassedByItsFramePointer) {
+  const frames walk = walk_through(sluice_test_framed_without_tables);
+  ASSERT_GE(walk.found.size(), 5U);
+  EXPECT_TRUE(has_symbol(walk.found.back(), "_start"));
+}
+
+TEST_F(NativeStack, CodeWithoutTablesOrFramePointerEndsTheWalk) {
+  EXPECT_EQ(walk_through(sluice_test_lost).found.size(), 2U);
+}
+
+TEST_F(NativeStack, CodeGeneratedAtRunTimeIsPassedByItsFramePointer) {
+  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  std::memcpy(page, reinterpret_cast<const void*>(sluice_test_framed_without_tables), 32);
+  ASSERT_EQ(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+  const frames walk = walk_through(reinterpret_cast<void (*)(visit, void*)>(page));
+  ASSERT_GE(walk.found.size(), 5U);
+  EXPECT_EQ(walk.found[1] & ~std::uint64_t{4095}, reinterpret_cast<std::uint64_t>(page));
+  EXPECT_TRUE(has_symbol(walk.found.back(), "_start"));
+  munmap(page, 4096);
+}
+
+// -------------------------------------------------------------------------------------------------- a smashed stack
+
+/// Walks while the return address and the saved frame pointer of the function that called it are wrong.
+struct vandal {
+  std::uint64_t return_address, frame_pointer;
+  frames walk{{}, 100, 0};
+  [[gnu::noinline]] void run() {
+    auto* const frame = static_cast<volatile std::uint64_t*>(__builtin_frame_address(0));
+    const std::uint64_t saved[2] = {frame[0], frame[1]};
+    frame[0] = frame_pointer;
+    frame[1] = return_address;
+    frames::take(&walk);
+    frame[0] = saved[0];
+    frame[1] = saved[1];
+  }
+};
+
+TEST_F(NativeStack, ASmashedStackEndsTheWalk) {
+  std::vector<std::uint64_t> heap(1000, 0x4141'4141'4141'4141);
+  const std::uint64_t here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  const std::uint64_t code = reinterpret_cast<std::uint64_t>(&expect_equal_through) + 7;
+  const std::uint64_t values[] = {0,
+                                  1,
+                                  4096,
+                                  0x4141'4141'4141'4141,
+                                  ~std::uint64_t{0},
+                                  here,
+                                  here & ~std::uint64_t{4095},
+                                  here + 1,
+                                  here - 100'000,
+                                  here + (std::uint64_t{1} << 24),
+                                  code,
+                                  reinterpret_cast<std::uint64_t>(heap.data()),
+                                  (std::uint64_t{1} << 47) - 8,
+                                  std::uint64_t{1} << 46};
+  for (const std::uint64_t pc : values) {
+    for (const std::uint64_t bp : values) {
+      vandal v{pc, bp};
+      v.run();
+      EXPECT_LE(v.walk.found.size(), 101U);
+      EXPECT_GE(v.walk.found.size(), 3U) << "what lies below the damage is told";
+    }
+  }
+  std::thread([&] {
+    for (const std::uint64_t pc : values) {
+      for (const std::uint64_t bp : values) vandal{pc, bp}.run();
+    }
+  }).join();
+}
+
+}  // namespace
+}  // namespace sluice::test
