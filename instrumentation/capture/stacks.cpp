@@ -1,25 +1,80 @@
 #include "instrumentation/capture/stacks.hpp"
 
+#include "instrumentation/capture/merge_frames.hpp"
+#include "instrumentation/capture/native_stack.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/python_stack.hpp"
 #include "instrumentation/collector/producer.hpp"
+
+// Where this library begins, and where its code ends: the linker's.
+extern "C" {
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _etext[] __attribute__((visibility("hidden")));
+}
 
 namespace sluice::capture {
 
 namespace {
 
-bool wants_python() { return options.stacks == stack_mode::python || options.stacks == stack_mode::all; }
+constexpr std::size_t most = collector::maximum_frames;
+
+bool is_ours(std::uint64_t pc) {
+  return pc >= reinterpret_cast<std::uint64_t>(__ehdr_start) && pc <= reinterpret_cast<std::uint64_t>(_etext);
+}
+
+/// The native frames without the innermost ones, which are this library's.
+struct native_stack {
+  native_stack() noexcept {
+    const std::size_t found = native_frames(words, most, 0);
+    while (first < found && is_ours(words[first])) ++first;
+    count = found - first;
+  }
+  [[nodiscard]] const std::uint64_t* frames() const { return words + first; }
+
+  std::uint64_t words[most];
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+std::uint64_t python_stack() noexcept {
+  std::uint64_t frames[most];
+  return collector::intern_stack(frames, python_frames(frames, most));
+}
+
+[[gnu::noinline]] std::uint64_t native_stack_alone() noexcept {
+  const native_stack native;
+  return collector::intern_stack(native.frames(), native.count);
+}
+
+[[gnu::noinline]] std::uint64_t merged_stack() noexcept {
+  const native_stack native;
+  std::uint64_t python[most];
+  std::uint64_t entries[most / 64] = {};
+  const std::size_t count = python_frames(python, most, entries);
+  std::uint64_t merged[most];
+  return collector::intern_stack(merged, merge_frames(native.frames(), native.count, {python, count, entries}, merged,
+                                                      most, in_python_evaluation));
+}
 
 }  // namespace
 
 void prepare_stacks() noexcept {
-  if (wants_python()) find_python();
+  if (options.stacks == stack_mode::python || options.stacks == stack_mode::all) find_python();
 }
 
 std::uint64_t current_stack() noexcept {
-  if (!wants_python() || !collector::active()) return 0;
-  std::uint64_t frames[collector::maximum_frames];
-  return collector::intern_stack(frames, python_frames(frames, collector::maximum_frames));
+  if (!collector::active()) return 0;
+  switch (options.stacks) {
+    case stack_mode::none:
+      return 0;
+    case stack_mode::python:
+      return python_stack();
+    case stack_mode::native:
+      return native_stack_alone();
+    case stack_mode::all:
+      return merged_stack();
+  }
+  return 0;
 }
 
 }  // namespace sluice::capture

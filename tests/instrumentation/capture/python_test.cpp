@@ -185,5 +185,61 @@ TEST_P(KnownPython, WithoutStacksThereAreNone) {
   EXPECT_TRUE(run.tables().stacks.rows().empty());
 }
 
+/// Each frame: of the program's own Python the function, of other Python "python", of C the file's name without its version.
+std::vector<std::string> who(const recording& run, stack_id id) {
+  std::vector<std::string> found;
+  for (const stack_row* row = run.tables().stacks.find(id); row != nullptr;
+       row = run.tables().stacks.find(row->parent)) {
+    const frame_row* frame = run.tables().frames.find(row->frame);
+    if (frame == nullptr) return {"no such frame"};
+    const fs::path file(run.tables().text(frame->file));
+    const std::string module = fs::path(run.tables().text(frame->module)).filename().string();
+    if (frame->kind == frame_kind::native) {
+      found.push_back(module.substr(0, module.find('.')));
+    } else if (file.parent_path() / "" == fs::path(folder)) {
+      found.emplace_back(run.tables().text(frame->function));
+    } else {
+      found.emplace_back("python");
+    }
+  }
+  return found;
+}
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::Not;
+
+TEST_P(KnownPython, WithAllStacksPythonStandsBetweenTheCThatItCallsAndTheCThatRunsIt) {
+  const recording run = record_program(python_, {}, {{"SLUICE_STACKS", "all"}});
+  EXPECT_EQ(run.status, 0);
+  ASSERT_EQ(run.allocs.size(), 1U);
+  const std::vector<std::string> frames = who(run, run.allocs[0].stack);
+  const auto first = std::find(frames.begin(), frames.end(), "allocate");
+  const auto last = std::find(frames.begin(), frames.end(), "<module>");
+  ASSERT_NE(first, frames.end()) << testing::PrintToString(frames);
+  ASSERT_NE(last, frames.end()) << testing::PrintToString(frames);
+  // The fake driver is called by ctypes, by way of libffi; what is ours is left out.
+  EXPECT_EQ(frames.front(), "libcuda") << testing::PrintToString(frames);
+  EXPECT_THAT(std::vector(frames.begin(), first), AllOf(Contains("_ctypes"), Contains("libffi")));
+  EXPECT_THAT(frames, Each(Not("libsluice_capture")));
+  // Between the Python frames there is nothing but what calls Python from C; before 3.11 that is each call.
+  std::vector<std::string> between;
+  for (auto at = first; at != last; ++at) {
+    if (at->starts_with("libpython") || at->starts_with("python")) continue;
+    between.push_back(*at);
+  }
+  EXPECT_THAT(between, testing::ElementsAre("allocate", "__init__", "train"));
+  EXPECT_THAT(std::vector(last, frames.end()), Contains("libc")) << "the start of the program";
+}
+
+TEST_P(KnownPython, WithNativeStacksThereIsNoPython) {
+  const recording run = record_program(python_, {}, {{"SLUICE_STACKS", "native"}});
+  EXPECT_EQ(run.status, 0);
+  ASSERT_EQ(run.allocs.size(), 1U);
+  EXPECT_NE(run.allocs[0].stack, stack_id::none);
+  for (const frame_row& frame : run.tables().frames.rows()) EXPECT_EQ(frame.kind, frame_kind::native);
+}
+
 }  // namespace
 }  // namespace sluice::test

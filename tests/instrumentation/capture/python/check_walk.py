@@ -261,6 +261,38 @@ def in_a_child():
         fail("in a fork's child")
 
 
+def in_pytorch():
+    """Its backward pass runs on a thread of C++, which enters Python for functions like this one."""
+    try:
+        import torch
+    except ImportError:
+        return
+
+    class Checked(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            both("forward")
+            return x.clone()
+
+        @staticmethod
+        def backward(context, gradient):
+            both("backward")
+            return gradient
+
+    for device in ["cpu"] + (["cuda"] if torch.cuda.is_available() else []):
+        x = torch.ones(4, device=device, requires_grad=True)
+        x.register_hook(lambda gradient: both("hook") and None)
+        for _ in range(50):
+            Checked.apply(x).sum().backward()
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 4)).to(device)
+        model.register_forward_hook(lambda *ignored: both("forward hook") and None)
+        optimizer = torch.optim.Adam(model.parameters())
+        optimizer.register_step_post_hook(lambda *ignored: both("step hook") and None)
+        for _ in range(10):
+            model(x).sum().backward()
+            optimizer.step()
+
+
 def at_the_end():
     buffer = ctypes.create_string_buffer(1 << 17)
 
@@ -275,7 +307,7 @@ if complaint:
     print(complaint)
     buffer = ctypes.create_string_buffer(1 << 17)
     sys.exit(100 if releasing.walk(buffer, 1 << 17) == 0 else 101)
-parts = [simple_things, long_function, recursion, reused_addresses, unicode_names, threads, in_a_child]
+parts = [simple_things, long_function, recursion, reused_addresses, unicode_names, threads, in_pytorch, in_a_child]
 for part in parts:
     before = differences
     part()

@@ -1,0 +1,19 @@
+"""What a Python stack costs. Run by: sluice record -o FILE -- python3 bench_walk.py LIBRARY"""
+import ctypes
+import sys
+
+library = ctypes.PyDLL(sys.argv[1])
+library.bench.restype = ctypes.c_double
+library.bench_prepare.restype = ctypes.c_bool
+assert library.bench_prepare(), "nobody records: run this under sluice record"
+
+
+def nested(depth):
+    return library.bench(200000) if depth == 0 else nested(depth - 1)
+
+
+for frames in (3, 5, 10, 20, 50):
+    taken = []
+    for _ in range(5):
+        taken.append(nested(frames - 2))  # And the module's frame.
+    print("Python %s, %2d frames: %.0f ns" % (sys.version.split()[0], frames, min(taken)))
