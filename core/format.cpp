@@ -102,6 +102,20 @@ std::string shortened(std::string text, std::size_t columns) {
   return text + "...";
 }
 
+std::string_view name_of(trace::recording_mode mode) {
+  switch (mode) {
+    case trace::recording_mode::memory:
+      return "memory";
+    case trace::recording_mode::timeline:
+      return "timeline";
+    case trace::recording_mode::all:
+      return "all";
+    case trace::recording_mode::unknown:
+      break;
+  }
+  return "unknown";
+}
+
 std::string_view name_of(trace::layer level) {
   static constexpr std::array<std::string_view, trace::layer_count> names = {"driver", "pool", "framework", "user"};
   return names[static_cast<std::size_t>(level) % names.size()];

@@ -43,6 +43,8 @@ namespace sluice {
 
 /// "driver", "pool", "framework", "user".
 [[nodiscard]] std::string_view name_of(trace::layer level);
+/// "memory", "timeline", "all".
+[[nodiscard]] std::string_view name_of(trace::recording_mode mode);
 /// "device", "pinned", ...
 [[nodiscard]] std::string_view name_of(trace::memory_kind kind);
 /// "host to device", ...

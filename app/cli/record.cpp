@@ -28,6 +28,8 @@ struct record_options {
   std::string output;
   bool force = false;
   double linger_seconds = 10;
+  std::string mode = "memory";
+  std::string graphs = "whole";
   std::string stacks = "python";
   bool sources = false;
   std::vector<std::string> command;
@@ -64,6 +66,8 @@ command_process::variables environment_for(const record_options& options, collec
                  "PyTorch's blocks are not recorded");
   }
   auto variables = capture::launch_environment(*library, session.socket_name(), cupti, lookup);
+  variables.emplace_back("SLUICE_MODE", options.mode);
+  variables.emplace_back("SLUICE_GRAPHS", options.graphs);
   variables.emplace_back("SLUICE_STACKS", options.stacks);
   return variables;
 }
@@ -185,6 +189,22 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
                   "Seconds to go on recording what CMD started and outlives it (Ctrl-C ends it)")
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->type_name("SECONDS")
+      ->capture_default_str();
+  command
+      .add_option("--mode", options->mode,
+                  "What is recorded: memory (allocations, copies, what kernels touch), timeline (also kernels' times,\n"
+                  "waits and ranges) or all (also the stacks of launches)")
+      ->check(CLI::IsMember({"memory", "timeline", "all"}).description(""))
+      ->envname("SLUICE_MODE")
+      ->type_name("MODE")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--graphs", options->graphs,
+          "CUDA graphs: whole (a launch is one interval) or node (each kernel and copy in it, which slows replays)")
+      ->check(CLI::IsMember({"whole", "node"}).description(""))
+      ->envname("SLUICE_GRAPHS")
+      ->type_name("HOW")
       ->capture_default_str();
   command
       .add_option("--stacks", options->stacks,

@@ -155,6 +155,7 @@ class writer {
                      {"pid", p.pid},
                      {"command", p.command},
                      {"exit_status", p.exit_status < 0 ? json(nullptr) : json(p.exit_status)},
+                     {"mode", p.mode == trace::recording_mode::unknown ? json(nullptr) : json(name_of(p.mode))},
                      {"begin_ns", time_or_null(p.begin)},
                      {"end_ns", time_or_null(p.end)},
                      {"device_times_complete_until_ns", time_or_null(p.complete_until)}});

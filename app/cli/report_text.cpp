@@ -92,6 +92,9 @@ class writer {
         about += fmt::format(", device times complete up to {}", format_moment(process.complete_until));
       }
       line("  {}", about);
+      if (process.mode == trace::recording_mode::memory) {
+        line("    recorded in memory mode: no kernel times; record with --mode timeline to have them");
+      }
     }
     if (of_.whole.range != of_.span) {
       line("  only {} to {} ({})", format_moment(of_.whole.range.begin), format_moment(of_.whole.range.end),

@@ -122,6 +122,7 @@ void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
 void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
   stream_batch batch;
   for (const trace::graph_launch_event& row : rows) {
+    if (row.end == trace::unknown_time) continue;  // The call alone: its nodes have rows of their own.
     const slice_item made = slice_of(row, row.end, slice_kind::graph, malformed_);
     devices_[row.device].anything.add(made.begin, made.end);
     batch[{row.process, row.device, row.stream}].push_back(made);

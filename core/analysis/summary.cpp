@@ -184,6 +184,7 @@ std::vector<process_figure> list_processes(const index& from, const trace::table
     of.pid = row.pid;
     of.command = std::string(tables.text(row.command));
     of.exit_status = row.exit_status;
+    of.mode = row.mode;
     of.begin = row.begin;
     of.end = row.end;
     const auto mark = from.watermarks().find(row.id);

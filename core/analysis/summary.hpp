@@ -123,6 +123,7 @@ struct process_figure {
   std::uint64_t pid = 0;
   std::string command;
   std::int64_t exit_status = -1;  ///< -1: not known.
+  trace::recording_mode mode = trace::recording_mode::unknown;
   time_ns begin = trace::unknown_time;
   time_ns end = trace::unknown_time;
   time_ns complete_until = trace::unknown_time;  ///< Device times are complete up to here; unknown_time: all of them.

@@ -29,6 +29,10 @@ enum class severity : std::uint8_t { info, warning, error };
 enum class device_kind : std::uint8_t { unknown, cuda, simulated };
 enum class frame_kind : std::uint8_t { unknown, native, python, kernel };
 enum class counter_unit : std::uint8_t { none, bytes, bytes_per_second, nanoseconds, fraction };
+/// What a process's recording was asked to hold: `memory` is allocations, copies and touches; `timeline` adds kernels,
+/// waits and ranges; `all` adds the stacks of launches. `unknown`: written before there were modes, or by the runtime itself,
+/// which holds all that there was.
+enum class recording_mode : std::uint8_t { unknown, memory, timeline, all };
 enum class link_kind : std::uint8_t { call_to_work, record_to_wait, block_to_touch, node_to_definition };
 
 /// How many values an enum has; a stored value beyond them reads as 0, so that a newer writer's kinds stay readable.
@@ -61,5 +65,7 @@ template <>
 inline constexpr std::uint64_t enum_values<counter_unit> = 5;
 template <>
 inline constexpr std::uint64_t enum_values<link_kind> = 4;
+template <>
+inline constexpr std::uint64_t enum_values<recording_mode> = 4;
 
 }  // namespace sluice::trace

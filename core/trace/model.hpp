@@ -165,12 +165,14 @@ struct api_call_event : event_base {
   stack_id stack{};
 };
 
+/// A graph was captured or built, or (again, with `nodes`) an executable one was made of it: both are the same graph here.
 struct graph_definition_event : event_base {
   graph_id graph{};
   std::uint64_t nodes = 0;
   string_id name{};
 };
 
+/// `end` is unknown, and `time` the call's entry, where the device's interval is not recorded.
 struct graph_launch_event : event_base {
   time_ns end = unknown_time;
   graph_id graph{};
@@ -223,17 +225,19 @@ struct counter_event : event_base {
   double value = 0;
 };
 
-/// A kernel or copy names a block. `time` is when it was enqueued; the device interval is that of `work`, or of the kernel
+/// A kernel names a block. `time` is when it was enqueued; the device interval is that of `work`, or of the kernel
 /// with this correlation, when those are recorded. Touches of one launch share time, thread and correlation.
+/// A copy or memset that is a row of its own touches its blocks (`source_block`, `destination_block`, `block`) and has no
+/// touch rows beside it: whoever asks what touched a block asks those rows too. Under capture it has them.
 struct touch_event : event_base {
   block_id block{};
   stream_id stream{};
   event_id work{};
   std::uint64_t correlation = 0;
-  string_id name{};  ///< The kernel, or the call that copies.
-  graph_id
-      graph{};  ///< Launched under capture: a node's definition in this graph. Each `graph_launch_event` of the graph
-                ///< touches the block once.
+  string_id name{};  ///< The kernel; under capture also the call that copies.
+  /// Launched under capture: a node's definition in this graph. Each `graph_launch_event` of the graph touches the block
+  /// once, when it is launched.
+  graph_id graph{};
 };
 
 /// What the recording lost: events dropped in [time, end].
@@ -313,7 +317,8 @@ struct process_row {
   string_id command{};
   time_ns begin = unknown_time;
   time_ns end = unknown_time;
-  std::int64_t exit_status = -1;  ///< 0..255, 128 + n for a signal; -1: not known.
+  std::int64_t exit_status = -1;                  ///< 0..255, 128 + n for a signal; -1: not known.
+  recording_mode mode = recording_mode::unknown;  ///< `memory`: that there are no kernels says nothing of the program.
 };
 
 struct thread_row {

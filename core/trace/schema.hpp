@@ -69,7 +69,7 @@ SLUICE_TABLE(string_row, field{1, &row::id}, field{2, &row::text});
 SLUICE_TABLE(host_row, field{1, &row::id}, field{2, &row::name}, field{3, &row::boot_id}, field{4, &row::system});
 SLUICE_TABLE(process_row, field{1, &row::id}, field{2, &row::host}, field{3, &row::parent}, field{4, &row::pid},
              field{5, &row::container_pid}, field{6, &row::rank}, field{7, &row::command}, field{8, &row::begin},
-             field{9, &row::end}, field{10, &row::exit_status});
+             field{9, &row::end}, field{10, &row::exit_status}, field{11, &row::mode});
 SLUICE_TABLE(thread_row, field{1, &row::id}, field{2, &row::process}, field{3, &row::tid}, field{4, &row::name});
 SLUICE_TABLE(device_row, field{1, &row::id}, field{2, &row::uuid_high}, field{3, &row::uuid_low}, field{4, &row::name},
              field{5, &row::kind}, field{6, &row::ordinal}, field{7, &row::memory_bytes},

@@ -200,12 +200,13 @@ void on_record(const layout::graph_trace_prefix& in) {
     collector::message(
         raw(severity::info),
         "graph launches are recorded as one interval each: the kernels and copies inside are not listed; "
-        "SLUICE_GRAPHS=node records each of them, at a price");
+        "--graphs node records each of them, at a price");
   }
   collector::graph_launch_record out{};
   out.header.time = in.start;
   out.end = in.end;
-  out.graph = in.graph;
+  out.graph = graph_of_launch(in.correlation);
+  if (out.graph == 0) out.graph = in.graph | collector::foreign_graph_bit;
   out.stream = collector::stream_key(in.context, in.stream);
   out.device = in.device;
   out.correlation = in.correlation;

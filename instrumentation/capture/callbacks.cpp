@@ -17,6 +17,7 @@ constexpr std::uint32_t max_calls = 1024;
 
 struct slot {
   const call_entry* entry = nullptr;
+  bool done_at_entry = false;
   std::atomic<std::uint64_t> name{0};
 };
 slot slots[max_calls];
@@ -38,6 +39,9 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
   if (late_start.load(std::memory_order_relaxed) && data.contextUid != 0 && !knows_context(data.contextUid)) {
     context_created(data.context, data.contextUid);
   }
+  const bool failed = data.callbackSite != CUPTI_API_ENTER && data.functionReturnValue != nullptr &&
+                      *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
+  if (data.callbackSite != CUPTI_API_ENTER && slots[id].done_at_entry && !failed) return;
   call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread};
   if (data.callbackSite == CUPTI_API_ENTER) {
     c.begin = c.now;
@@ -48,7 +52,7 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
     if (data.contextUid != 0) open_context(data.contextUid);
     if (entry.exit == nullptr) return;
     c.begin = data.correlationData != nullptr && *data.correlationData != 0 ? *data.correlationData : c.now;
-    if (data.functionReturnValue != nullptr) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
+    if (failed) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
     c.name = name_of(slots[id]);
     entry.exit(c);
   }
@@ -122,11 +126,13 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
 unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept {
   late_start.store(late);
   unsigned refused = 0;
-  for (const call_table table : {memory_calls(), work_calls()}) {
+  for (const call_table table : {memory_calls(), work_calls(), launch_calls()}) {
     for (std::size_t i = 0; i < table.count; ++i) {
       const call_entry& entry = table.entries[i];
       if (!options.launch_calls && strstr(entry.name, "cuLaunch") == entry.name) continue;
+      if (!records_at_least(entry.least)) continue;
       slots[entry.id].entry = &entry;
+      slots[entry.id].done_at_entry = entry.done_at_entry && !records_at_least(trace::recording_mode::timeline);
       slots[entry.id].name.store(0);  // The writer may be another than the last time.
       // An older driver does not know the newest calls; it cannot make them either.
       cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);

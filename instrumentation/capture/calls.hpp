@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/trace/kinds.hpp"
 #include "instrumentation/capture/foreign.hpp"
 
 /// Driver calls as CUPTI's callbacks show them, and the table of those we handle.
@@ -36,6 +37,10 @@ struct call_entry {
   edge_function enter;
   edge_function exit;
   bool per_thread = false;
+  /// Subscribed in this mode and the wider ones.
+  trace::recording_mode least = trace::recording_mode::memory;
+  /// Nothing is left to do at the exit of a call that succeeded, unless the device owes a record of it.
+  bool done_at_entry = false;
 };
 
 /// The calls of each family. The arrays are constant and end with `count`.
@@ -45,6 +50,23 @@ struct call_table {
 };
 [[nodiscard]] call_table memory_calls() noexcept;
 [[nodiscard]] call_table work_calls() noexcept;
+[[nodiscard]] call_table launch_calls() noexcept;
+
+// --- what copies, launches and graphs share -----------------------------------------------------------------------------
+
+/// Before the call: from here on the device may owe us a record.
+void work_starts(const call& c);
+struct work {
+  std::uint64_t source = 0;
+  std::uint64_t destination = 0;
+  std::uint64_t bytes = 0;
+  CUstream stream = nullptr;
+};
+/// After it: says what it was.
+void work_done(const call& c, const work& w, std::uint64_t stack);
+
+/// The graph that calls on `stream` go into now, a key; 0 when it is not being captured.
+[[nodiscard]] std::uint64_t captured_graph(const call& c, CUstream stream);
 
 /// A call has returned that waited for everything its context had to do.
 void context_waited(const call& c);

@@ -61,6 +61,12 @@ void load_driver(void* library) {
   find(library, "cuDeviceGetMemPool", driver.device_pool);
   find(library, "cuDeviceGetGraphMemAttribute", driver.graph_memory);
   find(library, "cuMemGetAddressRange_v2", driver.address_range);
+  find(library, "cuFuncGetParamInfo", driver.function_parameter);
+  find(library, "cuKernelGetParamInfo", driver.kernel_parameter);
+  find(library, "cuFuncGetName", driver.function_name);
+  find(library, "cuKernelGetName", driver.kernel_name);
+  find(library, "cuGraphGetNodes", driver.graph_nodes);
+  find(library, "cuStreamGetCaptureInfo_v2", driver.capture_info);
 }
 
 bool try_cupti(const char* path, int flags) {

@@ -61,6 +61,14 @@ struct driver_functions {
   decltype(&::cuDeviceGetMemPool) device_pool;
   decltype(&::cuDeviceGetGraphMemAttribute) graph_memory;
   decltype(&::cuMemGetAddressRange) address_range;
+  decltype(&::cuFuncGetParamInfo) function_parameter;
+  decltype(&::cuKernelGetParamInfo) kernel_parameter;
+  decltype(&::cuFuncGetName) function_name;
+  decltype(&::cuKernelGetName) kernel_name;
+  decltype(&::cuGraphGetNodes) graph_nodes;
+  /// cuStreamGetCaptureInfo_v2, which newer headers no longer declare.
+  CUresult(CUDAAPI* capture_info)(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*, const CUgraphNode**,
+                                  std::size_t*);
 };
 
 /// Valid after `open_libraries` returned true; never changed afterwards.

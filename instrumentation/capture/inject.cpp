@@ -90,6 +90,13 @@ bool begin(const char* cupti_paths, bool late) {
   torch::find_real_functions();
   prepare_stacks();
   if (options.stacks == stack_mode::native || options.stacks == stack_mode::all) start_native_stacks();
+  collector::mode_record mode{};
+  mode.header.time = collector::now();
+  mode.mode = raw(options.mode);
+  collector::emit(mode);
+  if (!records_at_least(trace::recording_mode::timeline)) {
+    collector::message(info, "recorded in memory mode: no kernel times; record with --mode timeline to have them");
+  }
   char why[256];
   if (!open_libraries(cupti_paths, why, sizeof why)) {
     collector::message(warning, why);
@@ -146,7 +153,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
 
 int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
   if (collector::active() || !collector::start(socket_name, {})) return 0;
-  capture::read_options();
+  capture::read_options(trace::recording_mode::timeline);
   capture::forget_everything();
   capture::torch::forget_totals();
   if (capture::begin(cupti_paths, true)) return 1;

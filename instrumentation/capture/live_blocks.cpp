@@ -9,6 +9,9 @@
 
 namespace sluice::capture::live_blocks {
 
+std::atomic<std::uint64_t> detail::lowest{~std::uint64_t{0}};
+std::atomic<std::uint64_t> detail::highest{0};
+
 namespace {
 
 using trace::layer;
@@ -163,6 +166,16 @@ leaf* make_leaf(everything& t, region& r, std::uint64_t address, std::size_t lev
 
 std::size_t granule_of(std::uint64_t address) { return (address >> granule_bits) % granules; }
 
+/// Before the block can be found.
+void widen(std::uint64_t first, std::uint64_t last) {
+  std::uint64_t low = detail::lowest.load(std::memory_order_relaxed);
+  while (first < low && !detail::lowest.compare_exchange_weak(low, first, std::memory_order_release)) {
+  }
+  std::uint64_t high = detail::highest.load(std::memory_order_relaxed);
+  while (last > high && !detail::highest.compare_exchange_weak(high, last, std::memory_order_release)) {
+  }
+}
+
 /// Says to the 16 KiB and the regions that the block reaches into from before where it begins (`there`), or takes that back.
 /// Only what says `expected` is changed: an overlapping block that nobody removed keeps what it said.
 void mark_reach(everything& t, leaf& own, std::uint64_t address, std::uint64_t bytes, bool there) {
@@ -298,6 +311,7 @@ bool add(const block& b) noexcept {
       if (const std::uint64_t there = l->blocks[granule].load(std::memory_order_acquire)) {
         erase(*t, l->base + (granule << granule_bits) + offset_of(there), level);
       }
+      widen(b.address, b.address + (b.bytes == 0 ? 0 : b.bytes - 1));
       l->blocks[granule].store(pack(b), std::memory_order_release);
       l->begins[granule / 64].fetch_or(std::uint64_t{1} << (granule % 64), std::memory_order_acq_rel);
       mark_reach(*t, *l, b.address, b.bytes == 0 ? 1 : b.bytes, true);
@@ -354,6 +368,10 @@ void for_each(void (*visit)(void* context, const block& b), void* context) noexc
     visit(context,
           {key & ((std::uint64_t{1} << 56) - 1), bytes_of(packed), layer::driver, kind_of(packed), device_of(packed)});
   }
+}
+
+void clear() noexcept {
+  for_each([](void*, const block& b) { remove(b.address, b.level, b.kind); }, nullptr);
 }
 
 std::uint64_t untracked() noexcept { return not_tracked.load(std::memory_order_relaxed); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/trace/kinds.hpp"
@@ -35,6 +36,15 @@ bool add(const block& b) noexcept;
 /// It dies. `memory_kind::unknown` stands for whatever the layer's call may free there. False if none is there.
 bool remove(std::uint64_t address, trace::layer level, trace::memory_kind kind) noexcept;
 
+namespace detail {
+extern std::atomic<std::uint64_t> lowest, highest;  ///< Of all addresses that were ever in a block.
+}
+/// False for most words that are no address: what to ask before `lookup`. Two loads.
+[[nodiscard]] inline bool may_hold(std::uint64_t word) noexcept {
+  return word >= detail::lowest.load(std::memory_order_relaxed) &&
+         word <= detail::highest.load(std::memory_order_relaxed);
+}
+
 /// Where the innermost live block that holds `word` begins: the framework's within a segment, else the pool's, else the
 /// driver's; 0 if the word is no address in a live block.
 [[nodiscard]] std::uint64_t lookup(std::uint64_t word) noexcept;
@@ -42,6 +52,9 @@ bool remove(std::uint64_t address, trace::layer level, trace::memory_kind kind) 
 /// Calls `visit` for each live block, in no order. Blocks that come or go meanwhile may be told or not. O(address space in
 /// which blocks ever began); allocates nothing.
 void for_each(void (*visit)(void* context, const block& b), void* context) noexcept;
+
+/// Forgets all. While nobody else uses this.
+void clear() noexcept;
 
 /// Blocks that could not be tracked, ever.
 [[nodiscard]] std::uint64_t untracked() noexcept;

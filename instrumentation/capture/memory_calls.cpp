@@ -2,8 +2,10 @@
 // may have been given the same address.
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/touches.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -57,6 +59,7 @@ void allocated(const call& c, const allocation& a) {
     return;
   }
   if (a.address == 0) return;
+  live_blocks::add({a.address, a.bytes, a.level, a.kind, c.device()});
   collector::alloc_record out{};
   out.header.time = c.now;
   out.header.flags = a.flags;
@@ -79,6 +82,7 @@ void freed(const call& c, std::uint64_t address, memory_kind kind, layer level =
            std::uint64_t stream = 0, std::uint32_t flags = 0) {
   if (address == 0) return;
   note_change();
+  live_blocks::remove(address, level, kind);
   collector::free_record out{};
   out.header.time = c.begin;
   out.header.flags = flags;
@@ -156,6 +160,7 @@ void ipc_opened(const call& c, const CUdeviceptr* address) {
 void context_ends(const call& c, CUcontext handle, std::uint32_t device) {
   (void)c;
   flush_now(200);
+  forget_functions();
   close_contexts(handle, device);
 }
 void context_ended(const call& c) {

@@ -28,17 +28,25 @@ stack_mode stacks_named(const char* name) {
   return strcmp(name, "all") == 0 ? stack_mode::all : stack_mode::python;
 }
 
+trace::recording_mode mode_named(const char* name, trace::recording_mode otherwise) {
+  if (name == nullptr) return otherwise;
+  if (strcmp(name, "memory") == 0) return trace::recording_mode::memory;
+  if (strcmp(name, "timeline") == 0) return trace::recording_mode::timeline;
+  return strcmp(name, "all") == 0 ? trace::recording_mode::all : otherwise;
+}
+
 }  // namespace
 
-void read_options() noexcept {
+void read_options(trace::recording_mode otherwise) noexcept {
   const char* graphs = getenv("SLUICE_GRAPHS");
   options.graph_nodes = graphs != nullptr && strcmp(graphs, "node") == 0;
   options.stacks = stacks_named(getenv("SLUICE_STACKS"));
-  const char* mode = getenv("SLUICE_MODE");
-  options.launch_stacks = mode != nullptr && strcmp(mode, "all") == 0;
+  options.mode = mode_named(getenv("SLUICE_MODE"), otherwise);
+  options.launch_stacks = records_at_least(trace::recording_mode::all);
   const char* without = getenv("SLUICE_CAPTURE_WITHOUT");
   options.launch_calls = !names(without, "launches");
-  options.kernels = !names(without, "kernels");
+  options.touches = !names(without, "touches");
+  options.kernels = records_at_least(trace::recording_mode::timeline) && !names(without, "kernels");
   options.copies = !names(without, "copies");
   options.graphs = !names(without, "graphs");
   options.migrations = !names(without, "migrations");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/trace/kinds.hpp"
+
 /// What the environment asks of the capture library. Read once, at its start.
 namespace sluice::capture {
 
@@ -7,6 +9,8 @@ namespace sluice::capture {
 enum class stack_mode : unsigned char { none, python, native, all };
 
 struct capture_options {
+  /// SLUICE_MODE=memory|timeline|all
+  trace::recording_mode mode = trace::recording_mode::memory;
   /// SLUICE_GRAPHS=node: each node of a graph is traced; else a launch is one interval (tracing each node makes replays up
   /// to 1.6 times as long).
   bool graph_nodes = false;
@@ -14,7 +18,8 @@ struct capture_options {
   bool launch_stacks = false;              ///< SLUICE_MODE=all: launches have stacks too.
   // SLUICE_CAPTURE_WITHOUT=part,part: parts to leave out, to measure what each costs.
   bool launch_calls = true;  ///< "launches": the calls that launch kernels
-  bool kernels = true;       ///< "kernels": their device times
+  bool touches = true;       ///< "touches": which blocks their parameters name
+  bool kernels = true;       ///< "kernels": their device times; not in `memory` mode
   bool copies = true;        ///< "copies": device times of copies and memsets
   bool graphs = true;        ///< "graphs": intervals of graph launches
   bool migrations = true;    ///< "migrations": of managed memory
@@ -25,7 +30,10 @@ struct capture_options {
 
 extern capture_options options;
 
-/// Fills `options` from the environment.
-void read_options() noexcept;
+/// The mode holds what `mode` does, or more.
+[[nodiscard]] inline bool records_at_least(trace::recording_mode mode) { return options.mode >= mode; }
+
+/// Fills `options` from the environment; `otherwise` is the mode if it names none.
+void read_options(trace::recording_mode otherwise) noexcept;
 
 }  // namespace sluice::capture

@@ -18,7 +18,7 @@ std::atomic<connection> connecting{connection::untried};
 bool connect() noexcept {
   connection expected = connection::untried;
   if (connecting.compare_exchange_strong(expected, connection::trying)) {
-    read_options();
+    read_options(trace::recording_mode::memory);
     const bool connected = collector::start();
     expected = connection::trying;
     connecting.compare_exchange_strong(expected, connection::tried);

@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include "instrumentation/capture/live_blocks.hpp"
+#include "instrumentation/capture/touches.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -238,6 +240,32 @@ void forget_current_pool(std::uint32_t device) noexcept {
 
 // --- all of it ------------------------------------------------------------------------------------------------------------
 
+// --- graphs -------------------------------------------------------------------------------------------------------------
+
+namespace {
+/// `call` is 0 while `graph` changes.
+struct graph_launch_slot {
+  std::atomic<std::uint32_t> call{0};
+  std::atomic<std::uint64_t> graph{0};
+};
+constexpr unsigned graph_launch_slots = 4096;
+graph_launch_slot graph_launches[graph_launch_slots];
+}  // namespace
+
+void note_graph_launch(std::uint32_t call, std::uint64_t graph) noexcept {
+  graph_launch_slot& slot = graph_launches[call % graph_launch_slots];
+  slot.call.store(0, std::memory_order_release);
+  slot.graph.store(graph, std::memory_order_release);
+  slot.call.store(call, std::memory_order_release);
+}
+
+std::uint64_t graph_of_launch(std::uint32_t call) noexcept {
+  const graph_launch_slot& slot = graph_launches[call % graph_launch_slots];
+  const bool known = slot.call.load(std::memory_order_acquire) == call;
+  const std::uint64_t graph = slot.graph.load(std::memory_order_acquire);
+  return known && slot.call.load(std::memory_order_acquire) == call ? graph : 0;
+}
+
 void forget_everything() noexcept {
   any_context.store(false);
   fresh_contexts.store(0);
@@ -256,7 +284,10 @@ void forget_everything() noexcept {
   }
   for (auto& pool : current_pools) pool.store(0);
   captures.store(0);
+  for (graph_launch_slot& slot : graph_launches) slot.call.store(0);
   pending.forget();
+  live_blocks::clear();
+  forget_functions();
 }
 
 // --- work the device owes us ----------------------------------------------------------------------------------------------

@@ -169,6 +169,11 @@ class pending_work {
 };
 extern pending_work pending;
 
+/// Which executable graph a launch is of, for the record that comes of it later and knows CUPTI's number only. The last
+/// 4096 launches are known. Lock-free.
+void note_graph_launch(std::uint32_t call, std::uint64_t graph) noexcept;
+[[nodiscard]] std::uint64_t graph_of_launch(std::uint32_t call) noexcept;
+
 /// Streams under capture: a launch into one is a graph node's definition, and the device owes nothing for it.
 extern std::atomic<std::int32_t> captures;
 

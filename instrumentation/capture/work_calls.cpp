@@ -1,61 +1,38 @@
-// Calls that give the device something to do, or wait for it: copies with their addresses, memsets, launches, waits.
+// Calls that move or set memory, with their addresses, and calls that wait for the device.
 
 #include "instrumentation/capture/calls.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/touches.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
 
 namespace {
 
-struct work {
-  std::uint64_t source = 0;
-  std::uint64_t destination = 0;
-  std::uint64_t bytes = 0;
-  CUstream stream = nullptr;
-};
+constexpr auto timeline = trace::recording_mode::timeline;
 
 template <class T>
 std::uint64_t number(const T* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-bool goes_into_a_graph(CUstream stream) {
-  if (captures.load(std::memory_order_relaxed) <= 0 || driver.is_capturing == nullptr) return false;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return driver.is_capturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
+void starts(const call& c) { work_starts(c); }
 
-/// Before the call: from here on the device may owe us a record.
-void starts(const call& c) { pending.add(c.correlation(), c.begin); }
-
+/// A copy or a memset. Into a graph it is a node's definition, and touches its blocks at every launch.
 void done(const call& c, const work& w) {
-  const std::uint64_t stream = c.stream(w.stream);
-  if (c.ok() && !goes_into_a_graph(w.stream)) {
-    pending.goes_to(c.correlation(), c.begin, stream);
-  } else {
-    pending.remove(c.correlation());
-  }
-  collector::api_call_record out{};
-  out.header.time = c.begin;
-  out.end = c.now;
-  out.name = c.name;
-  out.source = w.source;
-  out.destination = w.destination;
-  out.bytes = w.bytes;
-  out.stream = stream;
-  if (w.bytes != 0 || options.launch_stacks) out.stack = current_stack();  // A launch moves no bytes.
-  out.status = c.result;
-  out.correlation = c.correlation();
-  out.context = c.context();
-  collector::emit(out);
+  work_done(c, w, current_stack());
+  const std::uint64_t graph = c.ok() ? captured_graph(c, w.stream) : 0;
+  if (graph == 0) return;
+  const std::uint64_t words[] = {w.source, w.destination};
+  touch(c, w.stream, graph, c.name, words, 2);
 }
 
 void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   const bool everything = kind == trace::sync_kind::context;
   if (c.ok() && (everything || stream != 0)) pending.is_done(everything ? 0 : stream, c.begin);
+  if (!records_at_least(timeline)) return;
   collector::sync_record out{};
   out.header.time = c.begin;
   out.end = c.now;
@@ -141,9 +118,9 @@ constexpr std::uint32_t id_context_synchronize_v2 = 800;
 #define WORK(name, twin, text, ...)                               \
   { ID(name), text, starts, EDGE(P(name); done(c, __VA_ARGS__)) } \
   , { ID(twin), text, starts, EDGE(P(name); done(c, __VA_ARGS__)), true }
-#define BESIDE(name, twin, text, ...)                     \
-  { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__) } \
-  , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true }
+#define BESIDE(name, twin, text, least, ...)                            \
+  { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__), false, least } \
+  , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true, least }
 // A braced list in a macro's argument would be split at its commas.
 #define W(...) (work{__VA_ARGS__})
 
@@ -207,31 +184,24 @@ constexpr call_entry table[] = {
          W(0, p.dstDevice, p.Width* p.Height * 2, p.hStream)),
     WORK(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async",
          W(0, p.dstDevice, p.Width* p.Height * 4, p.hStream)),
-    // Launches.
-    WORK(cuLaunchKernel, cuLaunchKernel_ptsz, "cuLaunchKernel", W(.stream = p.hStream)),
-    WORK(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, "cuLaunchKernelEx",
-         W(.stream = p.config == nullptr ? nullptr : p.config->hStream)),
-    WORK(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel",
-         W(.stream = p.hStream)),
-    WORK(cuGraphLaunch, cuGraphLaunch_ptsz, "cuGraphLaunch", W(.stream = p.hStream)),
     // Managed memory on request: no record of its own, the migrations come as theirs.
-    BESIDE(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, "cuMemPrefetchAsync",
-           done(c, W(0, p.devPtr, p.count, p.hStream))),
-    // Capture.
-    BESIDE(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture",
-           if (c.ok()) captures.fetch_add(1, std::memory_order_relaxed)),
-    BESIDE(cuStreamEndCapture, cuStreamEndCapture_ptsz, "cuStreamEndCapture",
-           captures.fetch_sub(1, std::memory_order_relaxed)),
-    // Waits.
-    BESIDE(cuStreamSynchronize, cuStreamSynchronize_ptsz, "cuStreamSynchronize",
+    {ID(cuMemPrefetchAsync_v2), "cuMemPrefetchAsync", nullptr,
+     EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream)))},
+    {ID(cuMemPrefetchAsync_v2_ptsz), "cuMemPrefetchAsync", nullptr,
+     EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream))), true},
+    // Waits: in every mode they tell whether records that should have come did not.
+    BESIDE(cuStreamSynchronize, cuStreamSynchronize_ptsz, "cuStreamSynchronize", trace::recording_mode::memory,
            waited(c, trace::sync_kind::stream, c.stream(p.hStream))),
-    {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(waited(c, trace::sync_kind::event, 0))},
+    {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(waited(c, trace::sync_kind::event, 0)), false,
+     timeline},
     {ID(cuCtxSynchronize), "cuCtxSynchronize", nullptr, context_waited},
     {id_context_synchronize_v2, "cuCtxSynchronize", nullptr, context_waited},
     // Order between streams.
-    BESIDE(cuEventRecord, cuEventRecord_ptsz, "cuEventRecord", edge(c, true, p.hEvent, p.hStream)),
-    BESIDE(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, "cuEventRecord", edge(c, true, p.hEvent, p.hStream)),
-    BESIDE(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", edge(c, false, p.hEvent, p.hStream)),
+    BESIDE(cuEventRecord, cuEventRecord_ptsz, "cuEventRecord", timeline, edge(c, true, p.hEvent, p.hStream)),
+    BESIDE(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, "cuEventRecord", timeline,
+           edge(c, true, p.hEvent, p.hStream)),
+    BESIDE(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", timeline,
+           edge(c, false, p.hEvent, p.hStream)),
 };
 
 #undef W
@@ -244,6 +214,51 @@ constexpr call_entry table[] = {
 }  // namespace
 
 void context_waited(const call& c) { waited(c, trace::sync_kind::context, 0); }
+
+void work_starts(const call& c) { pending.add(c.correlation(), c.begin); }
+
+void work_done(const call& c, const work& w, std::uint64_t stack) {
+  const std::uint64_t stream = c.stream(w.stream);
+  if (c.ok() && captured_graph(c, w.stream) == 0) {
+    pending.goes_to(c.correlation(), c.begin, stream);
+  } else {
+    pending.remove(c.correlation());
+  }
+  collector::api_call_record out{};
+  out.header.time = c.begin;
+  out.end = c.now;
+  out.name = c.name;
+  out.source = w.source;
+  out.destination = w.destination;
+  out.bytes = w.bytes;
+  out.stream = stream;
+  out.stack = stack;
+  out.status = c.result;
+  out.correlation = c.correlation();
+  out.context = c.context();
+  collector::emit(out);
+}
+
+std::uint64_t captured_graph(const call& c, CUstream stream) {
+  if (captures.load(std::memory_order_relaxed) <= 0) return 0;
+  if (stream == nullptr) {
+    if (!c.per_thread)
+      return 0;  // The legacy default stream cannot be captured, and asking would end another's capture.
+    stream = CU_STREAM_PER_THREAD;
+  }
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t number = 0;
+  CUgraph graph = nullptr;
+  if (driver.capture_info != nullptr) {
+    const CUresult result = driver.capture_info(stream, &status, &number, &graph, nullptr, nullptr);
+    if (result != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return 0;
+    if (graph != nullptr) return reinterpret_cast<std::uint64_t>(graph);
+  } else if (driver.is_capturing == nullptr || driver.is_capturing(stream, &status) != CUDA_SUCCESS ||
+             status == CU_STREAM_CAPTURE_STATUS_NONE) {
+    return 0;
+  }
+  return collector::foreign_graph_bit;  // Into some graph.
+}
 
 call_table work_calls() noexcept { return {table, sizeof table / sizeof table[0]}; }
 

@@ -149,6 +149,8 @@ class assembler {
   void on(const context& c, const kernel_record& r);
   void on(const context& c, const migration_record& r);
   void on(const context& c, const graph_launch_record& r);
+  void on(const context& c, const graph_definition_record& r);
+  void on_touch(const context& c, const record_view& record);
   void on(const context& c, const watermark_record& r);
   void on(const context& c, const sync_record& r);
   void on(const context& c, const range_record& r);

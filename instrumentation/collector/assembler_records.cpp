@@ -1,5 +1,6 @@
 // What each record becomes in the trace.
 #include <algorithm>
+#include <cstring>
 
 #include "instrumentation/collector/assembler.hpp"
 
@@ -51,6 +52,12 @@ bool assembler::dispatch_definition(const context& c, const record_view& record)
       return true;
     case record_type::counter:
       names_.define(names, decode<counter_record>(record));
+      return true;
+    case record_type::mode:
+      names_.define(names, decode<mode_record>(record));
+      return true;
+    case record_type::graph_definition:
+      on(c, decode<graph_definition_record>(record));
       return true;
     default:
       return false;
@@ -105,6 +112,9 @@ bool assembler::dispatch_work(const context& c, const record_view& record) {
       return true;
     case record_type::sync:
       on(c, decode<sync_record>(record));
+      return true;
+    case record_type::touch:
+      on_touch(c, record);
       return true;
     default:
       return false;
@@ -309,6 +319,33 @@ void assembler::on(const context& c, const graph_launch_record& r) {
   row.stream = names_.stream(names, r.stream);
   row.correlation = r.correlation;
   file_.add(row);
+}
+
+void assembler::on(const context& c, const graph_definition_record& r) {
+  auto row = begin<graph_definition_event>(c);
+  row.graph = names_.define(c.process.names, r);
+  row.nodes = r.nodes;
+  row.name = names_.text(r.name);
+  file_.add(row);
+}
+
+/// The blocks are those that lie at the addresses now, in the order of time.
+void assembler::on_touch(const context& c, const record_view& record) {
+  const auto r = decode<touch_record>(record);
+  process_names& names = c.process.names;
+  auto row = begin<touch_event>(c);
+  row.stream = names_.stream(names, r.stream);
+  row.correlation = r.correlation;
+  row.name = names_.text(r.name);
+  row.graph = names_.graph(names, r.graph);
+  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
+  const std::size_t count = std::min<std::size_t>(r.count, words.size() / sizeof(std::uint64_t));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t address = 0;
+    std::memcpy(&address, words.data() + i * sizeof address, sizeof address);
+    row.block = c.process.blocks.find(address);
+    if (row.block != block_id::none) file_.add(row);
+  }
 }
 
 void assembler::on(const context& c, const watermark_record&) {

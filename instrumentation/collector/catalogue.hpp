@@ -53,6 +53,9 @@ class catalogue {
   void define(process_names& process, const stream_record& record);
   void define(process_names& process, const pool_record& record);
   void define(process_names& process, const counter_record& record);
+  void define(process_names& process, const mode_record& record);
+  /// A new graph has this handle, or the executable graph `record.graph` is one made of `record.source`. Returns its id.
+  trace::graph_id define(process_names& process, const graph_definition_record& record);
 
   trace::device_id device(process_names& process, std::uint32_t key);
   trace::context_id context(process_names& process, std::uint32_t key);

@@ -54,6 +54,7 @@ enum class record_type : std::uint16_t {
   tag = 39,
   graph_definition = 40,
   live_set = 41,
+  mode = 42,
 };
 
 struct record_header {
@@ -389,14 +390,16 @@ struct loss_record {
 struct graph_launch_record {
   record_header header;
   std::uint64_t end;
-  std::uint64_t graph;
+  std::uint64_t graph;  ///< Key of the executable graph, or CUPTI's number with `foreign_graph_bit`.
   std::uint64_t stream;
   std::uint32_t device;
   std::uint32_t correlation;
 };
+/// Marks the key of a graph whose instantiation was not seen.
+inline constexpr std::uint64_t foreign_graph_bit = std::uint64_t{1} << 63;
 
-/// A launch or a copy names blocks: `count` words follow, each the address at which a live block begins (a copy names at
-/// most two). `header.time` is the entry edge of the call.
+/// A launch names blocks: `count` words follow, each the address at which a live block begins. A copy does too under
+/// capture; elsewhere its own record has its addresses. `header.time` is the entry edge of the call.
 struct touch_record {
   record_header header;
   std::uint64_t stream;
@@ -417,7 +420,7 @@ struct tag_record {
 /// A graph that was captured or built, or (with `source`) an executable one made of it.
 struct graph_definition_record {
   record_header header;
-  std::uint64_t graph;   ///< The key: its handle.
+  std::uint64_t graph;   ///< The key: its handle. One that was known is another graph from here on.
   std::uint64_t source;  ///< The key of the graph it was instantiated from, 0: none.
   std::uint64_t nodes;
   std::uint64_t name;
@@ -430,6 +433,12 @@ struct live_set_record {
   record_header header;
   std::uint32_t count;
   std::uint32_t last;
+};
+
+/// What this process is recorded for.
+struct mode_record {
+  record_header header;
+  std::uint64_t mode;  ///< trace::recording_mode
 };
 
 /// The type a record struct is written as.
@@ -476,6 +485,7 @@ SLUICE_RECORD(touch);
 SLUICE_RECORD(tag);
 SLUICE_RECORD(graph_definition);
 SLUICE_RECORD(live_set);
+SLUICE_RECORD(mode);
 #undef SLUICE_RECORD
 
 /// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives
@@ -499,6 +509,8 @@ SLUICE_RECORD(live_set);
     case record_type::message:
     case record_type::loss:
     case record_type::live_set:
+    case record_type::graph_definition:
+    case record_type::mode:
       return true;
     default:
       return false;

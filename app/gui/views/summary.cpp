@@ -27,6 +27,12 @@ class summary_view final : public view {
       field(with, "process " + std::to_string(each.pid),
             each.command + (each.exit_status > 0 ? "; exit status " + std::to_string(each.exit_status) : ""),
             with.px(110));
+    for (const auto& each : all.processes) {
+      if (each.mode == trace::recording_mode::memory) {
+        ImGui::TextDisabled("Recorded in memory mode: no kernel times; record with --mode timeline to have them.");
+        break;
+      }
+    }
     draw_findings(with, all);
     draw_peaks(with, all);
     draw_unfreed(with, all);

@@ -290,7 +290,7 @@ TEST(Graphs, AsAWholeALaunchIsOneInterval) {
   EXPECT_EQ(run.graph_launches.size(), ledger["graph_launch"].count);
   for (const graph_launch_event& g : run.graph_launches) EXPECT_GT(g.end, g.time);
   EXPECT_EQ(run.kernels.size(), ledger["kernel"].count);
-  EXPECT_TRUE(run.says("SLUICE_GRAPHS=node")) << "what is not listed must be said";
+  EXPECT_TRUE(run.says("--graphs node")) << "what is not listed must be said";
 }
 
 TEST(PyTorch, ATrainingsKernelsCopiesAndSegmentsAreThere) {

@@ -99,7 +99,8 @@ recording record(const run_options& options) {
   std::map<std::string, std::string> variables{{"CUDA_INJECTION64_PATH", library},
                                                {"SLUICE_SOCKET", session->socket_name()},
                                                {"SLUICE_CUPTI_PATH", fake_dir + "/libcupti.so"},
-                                               {"SLUICE_GRAPHS", options.graphs}};
+                                               {"SLUICE_GRAPHS", options.graphs},
+                                               {"SLUICE_MODE", options.mode}};
   if (options.preload) variables.emplace("LD_PRELOAD", library);
   r.status = run(options, variables);
   auto summary = session->stop();

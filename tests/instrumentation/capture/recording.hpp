@@ -13,7 +13,8 @@ namespace sluice::test {
 struct run_options {
   std::vector<std::string> arguments;  ///< Of fake_cuda_program, the journal's name first ("program").
   std::map<std::string, std::string> variables = {};
-  std::string graphs = "node";  ///< SLUICE_GRAPHS
+  std::string graphs = "node";    ///< SLUICE_GRAPHS
+  std::string mode = "timeline";  ///< SLUICE_MODE
   std::string program = "fake_cuda_program";
   bool preload = false;  ///< The capture library is in LD_PRELOAD too, as `sluice record` has it.
 };

@@ -1,0 +1,173 @@
+// Calls that launch kernels and graphs, and those that define graphs: captured from a stream, or built node by node.
+
+#include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/options.hpp"
+#include "instrumentation/capture/stacks.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/touches.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+template <class T>
+std::uint64_t key_of(T* handle) {
+  return reinterpret_cast<std::uint64_t>(handle);
+}
+
+/// What the out-pointer of a call that succeeded holds.
+template <class T>
+T* written(const call& c, T* const* pointer) {
+  return c.ok() && pointer != nullptr ? *pointer : nullptr;
+}
+
+// --- kernels ----------------------------------------------------------------------------------------------------------------
+
+void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
+  if (options.kernels) work_starts(c);
+  if (options.touches) touch_parameters(c, function, parameters, extra, stream, captured_graph(c, stream));
+}
+
+void launched(const call& c, CUstream stream) {
+  work_done(c, {.stream = stream}, options.launch_stacks ? current_stack() : 0);
+}
+
+void launch_on_each(const call& c, const CUDA_LAUNCH_PARAMS* list, unsigned count) {
+  if (options.kernels) work_starts(c);
+  constexpr unsigned most = 64;
+  for (unsigned i = 0; list != nullptr && options.touches && i < count && i < most; ++i) {
+    touch_parameters(c, list[i].function, list[i].kernelParams, nullptr, list[i].hStream, 0);
+  }
+}
+
+// --- graphs -----------------------------------------------------------------------------------------------------------------
+
+/// A graph begins, or (`made` not null) an executable one, or a clone, is made of it.
+void define(const call& c, CUgraph graph, std::uint64_t made = 0) {
+  if (graph == nullptr) return;
+  collector::graph_definition_record out{};
+  out.header.time = c.now;
+  out.graph = made == 0 ? key_of(graph) : made;
+  out.source = made == 0 ? 0 : key_of(graph);
+  std::size_t nodes = 0;
+  const bool counted = made != 0 && driver.graph_nodes != nullptr;
+  if (counted && driver.graph_nodes(graph, nullptr, &nodes) == CUDA_SUCCESS) out.nodes = nodes;
+  collector::emit(out);
+}
+
+template <class Made>
+void made_of(const call& c, CUgraph graph, Made* const* made) {
+  if (Made* const handle = written(c, made)) define(c, graph, key_of(handle));
+}
+
+void capture_began(const call& c, CUstream stream, bool new_graph) {
+  if (!c.ok()) return;
+  captures.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t graph = captured_graph(c, stream);
+  if (graph != 0 && new_graph) define(c, reinterpret_cast<CUgraph>(graph));
+}
+
+void capture_ended(const call&) {
+  std::int32_t now = captures.load(std::memory_order_relaxed);
+  while (now > 0 && !captures.compare_exchange_weak(now, now - 1, std::memory_order_relaxed)) {
+  }
+}
+
+template <class Node>
+void node_added(const call& c, CUgraph graph, const Node* node) {
+  if (!c.ok() || node == nullptr || !options.touches) return;
+  CUfunction function = node->func;
+  if constexpr (requires { node->kern; }) {
+    if (function == nullptr) function = reinterpret_cast<CUfunction>(node->kern);
+  }
+  touch_parameters(c, function, node->kernelParams, node->extra, nullptr, key_of(graph));
+}
+
+void graph_launch(const call& c, CUgraphExec graph) {
+  if (options.kernels || options.graphs) work_starts(c);
+  note_graph_launch(c.correlation(), key_of(graph));
+}
+
+/// A launch is a row of its own; where the device does not tell of it, the call does.
+void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
+  launched(c, stream);
+  if (!c.ok() || (options.graphs && !options.graph_nodes)) return;
+  collector::graph_launch_record out{};
+  out.header.time = c.begin;
+  out.graph = key_of(graph);
+  out.stream = c.stream(stream);
+  out.device = c.device();
+  out.correlation = c.correlation();
+  collector::emit(out);
+}
+
+#define EDGE(...) [](const call& c) { __VA_ARGS__; }
+#define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+constexpr auto memory = trace::recording_mode::memory;
+/// Also the twin for per-thread default streams, which takes the same parameters.
+#define LAUNCH(name, twin, stream, extra)                                                                              \
+  {                                                                                                                    \
+    ID(name), #name, EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)), EDGE(P(name); launched(c, stream)), \
+        false, memory, true                                                                                            \
+  }                                                                                                                    \
+  , {                                                                                                                  \
+    ID(twin), #name, EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)), EDGE(P(name); launched(c, stream)), \
+        true, memory, true                                                                                             \
+  }
+#define DONE(name, ...) \
+  { ID(name), #name, nullptr, EDGE(P(name); __VA_ARGS__) }
+#define DONE_WITH_TWIN(name, twin, text, ...)             \
+  { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__) } \
+  , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true }
+
+constexpr call_entry table[] = {
+    LAUNCH(cuLaunchKernel, cuLaunchKernel_ptsz, p.hStream, p.extra),
+    LAUNCH(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, p.config == nullptr ? nullptr : p.config->hStream, p.extra),
+    LAUNCH(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, p.hStream, nullptr),
+    {ID(cuLaunchCooperativeKernelMultiDevice), "cuLaunchCooperativeKernelMultiDevice",
+     EDGE(P(cuLaunchCooperativeKernelMultiDevice); launch_on_each(c, p.launchParamsList, p.numDevices)),
+     EDGE(launched(c, nullptr)), false, memory, true},
+    {ID(cuGraphLaunch), "cuGraphLaunch", EDGE(P(cuGraphLaunch); graph_launch(c, p.hGraph)),
+     EDGE(P(cuGraphLaunch); graph_launched(c, p.hGraph, p.hStream))},
+    {ID(cuGraphLaunch_ptsz), "cuGraphLaunch", EDGE(P(cuGraphLaunch); graph_launch(c, p.hGraph)),
+     EDGE(P(cuGraphLaunch); graph_launched(c, p.hGraph, p.hStream)), true},
+    // Capture.
+    DONE_WITH_TWIN(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, "cuStreamBeginCapture",
+                   capture_began(c, p.hStream, true)),
+    DONE_WITH_TWIN(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture",
+                   capture_began(c, p.hStream, true)),
+    DONE_WITH_TWIN(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph",
+                   capture_began(c, p.hStream, false)),
+    {ID(cuStreamEndCapture), "cuStreamEndCapture", nullptr, capture_ended},
+    {ID(cuStreamEndCapture_ptsz), "cuStreamEndCapture", nullptr, capture_ended, true},
+    // Graphs.
+    DONE(cuGraphCreate, define(c, written(c, p.phGraph))),
+    DONE(cuGraphClone, made_of(c, p.originalGraph, p.phGraphClone)),
+    DONE(cuGraphAddKernelNode, node_added(c, p.hGraph, p.nodeParams)),
+    DONE(cuGraphAddKernelNode_v2, node_added(c, p.hGraph, p.nodeParams)),
+    DONE(cuGraphInstantiate, made_of(c, p.hGraph, p.phGraphExec)),
+    DONE(cuGraphInstantiate_v2, made_of(c, p.hGraph, p.phGraphExec)),
+    DONE(cuGraphInstantiateWithFlags, made_of(c, p.hGraph, p.phGraphExec)),
+    DONE_WITH_TWIN(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams",
+                   made_of(c, p.hGraph, p.phGraphExec)),
+    DONE(cuGraphExecUpdate, made_of(c, p.hGraph, &p.hGraphExec)),
+    DONE(cuGraphExecUpdate_v2, made_of(c, p.hGraph, &p.hGraphExec)),
+    // Functions that may be no more.
+    {ID(cuModuleUnload), "cuModuleUnload", EDGE((void)c; forget_functions()), nullptr},
+    {ID(cuLibraryUnload), "cuLibraryUnload", EDGE((void)c; forget_functions()), nullptr},
+};
+
+#undef DONE_WITH_TWIN
+#undef DONE
+#undef LAUNCH
+#undef ID
+#undef P
+#undef EDGE
+
+}  // namespace
+
+call_table launch_calls() noexcept { return {table, sizeof table / sizeof table[0]}; }
+
+}  // namespace sluice::capture
