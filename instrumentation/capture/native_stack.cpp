@@ -28,35 +28,29 @@ bool may_be_code(std::uint64_t pc) { return pc >= page_bytes && pc >> address_bi
 // --- rules seen before ------------------------------------------------------------------------------------------------------
 
 /// Rules by return address, in a table of two-way sets. An entry is one word, so that threads need no more than a load or a
-/// store; 0 is empty.
+/// store; with kind 0 it is empty.
 ///
-///   63                    33  30       14          0
-///   | address, what is left | kind | offset | rbp |
+///   63       48                17       16    3      0
+///   | offset | address / 65536 | second | rbp | kind |        at place address % 65536, or, as `second`, at that ^ 1
 ///
-/// A number below 2^47 is multiplied by an odd one modulo 2^47, which loses nothing: its top 16 bits are the place, the other
-/// 31 the rest of the address.
+/// What the next frame's address hangs on is found with the fewest steps: the place is the address's low bits (return
+/// addresses are as good as random there), the offset the word's top.
 class rule_cache {
  public:
-  [[nodiscard]] unwind_rule find(std::uint64_t pc) const {
-    const std::uint64_t mixed = mix(pc);
-    const std::uint64_t tag = mixed & tag_mask;
-    const std::size_t at = mixed >> tag_bits;
-    std::uint64_t word = words_[at].load(std::memory_order_relaxed);
-    if (word >> 33 == tag && word != 0) [[likely]]
-      return unpack(word);
-    word = words_[at ^ 1].load(std::memory_order_relaxed);
-    if (word >> 33 == tag && word != 0) return unpack(word);
-    return {};
+  /// What is kept for `pc`; 0 if nothing is.
+  [[nodiscard]] std::uint64_t find(std::uint64_t pc) const {
+    const std::size_t at = pc % size;
+    const std::uint64_t word = words_[at].load(std::memory_order_relaxed);
+    if (is_of(word, tag_of(pc))) [[likely]]
+      return word;
+    const std::uint64_t other = words_[at ^ 1].load(std::memory_order_relaxed);
+    return is_of(other, tag_of(pc) | second) ? other : 0;
   }
-  void keep(std::uint64_t pc, const unwind_rule& rule, std::uint64_t round) {
-    const std::uint64_t mixed = mix(pc);
-    std::uint64_t word = 0;
-    if (!pack(rule, word)) return;
-    word |= (mixed & tag_mask) << 33;
-    const std::size_t first = mixed >> tag_bits;
-    const bool taken = words_[first].load(std::memory_order_relaxed) != 0;
-    std::atomic<std::uint64_t>& place = words_[taken ? first ^ 1 : first];
-    place.store(word, std::memory_order_relaxed);
+  void keep(std::uint64_t pc, std::uint64_t word, std::uint64_t round) {
+    const std::size_t at = pc % size;
+    const bool taken = words_[at].load(std::memory_order_relaxed) != 0;
+    std::atomic<std::uint64_t>& place = words_[taken ? at ^ 1 : at];
+    place.store(word | (std::uint64_t{tag_of(pc) | (taken ? second : 0)} << tag_shift), std::memory_order_relaxed);
     // A module was unloaded meanwhile: the rule may be older than that.
     if (rounds_.load(std::memory_order_seq_cst) != round) place.store(0, std::memory_order_relaxed);
   }
@@ -70,33 +64,38 @@ class rule_cache {
   }
 
  private:
-  static constexpr unsigned tag_bits = 31;
-  static constexpr std::uint64_t tag_mask = (std::uint64_t{1} << tag_bits) - 1;
-  static constexpr std::uint64_t offset_mask = 0xffff, rbp_mask = 0x3fff;
-
-  static std::uint64_t mix(std::uint64_t pc) {
-    return (pc * 0x9E3779B97F4A7C15U) & ((std::uint64_t{1} << address_bits) - 1);
-  }
-  static bool pack(const unwind_rule& rule, std::uint64_t& word) {
-    if (rule.offset < INT16_MIN || rule.offset > INT16_MAX) return false;
-    if (rule.saved_rbp < -1 || rule.saved_rbp >= static_cast<std::int32_t>(rbp_mask)) return false;
-    word = (static_cast<std::uint64_t>(rule.kind) << 30) |
-           ((static_cast<std::uint64_t>(rule.offset) & offset_mask) << 14) |
-           (static_cast<std::uint64_t>(rule.saved_rbp) & rbp_mask);
-    return true;
-  }
-  static unwind_rule unpack(std::uint64_t word) {
-    unwind_rule rule;
-    rule.kind = static_cast<unwind_rule::how>((word >> 30) & 7);
-    rule.offset = static_cast<std::int16_t>((word >> 14) & offset_mask);
-    const auto rbp = static_cast<std::int32_t>(word & rbp_mask);
-    rule.saved_rbp = rbp == static_cast<std::int32_t>(rbp_mask) ? unwind_rule::rbp_lost : rbp;
-    return rule;
+  static constexpr std::size_t size = std::size_t{1} << 16;
+  static constexpr unsigned tag_shift = 16;
+  static constexpr std::uint32_t second = 1;
+  static std::uint32_t tag_of(std::uint64_t pc) { return static_cast<std::uint32_t>(pc / size) << 1; }
+  static bool is_of(std::uint64_t word, std::uint32_t tag) {
+    return static_cast<std::uint32_t>(word >> tag_shift) == tag && (word & 7) != 0;
   }
 
-  std::atomic<std::uint64_t> words_[std::size_t{1} << 16];
+  std::atomic<std::uint64_t> words_[size];
   std::atomic<std::uint64_t> rounds_;
 };
+
+// A rule as the cache has it. Whoever adds kinds: three bits.
+constexpr unsigned rbp_shift = 3, offset_shift = 48;
+constexpr std::uint64_t rbp_mask = 0x1fff;
+
+/// Null if its numbers are too large for a word: a frame of a quarter megabyte.
+std::uint64_t packed(const unwind_rule& rule) {
+  if (rule.offset < INT16_MIN || rule.offset > INT16_MAX) return 0;
+  if (rule.saved_rbp < -1 || rule.saved_rbp >= static_cast<std::int32_t>(rbp_mask)) return 0;
+  return static_cast<std::uint64_t>(rule.kind) |
+         ((static_cast<std::uint64_t>(rule.saved_rbp) & rbp_mask) << rbp_shift) |
+         (static_cast<std::uint64_t>(rule.offset) << offset_shift);
+}
+unwind_rule unpacked(std::uint64_t word) {
+  unwind_rule rule;
+  rule.kind = static_cast<unwind_rule::how>(word & 7);
+  rule.offset = static_cast<std::int32_t>(static_cast<std::int64_t>(word) >> offset_shift);
+  const auto rbp = static_cast<std::int32_t>((word >> rbp_shift) & rbp_mask);
+  rule.saved_rbp = rbp == static_cast<std::int32_t>(rbp_mask) ? unwind_rule::rbp_lost : rbp;
+  return rule;
+}
 
 std::atomic<rule_cache*> cache{nullptr};
 
@@ -208,8 +207,9 @@ struct registers {
   loaded_module module;
   if (!find_module(pc - 1, module) || (guessed && !follows_call(module.image, pc))) return {};
   const unwind_rule rule = find_unwind_rule(module.image, pc - 1);
+  const std::uint64_t word = packed(rule);
   // A rule in the cache means that the writer has the module.
-  if (introduce(module)) rules.keep(pc, rule, round);
+  if (introduce(module) && word != 0) rules.keep(pc, word, round);
   return rule;
 }
 
@@ -218,70 +218,68 @@ class walker {
   walker(rule_cache& rules, const registers& from) : rules_(rules), at_(from) { stack_.move_to(from.sp); }
 
   SLUICE_READS_STACKS std::size_t walk(std::uint64_t* out, std::size_t max, unsigned skip) {
-    std::size_t count = 0;
-    while (count < max && may_be_code(at_.pc)) {
-      unwind_rule rule = rules_.find(at_.pc);
-      if (rule.kind == unwind_rule::none) [[unlikely]] {
-        rule = learn(rules_, at_.pc, guessed_);
-        if (rule.kind == unwind_rule::none) {  // Generated at run time, or no code at all.
-          if (guessed_) break;
-          rule.kind = unwind_rule::guess;
-        }
-      }
+    std::uint64_t* const end = out + max;
+    std::uint64_t* next = out;
+    while (next < end && may_be_code(at_.pc)) {
+      const std::uint64_t known = rules_.find(at_.pc);
+      const unwind_rule rule = known != 0 ? unpacked(known) : learned();
+      if (rule.kind == unwind_rule::none) break;
       if (skip > 0) {
         --skip;
       } else {
-        out[count++] = at_.pc;
+        *next++ = at_.pc;
       }
-      if (!step(rule)) break;
+      // Nearly all frames go by these two.
+      if (rule.kind == unwind_rule::from_rsp) {
+        if (!leave(at_.sp + bytes(rule.offset), rule.saved_rbp)) break;
+      } else if (rule.kind == unwind_rule::from_rbp) {
+        if (!leave(at_.bp + bytes(rule.offset), rule.saved_rbp)) break;
+      } else if (!step(rule)) {
+        break;
+      }
     }
-    return count;
+    return static_cast<std::size_t>(next - out);
   }
 
  private:
-  SLUICE_READS_STACKS bool step(const unwind_rule& rule) {
-    std::uint64_t end = 0;
-    guessed_ = false;
-    switch (rule.kind) {
-      case unwind_rule::from_rsp:
-        end = at_.sp + bytes(rule.offset);
-        break;
-      case unwind_rule::from_rbp:
-        end = at_.bp + bytes(rule.offset);
-        break;
-      case unwind_rule::through_rbp: {
-        const std::uint64_t frame = at_.bp;
-        return stack_.read(frame + bytes(rule.offset), end) && stack_.read(frame, at_.bp) && leave(end);
-      }
-      case unwind_rule::signal:
-        return step_out_of_signal();
-      case unwind_rule::guess:
-        return step_by_frame_pointer();
-      default:
-        return false;
-    }
-    if (rule.saved_rbp > 0) {
-      if (!stack_.read(end - bytes(rule.saved_rbp), at_.bp)) return false;
-    } else if (rule.saved_rbp == unwind_rule::rbp_lost) {
-      at_.bp = 0;
-    }
-    return leave(end);
-  }
-
   static std::uint64_t bytes(std::int32_t words) { return static_cast<std::uint64_t>(std::int64_t{words} * 8); }
 
-  /// On to the caller, whose stack pointer is `end`.
-  SLUICE_READS_STACKS bool leave(std::uint64_t end) {
+  unwind_rule learned() {
+    const bool guessed = at_.pc == guess_;
+    unwind_rule rule = learn(rules_, at_.pc, guessed);
+    // Generated at run time, or no code at all.
+    if (rule.kind == unwind_rule::none && !guessed) rule.kind = unwind_rule::guess;
+    return rule;
+  }
+
+  /// On to the caller, whose stack pointer is `end`. False: that makes no sense, or cannot be read.
+  SLUICE_READS_STACKS bool leave(std::uint64_t end, std::int32_t saved_rbp) {
     if (end <= at_.sp || !stack_.read(end - 8, at_.pc)) return false;
+    if (saved_rbp > 0) {
+      if (!stack_.read(end - bytes(saved_rbp), at_.bp)) return false;
+    } else if (saved_rbp == unwind_rule::rbp_lost) {
+      at_.bp = 0;
+    }
     at_.sp = end;
     return true;
   }
 
-  SLUICE_READS_STACKS bool step_by_frame_pointer() {
+  SLUICE_READS_STACKS bool step(const unwind_rule& rule) {
     const std::uint64_t frame = at_.bp;
-    if (frame < at_.sp || !stack_.read(frame, at_.bp)) return false;
-    guessed_ = true;
-    return leave(frame + 16);
+    std::uint64_t end = 0;
+    switch (rule.kind) {
+      case unwind_rule::through_rbp:
+        return stack_.read(frame + bytes(rule.offset), end) && stack_.read(frame, at_.bp) &&
+               leave(end, unwind_rule::rbp_kept);
+      case unwind_rule::signal:
+        return step_out_of_signal();
+      case unwind_rule::guess:
+        if (frame < at_.sp || !leave(frame + 16, 2)) return false;
+        guess_ = at_.pc;
+        return true;
+      default:
+        return false;
+    }
   }
 
   /// Past the frame that the kernel made for a signal handler: a ucontext_t lies at rsp. What was interrupted may have been on
@@ -306,7 +304,7 @@ class walker {
   registers at_;
   stack_view stack_;
   unsigned signals_ = 0;
-  bool guessed_ = false;
+  std::uint64_t guess_ = 0;  ///< The return address that was guessed last.
 };
 
 }  // namespace

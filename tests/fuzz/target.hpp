@@ -21,5 +21,6 @@ struct target {
 target trace_file_target();
 target trace_codec_target();
 target ring_records_target();
+target eh_frame_target();
 
 }  // namespace sluice::fuzz
