@@ -1,6 +1,7 @@
 // bench_calls: what one CUDA call costs on the host, in ns: the median of batches. One JSON line.
 //
 //   bench_calls [BATCHES]     run it bare and recorded, interleaved, and compare (tests/device/bench-capture does)
+//   bench_calls --wait        say {"ready"}, and measure once for each line that comes (tests/device/bench_recorder.py)
 
 #include <cuda_runtime.h>
 
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -21,6 +23,7 @@
   } while (false)
 
 __global__ void nothing() {}
+__global__ void names_two(const float*, float*, int) {}
 
 static double median_ns(int batches, int calls, const std::function<void()>& one,
                         const std::function<void()>& between) {
@@ -36,18 +39,14 @@ static double median_ns(int batches, int calls, const std::function<void()>& one
   return times[batches / 2];
 }
 
-int main(int argc, char** argv) {
-  const int batches = argc > 1 ? std::atoi(argv[1]) : 101;
-  cudaStream_t stream = nullptr;
-  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  void* device = nullptr;
-  void* pinned = nullptr;
-  CHECK(cudaMalloc(&device, 1 << 20));
-  CHECK(cudaMallocHost(&pinned, 1 << 20));
+static void measure(int batches, cudaStream_t stream, void* device, void* pinned) {
   const auto drain = [&] { CHECK(cudaStreamSynchronize(stream)); };
   // Fewer calls a batch than the queue holds: the device does not set the pace.
   const double launch = median_ns(
       batches, 500, [&] { nothing<<<1, 32, 0, stream>>>(); }, drain);
+  auto* const floats = static_cast<float*>(device);
+  const double launch_touching = median_ns(
+      batches, 500, [&] { names_two<<<1, 32, 0, stream>>>(floats, floats + 1000, 7); }, drain);
   const double copy = median_ns(
       batches, 200, [&] { CHECK(cudaMemcpyAsync(device, pinned, 4096, cudaMemcpyHostToDevice, stream)); }, drain);
   const double set = median_ns(
@@ -69,7 +68,27 @@ int main(int argc, char** argv) {
       },
       drain);
   std::printf(
-      "{\"launch\": %.0f, \"copy\": %.0f, \"memset\": %.0f, \"malloc_free\": %.0f, \"malloc_free_async\": %.0f}\n",
-      launch, copy, set, allocate, allocate_async);
+      "{\"launch\": %.0f, \"launch_touching\": %.0f, \"copy\": %.0f, \"memset\": %.0f, \"malloc_free\": %.0f, "
+      "\"malloc_free_async\": %.0f}\n",
+      launch, launch_touching, copy, set, allocate, allocate_async);
+  std::fflush(stdout);
+}
+
+int main(int argc, char** argv) {
+  const bool wait = argc > 1 && std::strcmp(argv[1], "--wait") == 0;
+  const int batches = argc > 1 && !wait ? std::atoi(argv[1]) : wait ? 41 : 101;
+  cudaStream_t stream = nullptr;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  void* device = nullptr;
+  void* pinned = nullptr;
+  CHECK(cudaMalloc(&device, 1 << 20));
+  CHECK(cudaMallocHost(&pinned, 1 << 20));
+  if (!wait) {
+    measure(batches, stream, device, pinned);
+    return 0;
+  }
+  std::puts("{\"ready\": 1}");
+  std::fflush(stdout);
+  for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) measure(batches, stream, device, pinned);
   return 0;
 }

@@ -1,0 +1,61 @@
+// What CUPTI itself costs, with as little of our own as can be: the callbacks and records of a mode asked for, counted and thrown
+// away. For bench_recorder.py, in the place of the capture library (CUDA_INJECTION64_PATH); BENCH_CUPTI=memory|timeline.
+#include <cuda.h>
+#include <cupti.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+
+namespace {
+
+std::uint64_t seen = 0;
+
+void CUPTIAPI on_callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) { ++seen; }
+
+void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records) {
+  *bytes = 64 * 1024;
+  *buffer = static_cast<std::uint8_t*>(std::calloc(1, *bytes));
+  *records = 0;
+}
+void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t) { std::free(buffer); }
+
+void* flush(void*) {
+  for (;;) {
+    usleep(50'000);
+    cuptiActivityFlushAll(0);
+  }
+}
+
+}  // namespace
+
+extern "C" int InitializeInjection() {
+  const char* mode = std::getenv("BENCH_CUPTI");
+  const bool timeline = mode != nullptr && std::strcmp(mode, "timeline") == 0;
+  CUpti_SubscriberHandle subscriber{};
+  if (cuptiSubscribe(&subscriber, on_callback, nullptr) != CUPTI_SUCCESS) return 1;
+  cuptiActivityRegisterCallbacks(requested, completed);
+  for (const CUpti_CallbackId id :
+       {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync, CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync, CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async,
+        CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async}) {
+    cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  }
+  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
+  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2);
+  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (timeline) cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  pthread_t thread{};
+  pthread_create(&thread, nullptr, flush, nullptr);
+  return 1;
+}

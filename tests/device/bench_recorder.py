@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""What recording costs, on a machine with an NVIDIA GPU: ./dev bench recorder
+
+    bench_recorder.py [PROGRAM]        (default build/release/sluice, with libsluice_capture.so beside it)
+
+All variants of a program (bare, recorded, watched by others) run beside each other and take turns, so that each is compared with a
+bare run of the same seconds; a figure is the median over the rounds. `bare again` is a second bare process: what it shows is
+noise. Needs nvcc, g++, libcupti and a python3 that holds PyTorch. Prints a table; recorder.json and the table go to $OUT.
+    ROUNDS=9    how often each variant has its turn (7 at least)
+"""
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SLUICE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/release/sluice")
+OUT = os.environ.get("OUT") or "build/bench"
+ROUNDS = max(7, int(os.environ.get("ROUNDS", "9")))
+CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+WORK = tempfile.mkdtemp(prefix="bench-recorder-")
+
+# Of one round: how many steps or calls.
+COUNTS = {"mlp": 200, "transformer": 60, "graph": 150, "empty": 20000, "operator": 20000}
+# PyTorch's profiler takes seconds to digest many.
+COUNTS_WATCHED = {"mlp": 60, "transformer": 20, "graph": 60, "empty": 4000, "operator": 4000}
+
+
+def complain(text):
+    print(f"bench_recorder: {text}", file=sys.stderr, flush=True)
+
+
+def recorded(name, *options):
+    return [SLUICE, "record", "--force", "-o", f"{WORK}/{name}.sluice", *options, "--"]
+
+
+class Variant:
+    """One process that measures when it is told to."""
+
+    def __init__(self, name, command, environment=None, counts=None):
+        self.name, self.counts = name, counts or COUNTS
+        self.log = open(f"{OUT}/recorder-{name.replace(' ', '-')}.log", "w", encoding="utf-8")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                        env={**os.environ, **(environment or {})})
+        self.dead = False
+
+    def answer(self):
+        patience = threading.Timer(90, self.process.kill)
+        patience.start()
+        try:
+            for line in self.process.stdout:
+                if line.startswith("{"):
+                    return json.loads(line)
+        finally:
+            patience.cancel()
+        if not self.dead:
+            complain(f"{self.name}: its process ended; see {self.log.name}")
+        self.dead = True
+        return None
+
+    def measure(self, line):
+        if self.dead:
+            return None
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            pass
+        return self.answer()
+
+    def end(self):
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=60)
+        except (OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+
+
+def build():
+    arch = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], check=True, capture_output=True,
+                          text=True).stdout.split()[0].replace(".", "")
+    subprocess.run([f"{CUDA}/bin/nvcc", "-std=c++17", "-O2", f"-arch=sm_{arch}", f"{HERE}/bench_calls.cu", "-o",
+                    f"{WORK}/bench_calls"], check=True)
+    include = [f"{CUDA}/targets/x86_64-linux/include", f"{CUDA}/include", f"{CUDA}/extras/CUPTI/include"]
+    subprocess.run(["g++", "-std=c++17", "-O2", "-fPIC", "-shared", *[f"-I{i}" for i in include], f"{HERE}/bench_cupti.cpp", "-o",
+                    f"{WORK}/libbench_cupti.so", libcupti(), f"-Wl,-rpath,{os.path.dirname(libcupti())}"], check=True)
+
+
+def libcupti():
+    """The toolkit's. Where PyTorch has loaded its own of the same version, the loader takes that."""
+    found = [f"{root}/{name}" for root in (f"{CUDA}/targets/x86_64-linux/lib", f"{CUDA}/lib64", f"{CUDA}/extras/CUPTI/lib64")
+             for name in ("libcupti.so.13", "libcupti.so.12", "libcupti.so") if os.path.exists(f"{root}/{name}")]
+    if not found:
+        raise SystemExit(f"bench_recorder: no libcupti under {CUDA}; name the toolkit in CUDA_HOME")
+    return found[0]
+
+
+def bare_cupti(mode):
+    return {"CUDA_INJECTION64_PATH": f"{WORK}/libbench_cupti.so", "BENCH_CUPTI": mode}
+
+
+def calls_variants():
+    run = [f"{WORK}/bench_calls", "--wait"]
+    return [
+        Variant("bare", run),
+        Variant("bare again", run),
+        Variant("memory", recorded("calls-memory", "--mode", "memory", "--stacks", "native") + run),
+        Variant("memory, no stacks", recorded("calls-none", "--mode", "memory", "--stacks", "none") + run),
+        Variant("timeline", recorded("calls-timeline", "--mode", "timeline", "--stacks", "native") + run),
+        Variant("CUPTI, memory", run, bare_cupti("memory")),
+        Variant("CUPTI, timeline", run, bare_cupti("timeline")),
+    ]
+
+
+def torch_variants():
+    run = [sys.executable, f"{HERE}/bench_work.py"]
+    watch = lambda how: run + ["--watch", how]
+    return [
+        Variant("bare", run),
+        Variant("bare again", run),
+        Variant("memory", recorded("torch-memory", "--mode", "memory") + run),
+        Variant("memory, no stacks", recorded("torch-none", "--mode", "memory", "--stacks", "none") + run),
+        Variant("timeline", recorded("torch-timeline", "--mode", "timeline") + run),
+        Variant("timeline, nodes", recorded("torch-nodes", "--mode", "timeline", "--graphs", "node") + run),
+        Variant("CUPTI, memory", run, bare_cupti("memory")),
+        Variant("CUPTI, timeline", run, bare_cupti("timeline")),
+        Variant("profiler, CUDA", watch("profiler-cuda"), counts=COUNTS_WATCHED),
+        Variant("profiler, all", watch("profiler-all"), counts=COUNTS_WATCHED),
+        Variant("memory history", watch("history"), counts=COUNTS_WATCHED),
+    ]
+
+
+def take_turns(variants, works, line_of, figures_of):
+    """{work: {variant: [figure of each round]}}; a round that failed is None."""
+    for variant in variants:
+        variant.answer()
+    results = {}
+    for work in works:
+        for round_number in range(ROUNDS):
+            # Another goes first each time, and bare ones are never far.
+            order = variants[round_number % len(variants):] + variants[:round_number % len(variants)]
+            for variant in order:
+                answer = variant.measure(line_of(variant, work))
+                for name, figure in figures_of(work, answer).items():
+                    results.setdefault(name, {}).setdefault(variant.name, []).append(figure)
+    for variant in variants:
+        variant.end()
+    return results
+
+
+def measure_calls():
+    names = ["launch", "launch_touching", "copy", "memset", "malloc_free", "malloc_free_async"]
+    return take_turns(calls_variants(), ["all"], lambda v, w: "go",
+                      lambda w, answer: {name: answer[name] if answer else None for name in names})
+
+
+def measure_torch():
+    return take_turns(torch_variants(), list(COUNTS), lambda v, w: f"{w} {v.counts[w]}",
+                      lambda w, answer: {w: answer["mean"] if answer else None, w + " (median)": answer["median"] if answer else None})
+
+
+def compare(rounds):
+    """For each variant: its median, and the median over the rounds of what it was above the bare run of that round."""
+    bare = rounds["bare"]
+    out = {}
+    for name, figures in rounds.items():
+        both = [(b, f) for b, f in zip(bare, figures) if b and f]
+        if not both:
+            continue
+        out[name] = {"median": statistics.median(f for _, f in both), "more": statistics.median(f - b for b, f in both),
+                     "more_percent": 100 * statistics.median(f / b - 1 for b, f in both), "rounds": figures}
+    return out
+
+
+def disk():
+    """Bytes an event of a real training, whole file, stacks included."""
+    out = {}
+    for model in ("gpt", "mlp"):
+        for mode in ("memory", "timeline"):
+            path = f"{WORK}/disk-{model}-{mode}.sluice"
+            done = subprocess.run([SLUICE, "record", "--force", "-o", path, "--mode", mode, "--", sys.executable, f"{HERE}/train.py",
+                                   "--model", model, "--steps", "300"], capture_output=True, text=True, check=False)
+            said = re.search(r"([\d,]+) events?, ([\d,]+) lost", done.stderr)
+            if done.returncode == 0 and said and os.path.exists(path):
+                events = int(said.group(1).replace(",", ""))
+                out[f"{model}, {mode}"] = {"bytes": os.path.getsize(path), "events": events, "lost": said.group(2),
+                                           "bytes_per_event": os.path.getsize(path) / max(1, events)}
+            else:
+                complain(f"disk, {model}, {mode}: {done.stderr[-400:]}")
+    return out
+
+
+def ring():
+    """Nanoseconds to put one event into the ring, where the benchmark was brought along."""
+    program = os.path.join(os.path.dirname(SLUICE), "bench", "bench_ring")
+    if not os.access(program, os.X_OK):
+        return {}
+    done = subprocess.run([program, "--benchmark_format=json"], capture_output=True, text=True, check=False)
+    try:
+        return {b["name"]: b["real_time"] for b in json.loads(done.stdout)["benchmarks"]}
+    except (ValueError, KeyError):
+        return {}
+
+
+BUDGETS = [  # what, work, variant, most, in what
+    ("MLP + Adam step, memory", "mlp", "memory", 1, "%"),
+    ("MLP + Adam step, timeline", "mlp", "timeline", 2, "%"),
+    ("transformer step, memory", "transformer", "memory", 1, "%"),
+    ("transformer step, timeline", "transformer", "timeline", 2, "%"),
+    ("transformer as a graph, memory, whole", "graph", "memory", 1, "%"),
+    ("transformer as a graph, timeline, whole", "graph", "timeline", 1, "%"),
+    ("transformer as a graph, timeline, node", "graph", "timeline, nodes", None, "%"),
+    ("cudaMallocAsync + Free, native stack", "malloc_free_async", "memory", 250, "ns"),
+    ("torch.empty + del, Python stack", "empty", "memory", 400, "ns"),
+    ("tiny kernel, memory", "launch", "memory", 150, "ns"),
+    ("tiny kernel that names 2 blocks, memory", "launch_touching", "memory", 150, "ns"),
+    ("tiny kernel, timeline", "launch", "timeline", 550, "ns"),
+]
+
+
+def table(results, on_disk, in_ring):
+    lines = ["| work | bare | recorded | more | at most | |", "|---|---|---|---|---|---|"]
+    unit = {"%": "us", "ns": "ns"}
+    for what, work, variant, most, kind in BUDGETS:
+        of = results.get(work, {})
+        if variant not in of:
+            lines.append(f"| {what} | | not measured | | | |")
+            continue
+        more = of[variant]["more_percent"] if kind == "%" else of[variant]["more"]
+        verdict = "stated" if most is None else "met" if more <= most else "missed"
+        lines.append(f"| {what} | {of['bare']['median']:.1f} {unit[kind]} | {of[variant]['median']:.1f} {unit[kind]} | "
+                     f"{more:+.2f} {kind} | {'' if most is None else f'+{most} {kind}'} | {verdict} |")
+    for name, nanoseconds in in_ring.items():
+        lines.append(f"| ring: {name} | | {nanoseconds:.1f} ns | | +20 ns | |")
+    for name, of in on_disk.items():
+        lines.append(f"| disk: {name} ({of['events']} events, {of['lost']} lost) | | {of['bytes_per_event']:.2f} bytes/event | | 4 | "
+                     f"{'met' if of['bytes_per_event'] <= 4 else 'missed'} |")
+    lines += ["", "Every variant beside the bare run of the same round:", ""]
+    for work, of in results.items():
+        lines.append(f"{work}: " + ", ".join(f"{name} {f['median']:.1f} ({f['more']:+.1f}, {f['more_percent']:+.2f} %)"
+                                            for name, f in of.items()))
+    return "\n".join(lines)
+
+
+def write(everything):
+    with open(f"{OUT}/recorder.json", "w", encoding="utf-8") as out:
+        json.dump(everything, out, indent=1)
+
+
+def main():
+    os.makedirs(OUT, exist_ok=True)
+    if not os.access(SLUICE, os.X_OK):
+        complain(f"{SLUICE}: no such program; build it first: ./dev build")
+        return 1
+    begin = time.monotonic()
+    build()
+    results = {work: compare(rounds) for work, rounds in measure_calls().items()}
+    write({"results": results})
+    complain(f"calls done after {time.monotonic() - begin:.0f} s")
+    if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+        results |= {work: compare(rounds) for work, rounds in measure_torch().items()}
+        complain(f"PyTorch done after {time.monotonic() - begin:.0f} s")
+        write({"results": results})
+        on_disk = disk()
+    else:
+        complain("python3 has no torch: its part is left out")
+        on_disk = {}
+    in_ring = ring()
+    text = table(results, on_disk, in_ring)
+    print(text)
+    with open(f"{OUT}/recorder.txt", "w", encoding="utf-8") as out:
+        out.write(text + "\n")
+    write({"rounds": ROUNDS, "seconds": time.monotonic() - begin, "results": results, "disk": on_disk, "ring": in_ring})
+    shutil.rmtree(WORK, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
