@@ -1,0 +1,158 @@
+// Native stacks from a recorded program to the file: each frame's module and address, resolved by addr2line, name the functions
+// that the program went through.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "tests/architecture/shell.hpp"
+#include "tests/instrumentation/capture/native/shapes.hpp"
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+using testing::Contains;
+using testing::HasSubstr;
+
+/// What addr2line calls the functions at some addresses of a file, inlined ones too, innermost first.
+std::map<std::uint64_t, std::vector<std::string>> functions_at(const std::string& file,
+                                                               const std::set<std::uint64_t>& at) {
+  std::ostringstream command;
+  command << "addr2line -afiC -e '" << file << "'" << std::hex;
+  for (const std::uint64_t address : at) command << " 0x" << address;
+  std::istringstream lines(output_of(command.str()));
+  std::map<std::uint64_t, std::vector<std::string>> found;
+  std::vector<std::string>* functions = nullptr;
+  bool is_function = true;  // Functions and places take turns.
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("0x")) {
+      functions = &found[std::stoull(line, nullptr, 16)];
+      is_function = true;
+    } else {
+      if (is_function && functions != nullptr) functions->push_back(line);
+      is_function = !is_function;
+    }
+  }
+  return found;
+}
+
+class NativeProgram : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    run_ = new recording(record({.arguments = {library(1), library(2)},
+                                 .variables = {{"SLUICE_STACKS", "native"}},
+                                 .program = "fake_native_program"}));
+    std::map<std::string, std::set<std::uint64_t>> wanted;
+    for (const frame_row& f : run_->tables().frames.rows()) wanted[text(f.module)].insert(f.address - 1);
+    for (const auto& [file, addresses] : wanted) {
+      if (file.starts_with('/')) functions_[file] = functions_at(file, addresses);
+    }
+  }
+  static void TearDownTestSuite() { delete run_; }
+
+  static std::string library(int number) {
+    return SLUICE_SHAPES_DIR "/libsluice_shapes_library_" + std::to_string(number) + ".so";
+  }
+  static std::string text(string_id id) { return std::string(run_->tables().text(id)); }
+  static std::string file_name(const frame_row& frame) {
+    return std::filesystem::path(text(frame.module)).filename().string();
+  }
+
+  /// Of the only allocation of so many bytes, innermost first.
+  static std::vector<frame_row> frames(std::uint64_t bytes) {
+    std::vector<frame_row> found;
+    const auto is_it = [&](const alloc_event& a) { return a.bytes == bytes; };
+    const auto alloc = std::find_if(run_->allocs.begin(), run_->allocs.end(), is_it);
+    if (alloc == run_->allocs.end()) return found;
+    for (const stack_row* row = run_->tables().stacks.find(alloc->stack); row != nullptr;
+         row = run_->tables().stacks.find(row->parent)) {
+      found.push_back(*run_->tables().frames.find(row->frame));
+    }
+    return found;
+  }
+  /// "module: function", the functions of all frames.
+  static std::vector<std::string> functions(std::uint64_t bytes) {
+    std::vector<std::string> found;
+    for (const frame_row& frame : frames(bytes)) {
+      const auto names = functions_[text(frame.module)].find(frame.address - 1);
+      if (names == functions_[text(frame.module)].end()) {
+        found.push_back(file_name(frame) + ": ?");
+        continue;
+      }
+      for (const std::string& name : names->second) found.push_back(file_name(frame) + ": " + name);
+    }
+    return found;
+  }
+  static void expect_through_all_shapes(std::uint64_t first, const std::string& in) {
+    std::uint64_t bytes = first;
+    for (const shape* s = shapes_plain(); s->name != nullptr; ++s, ++bytes) {
+      const auto found = functions(bytes);
+      EXPECT_THAT(found, Contains(in + ": sluice::test::(anonymous namespace)::" + name_in_stack(s->name))) << s->name;
+      EXPECT_THAT(found, Contains("fake_native_program: main")) << s->name;
+    }
+  }
+  /// As addr2line has it.
+  static std::string name_in_stack(const std::string& shape_name) { return shape_name + "(void (*)(void*), void*)"; }
+
+  static inline recording* run_ = nullptr;
+  static inline std::map<std::string, std::map<std::uint64_t, std::vector<std::string>>> functions_;
+};
+
+TEST_F(NativeProgram, EndsWellAndLosesNothing) {
+  EXPECT_EQ(run_->status, 0);
+  EXPECT_EQ(run_->summary.lost_events, 0U);
+}
+
+TEST_F(NativeProgram, EveryStackBeginsInTheDriverAndEndsWhereItsThreadBegan) {
+  std::size_t count = 0;
+  for (const alloc_event& a : run_->allocs) {
+    if (a.bytes < 1000 || a.bytes > 7000) continue;
+    ++count;
+    const std::vector<frame_row> stack = frames(a.bytes);
+    ASSERT_GE(stack.size(), 4U) << a.bytes;
+    EXPECT_THAT(file_name(stack.front()), HasSubstr("libcuda.so"))
+        << a.bytes << ": the recorder's own frames are left out";
+    const std::string last = functions(a.bytes).back();
+    EXPECT_TRUE(last == "fake_native_program: _start" || last.starts_with("libc.so.6: ")) << a.bytes << ": " << last;
+    for (const frame_row& frame : stack) EXPECT_NE(frame.module, string_id::none) << a.bytes;
+  }
+  EXPECT_GE(count, 30U);
+}
+
+TEST_F(NativeProgram, AStackNamesTheFunctionsThatAsked) {
+  EXPECT_THAT(functions(1000), Contains("fake_native_program: main"));
+  EXPECT_THAT(functions(2000), Contains(HasSubstr("in_a_thread")));
+  EXPECT_THAT(functions(2000), testing::Not(Contains("fake_native_program: main")));
+  EXPECT_THAT(functions(7000), testing::IsSupersetOf({HasSubstr("in_a_handler"), HasSubstr(": main")}))
+      << "through the frame of the signal";
+  EXPECT_THAT(functions(6000), Contains("fake_native_program: main")) << "in a forked child";
+}
+
+TEST_F(NativeProgram, ThroughCodeOfEveryShape) { expect_through_all_shapes(3000, "fake_native_program"); }
+
+TEST_F(NativeProgram, ThroughLibrariesThatComeAndGo) {
+  expect_through_all_shapes(4000, "libsluice_shapes_library_1.so");
+  expect_through_all_shapes(5000, "libsluice_shapes_library_2.so");
+}
+
+TEST_F(NativeProgram, ModulesAreToldOfWithPathAndPlace) {
+  std::map<std::string, int> rows;
+  for (const module_row& row : run_->tables().modules.rows()) {
+    ++rows[std::filesystem::path(text(row.path)).filename().string()];
+    EXPECT_NE(row.process, process_id::none);
+    EXPECT_GT(row.bytes, 0U);
+  }
+  EXPECT_EQ(rows["libsluice_shapes_library_1.so"], 1);
+  EXPECT_EQ(rows["libsluice_shapes_library_2.so"], 1);
+  EXPECT_EQ(rows["fake_native_program"], 2) << "of the program and of its child";
+  EXPECT_EQ(rows["libsluice_capture.so"], 0) << "no frame of ours is in a stack";
+}
+
+}  // namespace
+}  // namespace sluice::test
