@@ -127,6 +127,7 @@ class writer {
     made["calls"] = named(of_.whole.calls);
     made["threads"] = threads();
     made["unfreed"] = unfreed();
+    made["marks"] = marks();
     made["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", failures()}};
     return made;
   }
@@ -367,6 +368,41 @@ class writer {
                      {"count", g.count},
                      {"bytes", g.bytes},
                      {"largest", std::move(largest)}});
+    }
+    return all;
+  }
+
+  json marks() const {
+    json all = json::array();
+    for (const analysis::program_mark& m : of_.marks) {
+      json memory = json::array();
+      for (const analysis::memory_at_mark& at : m.memory) {
+        memory.push_back({{"device", id_or_null(at.of.device)},
+                          {"layer", name_of(at.of.level)},
+                          {"kind", name_of(at.of.kind)},
+                          {"bytes", at.bytes},
+                          {"blocks", at.blocks},
+                          {"segment_bytes", at.segment_bytes}});
+      }
+      json counters = json::array();
+      for (const analysis::counter_at_mark& at : m.counters) {
+        const trace::counter_row* row = tables_.counters.find(at.counter);
+        counters.push_back({{"name", row == nullptr ? std::string() : text(row->name)},
+                            {"device", row == nullptr ? json(nullptr) : id_or_null(row->device)},
+                            {"value", at.value}});
+      }
+      json pools = json::array();
+      for (const analysis::pool_at_mark& at : m.pools) {
+        pools.push_back({{"pool", raw(at.pool)}, {"reserved_bytes", at.reserved}, {"used_bytes", at.used}});
+      }
+      all.push_back({{"time_ns", m.time},
+                     {"name", text(m.name)},
+                     {"step", m.step < 0 ? json(nullptr) : json(m.step)},
+                     {"process", id_or_null(m.process)},
+                     {"thread", id_or_null(m.thread)},
+                     {"memory", std::move(memory)},
+                     {"counters", std::move(counters)},
+                     {"pools", std::move(pools)}});
     }
     return all;
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/analysis/marks.hpp"
 #include "core/analysis/range_statistics.hpp"
 #include "core/analysis/training.hpp"
 #include "core/trace/model.hpp"
@@ -145,6 +146,7 @@ struct summary {
   std::vector<peak_composition> compositions;       ///< Of the peaks of layers that hold tensors.
   std::vector<step_summary> steps;                  ///< By process; only where there are steps.
   std::vector<unused_memory> unused;                ///< Only where touches were recorded.
+  std::vector<program_mark> marks;                  ///< In order of time, at most `mark_limit`.
   std::vector<finding> findings;                    ///< Most important first.
   std::vector<std::string> warnings;                ///< What is wrong with the file or with what it says.
 

@@ -341,6 +341,16 @@ void forget_flushing() noexcept {
   asked = answered = 0;
 }
 
+void sample_pools() noexcept {
+  if (driver.pool_attribute == nullptr) return;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  const bool exchanged = driver.exchange_capture_mode != nullptr && driver.exchange_capture_mode(&mode) == CUDA_SUCCESS;
+  sampler_gate.lock();
+  for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample);
+  sampler_gate.unlock();
+  if (exchanged) driver.exchange_capture_mode(&mode);
+}
+
 void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept {
   sampler_gate.lock();
   for (pool_entry& pool : pools) {

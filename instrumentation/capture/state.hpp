@@ -206,6 +206,8 @@ bool flush_now(int milliseconds) noexcept;
 bool finish_flushing(int milliseconds) noexcept;
 /// In a fork's child: the flush thread is not here.
 void forget_flushing() noexcept;
+/// Reads the sizes of all pools now, on the calling thread, which must be in no callback.
+void sample_pools() noexcept;
 /// Reads one pool's sizes now and reports them as `operation`.
 void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept;
 

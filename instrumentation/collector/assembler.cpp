@@ -102,6 +102,7 @@ void assembler::finish(const clock_anchor& present) {
   process_ordered(true);
   process_from_device(true);
   settle(true);
+  for (const auto& process : processes_) process->ranges.finish();
   if (!processes_.empty()) write_checkpoint(now());
 }
 

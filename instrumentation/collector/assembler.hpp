@@ -12,6 +12,7 @@
 #include "instrumentation/collector/call_stacks.hpp"
 #include "instrumentation/collector/catalogue.hpp"
 #include "instrumentation/collector/clock_line.hpp"
+#include "instrumentation/collector/open_ranges.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
 #include "instrumentation/collector/work_joiner.hpp"
 
@@ -25,12 +26,13 @@ struct assembler_options {
 /// Everything known of one recorded process.
 struct recorded_process {
   recorded_process(trace::file_writer& file, std::uint64_t& last_block)
-      : blocks(file, last_block), work(file, blocks) {}
+      : blocks(file, last_block), work(file, blocks), ranges(file) {}
 
   process_names names;
   process_stacks stacks;
   block_ledger blocks;
   work_joiner work;
+  open_ranges ranges;
   bool inexact = false;  ///< Memory events were lost.
   bool heard = false;    ///< It has said something.
 };
@@ -154,6 +156,10 @@ class assembler {
   void on(const context& c, const watermark_record& r);
   void on(const context& c, const sync_record& r);
   void on(const context& c, const range_record& r);
+  void on(const context& c, const range_begin_record& r);
+  void on(const context& c, const range_end_record& r);
+  void on(const context& c, const thread_name_record& r);
+  void on(const context& c, const tag_record& r);
   void on(const context& c, const marker_record& r);
   void on(const context& c, const counter_value_record& r);
   void on(const context& c, const file_io_record& r);

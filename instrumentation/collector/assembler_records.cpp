@@ -129,6 +129,14 @@ void assembler::dispatch_host(const context& c, const record_view& record) {
       return on(c, decode<watermark_record>(record));
     case record_type::range:
       return on(c, decode<range_record>(record));
+    case record_type::range_begin:
+      return on(c, decode<range_begin_record>(record));
+    case record_type::range_end:
+      return on(c, decode<range_end_record>(record));
+    case record_type::thread_name:
+      return on(c, decode<thread_name_record>(record));
+    case record_type::tag:
+      return on(c, decode<tag_record>(record));
     case record_type::marker:
       return on(c, decode<marker_record>(record));
     case record_type::counter_value:
@@ -387,6 +395,38 @@ void assembler::on(const context& c, const range_record& r) {
   row.name = names_.text(r.name);
   row.domain = names_.text(r.domain);
   file_.add(row);
+}
+
+void assembler::on(const context& c, const range_begin_record& r) {
+  auto row = begin<host_range_event>(c);
+  row.name = names_.text(r.name);
+  row.domain = names_.text(r.domain);
+  c.process.ranges.begin(r.id, row);
+}
+
+void assembler::on(const context& c, const range_end_record& r) {
+  auto at = begin<host_range_event>(c);
+  at.domain = names_.text(r.domain);
+  c.process.ranges.end(r.id, at);
+}
+
+void assembler::on(const context& c, const thread_name_record& r) {
+  names_.name_thread(c.process.names, r.tid, r.name);
+}
+
+/// Of the innermost block that holds the address; of none, if it is nobody's.
+void assembler::on(const context& c, const tag_record& r) {
+  const alloc_event* block = c.process.blocks.find_live(r.address);
+  if (block == nullptr) return;
+  const auto say = [&](std::string_view key, std::uint64_t text) {
+    auto row = begin<attribute_event>(c);
+    row.target = block->id;
+    row.key = names_.text_id(key);
+    row.text = names_.text(text);
+    if (row.text != string_id::none) file_.add(row);
+  };
+  say("category", r.category);
+  say("name", r.name);
 }
 
 void assembler::on(const context& c, const marker_record& r) {

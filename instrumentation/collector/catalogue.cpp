@@ -57,7 +57,8 @@ void catalogue::identify(process_names& process, const producer_identity& identi
 thread_id catalogue::thread(process_names& process, std::uint64_t tid, std::string_view name) {
   const auto [place, fresh] = process.threads.try_emplace(tid);
   thread_row& row = place->second;
-  const string_id name_id = file_.intern(name);
+  const bool keep = !fresh && process.named_threads.contains(tid);
+  const string_id name_id = keep ? row.name : file_.intern(name);
   if (fresh || row.name != name_id) {
     if (fresh) row.id = next<thread_id>(last_thread_);
     row.process = process.id;
@@ -66,6 +67,16 @@ thread_id catalogue::thread(process_names& process, std::uint64_t tid, std::stri
     file_.add(row);
   }
   return row.id;
+}
+
+void catalogue::name_thread(process_names& process, std::uint64_t tid, std::uint64_t name) {
+  const string_id name_id = text(name);
+  if (name_id == string_id::none) return;
+  thread(process, tid, {});
+  trace::thread_row& row = process.threads[tid];
+  row.name = name_id;
+  file_.add(row);
+  process.named_threads.insert(tid);
 }
 
 // ----------------------------------------------------------------------------------------------------------- devices

@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/trace/model.hpp"
@@ -19,6 +20,7 @@ struct process_names {
   trace::process_id id{};
   trace::process_row row;
   std::unordered_map<std::uint64_t, trace::thread_row> threads;  ///< By tid.
+  std::unordered_set<std::uint64_t> named_threads;               ///< Named by the program itself.
   std::unordered_map<std::uint32_t, trace::device_id> devices;   ///< By the process's own number.
   std::unordered_map<std::uint32_t, trace::context_row> contexts;
   std::unordered_map<std::uint64_t, trace::stream_row> streams;  ///< The generation in force.
@@ -47,6 +49,8 @@ class catalogue {
   void update_process(const process_names& process) { file_.add(process.row); }
 
   trace::thread_id thread(process_names& process, std::uint64_t tid, std::string_view name);
+  /// By the program itself: goes before what the system calls it.
+  void name_thread(process_names& process, std::uint64_t tid, std::uint64_t name);
 
   void define(process_names& process, const device_record& record);
   void define(process_names& process, const context_record& record);

@@ -55,6 +55,9 @@ enum class record_type : std::uint16_t {
   graph_definition = 40,
   live_set = 41,
   mode = 42,
+  range_begin = 44,
+  range_end = 45,
+  thread_name = 46,
 };
 
 struct record_header {
@@ -347,6 +350,29 @@ struct range_record {
   std::uint64_t domain;
 };
 
+/// A range that ends in a record of its own: the writer knows of it even if the process is killed inside. `id` 0: it lies on
+/// its thread's stack of `domain`; else any thread may end it.
+struct range_begin_record {
+  record_header header;
+  std::uint64_t id;
+  std::uint64_t name;
+  std::uint64_t domain;
+};
+
+/// Ends range `id`, or with 0 the innermost of the thread's in `domain`.
+struct range_end_record {
+  record_header header;
+  std::uint64_t id;
+  std::uint64_t domain;
+};
+
+/// The program names a thread, its own or another.
+struct thread_name_record {
+  record_header header;
+  std::uint64_t tid;
+  std::uint64_t name;
+};
+
 struct marker_record {
   record_header header;
   std::uint64_t name;
@@ -486,6 +512,9 @@ SLUICE_RECORD(tag);
 SLUICE_RECORD(graph_definition);
 SLUICE_RECORD(live_set);
 SLUICE_RECORD(mode);
+SLUICE_RECORD(range_begin);
+SLUICE_RECORD(range_end);
+SLUICE_RECORD(thread_name);
 #undef SLUICE_RECORD
 
 /// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives

@@ -21,7 +21,7 @@ const std::string fake_dir = SLUICE_FAKE_DIR;
 
 /// Runs the program with `extra` in its environment; the recorder's own variables of this process are left out.
 int run(const run_options& options, const std::map<std::string, std::string>& extra) {
-  std::vector<std::string> words{fs::path(fake_dir) / options.program};
+  std::vector<std::string> words{(fs::path(fake_dir) / options.program).string()};
   for (const std::string& word : options.arguments) {
     const bool journal = word == "program" || word == "graphs" || word == "torch";
     words.push_back(journal ? journal_path(word) : word);

@@ -13,10 +13,10 @@ namespace sluice::test {
 struct run_options {
   std::vector<std::string> arguments;  ///< Of fake_cuda_program, the journal's name first ("program").
   std::map<std::string, std::string> variables = {};
-  std::string graphs = "node";    ///< SLUICE_GRAPHS
-  std::string mode = "timeline";  ///< SLUICE_MODE
-  std::string program = "fake_cuda_program";
-  bool preload = false;  ///< The capture library is in LD_PRELOAD too, as `sluice record` has it.
+  std::string graphs = "node";                ///< SLUICE_GRAPHS
+  std::string mode = "timeline";              ///< SLUICE_MODE
+  std::string program = "fake_cuda_program";  ///< Beside the fakes, or by its whole path.
+  bool preload = false;                       ///< The capture library is in LD_PRELOAD too, as `sluice record` has it.
 };
 
 /// All rows of a recording that the tests look at.

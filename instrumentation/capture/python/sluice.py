@@ -1,0 +1,208 @@
+"""What a Python program may tell its recorder.
+
+Under `sluice record -- python ...` this module can be imported as it is. A program that shall run without the recorder too
+needs it on its path (it is one file, in the folder `python` beside the program `sluice`); each call then does nothing.
+
+    import sluice
+
+    for batch in data:
+        sluice.step()
+        with sluice.scope("forward"):
+            loss = model(batch)
+    sluice.tag(table, "input", "lookup table")
+    sluice.tag_model(model, optimizer)        # weights, gradients, optimizer state
+    sluice.watch_cupy()                       # CuPy's pool, block by block; once in each thread that uses CuPy
+    sluice.watch_rmm()                        # RMM's current resource
+"""
+import contextlib
+import ctypes
+
+__all__ = ["recording", "step", "mark", "push", "pop", "scope", "tag", "tag_model", "block_alloc", "block_free",
+           "watch_cupy", "watch_rmm"]
+
+
+def _find():
+    """The library that `sluice record` preloads into this process, or None."""
+    try:
+        library = ctypes.PyDLL(None)  # The calls take well under a microsecond: the GIL is kept.
+        library.sluice_recording.restype = ctypes.c_int
+        library.sluice_step.argtypes = [ctypes.c_int64]
+        library.sluice_mark.argtypes = [ctypes.c_char_p]
+        library.sluice_push.argtypes = [ctypes.c_char_p]
+        library.sluice_tag.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+        library.sluice_block_alloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_char_p]
+        library.sluice_block_free.argtypes = [ctypes.c_void_p]
+        return library if library.sluice_recording() else None
+    except (AttributeError, OSError):
+        return None
+
+
+_library = _find()
+
+
+def recording():
+    """Whether this process is recorded."""
+    return _library is not None
+
+
+def _text(text):
+    return None if text is None else str(text).encode("utf-8", "replace")
+
+
+def step(number=None):
+    """A step begins: number `number`, or the one after the last."""
+    if _library is not None:
+        _library.sluice_step(-1 if number is None else int(number))
+
+
+def mark(name):
+    """A point in time with a name."""
+    if _library is not None:
+        _library.sluice_mark(_text(name))
+
+
+def push(name):
+    """Begins a scope of this thread; scopes nest."""
+    if _library is not None:
+        _library.sluice_push(_text(name))
+
+
+def pop():
+    """Ends the innermost scope of this thread."""
+    if _library is not None:
+        _library.sluice_pop()
+
+
+@contextlib.contextmanager
+def scope(name):
+    """`with sluice.scope("forward"): ...`"""
+    push(name)
+    try:
+        yield
+    finally:
+        pop()
+
+
+def _address(thing):
+    """Where the memory of a tensor or array begins: PyTorch's storage, CUDA's array interface, CuPy's pointer, or a number."""
+    if isinstance(thing, int):
+        return thing
+    storage = getattr(thing, "untyped_storage", None)
+    if storage is not None:
+        return storage().data_ptr()
+    interface = getattr(thing, "__cuda_array_interface__", None)
+    if interface is not None:
+        return interface["data"][0]
+    if hasattr(thing, "data_ptr"):
+        return thing.data_ptr()
+    raise TypeError(f"sluice.tag: {type(thing).__name__} is no tensor, no CUDA array and no address")
+
+
+def tag(thing, category=None, name=None):
+    """Says what the block that holds `thing` is: "weight", "gradient", "optimizer state", "activation", "input" or "workspace",
+    and what it is called. A block that is freed takes its tags with it."""
+    if _library is not None:
+        _library.sluice_tag(_address(thing), _text(category), _text(name))
+
+
+def _on_device(thing):
+    return thing is not None and getattr(thing, "is_cuda", False)
+
+
+def tag_model(model, optimizer=None):
+    """Tags a torch.nn.Module's parameters and buffers as weights, its gradients as they are accumulated, and what the optimizer
+    keeps after each of its steps. Registers hooks on both (a few microseconds a parameter and step while recording, nothing
+    otherwise)."""
+    if _library is None:
+        return
+    names = {}
+    for name, parameter in model.named_parameters():
+        names[id(parameter)] = name
+        if not _on_device(parameter):
+            continue
+        tag(parameter, "weight", name)
+        if _on_device(parameter.grad):
+            tag(parameter.grad, "gradient", name)
+        if parameter.requires_grad and hasattr(parameter, "register_post_accumulate_grad_hook"):
+            parameter.register_post_accumulate_grad_hook(_tag_gradient(name))
+    for name, buffer in model.named_buffers():
+        if _on_device(buffer):
+            tag(buffer, "weight", name)
+    if optimizer is not None:
+        known = {}
+        _tag_state(optimizer, names, known)
+        optimizer.register_step_post_hook(lambda which, *_: _tag_state(which, names, known))
+
+
+def _tag_gradient(name):
+    def accumulated(parameter):
+        if _on_device(parameter.grad):
+            tag(parameter.grad, "gradient", name)
+
+    return accumulated
+
+
+def _tag_state(optimizer, names, known):
+    """`known`: the addresses that were tagged already; the state of an optimizer stays where it is."""
+    for parameter, state in optimizer.state.items():
+        for key, value in state.items() if hasattr(state, "items") else ():
+            if not _on_device(value):
+                continue
+            address = _address(value)
+            if known.get((id(parameter), key)) != address:
+                known[(id(parameter), key)] = address
+                tag(address, "optimizer state", f"{names.get(id(parameter), 'parameter')}.{key}")
+
+
+def block_alloc(address, nbytes, allocator, device=0):
+    """A pool of your own has given out a block of device memory that it holds."""
+    if _library is not None:
+        _library.sluice_block_alloc(address, nbytes, device, _text(allocator))
+
+
+def block_free(address):
+    """It takes the block back. To be called before the address can be given out again."""
+    if _library is not None:
+        _library.sluice_block_free(address)
+
+
+def watch_cupy():
+    """Records each block of CuPy's memory pool; without it, the pool's segments and all copies and kernels are recorded. CuPy
+    keeps its memory hooks by thread: to be called in each thread that uses CuPy. A second call in a thread does nothing."""
+    if _library is None:
+        return
+    import cupy
+    from cupy.cuda import memory_hook
+
+    class Watch(cupy.cuda.MemoryHook):
+        name = "sluice"
+
+        def malloc_postprocess(self, **call):
+            if call["mem_ptr"]:
+                block_alloc(call["mem_ptr"], call["mem_size"], "CuPy", call["device_id"])
+
+        def free_preprocess(self, **call):
+            block_free(call["mem_ptr"])
+
+    if Watch.name not in memory_hook.get_memory_hooks():
+        Watch().__enter__()
+
+
+def watch_rmm():
+    """Records each block of RMM's current device resource, which is wrapped for that; call it after you have chosen yours."""
+    if _library is None:
+        return
+    import rmm
+
+    below = rmm.mr.get_current_device_resource()
+
+    def allocate(nbytes, *stream):
+        address = below.allocate(nbytes, *stream)
+        block_alloc(address, nbytes, "RMM", rmm._cuda.gpu.getDevice() if hasattr(rmm, "_cuda") else 0)
+        return address
+
+    def deallocate(address, nbytes, *stream):
+        block_free(address)
+        below.deallocate(address, nbytes, *stream)
+
+    rmm.mr.set_current_device_resource(rmm.mr.CallbackMemoryResource(allocate, deallocate))

@@ -1,0 +1,131 @@
+// What a program says of itself by sluice.h and sluice.py: in the recording where there is one, of no effect where there is none.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+
+std::string text(const recording& run, string_id id) { return std::string(run.tables().text(id)); }
+
+const host_range_event* range_named(const recording& run, const std::string& name) {
+  for (const host_range_event& r : run.ranges) {
+    if (text(run, r.name) == name) return &r;
+  }
+  return nullptr;
+}
+
+/// Tags by key of the block at `address`.
+std::map<std::string, std::string> tags_of(const recording& run, std::uint64_t address) {
+  std::map<std::string, std::string> tags;
+  for (const alloc_event& a : run.allocs) {
+    for (const attribute_event& t : run.attributes) {
+      if (a.address == address && t.target == a.id) tags[text(run, t.key)] = text(run, t.text);
+    }
+  }
+  return tags;
+}
+
+recording record_c(const std::string& how) {
+  return record({.arguments = {how}, .program = "annotated_program", .preload = true});
+}
+
+TEST(SluiceHeader, IsOfNoEffectWithoutARecorder) {
+  EXPECT_EQ(run_bare({.arguments = {"exit"}, .program = "annotated_program"}), 9) << "sluice_recording() is 0";
+}
+
+TEST(SluiceHeader, StepsAndMarksAreMarkers) {
+  const recording run = record_c("exit");
+  EXPECT_EQ(run.status, 0);
+  std::map<std::int64_t, std::string> markers;
+  for (const marker_event& m : run.markers) markers[m.step] = text(run, m.name);
+  EXPECT_EQ(markers, (std::map<std::int64_t, std::string>{{-1, "halfway"}, {0, "step"}, {1, "step"}}));
+}
+
+TEST(SluiceHeader, ScopesNestByThread) {
+  const recording run = record_c("exit");
+  const host_range_event* outer = range_named(run, "outer");
+  const host_range_event* inner = range_named(run, "inner");
+  const host_range_event* other = range_named(run, "other thread");
+  ASSERT_TRUE(outer != nullptr && inner != nullptr && other != nullptr);
+  EXPECT_LE(outer->time, inner->time);
+  EXPECT_LE(inner->end, outer->end);
+  EXPECT_LE(inner->time, inner->end);
+  EXPECT_EQ(inner->thread, outer->thread);
+  EXPECT_NE(other->thread, outer->thread);
+  EXPECT_GE(other->time, inner->time);
+  EXPECT_LE(other->end, inner->end);
+}
+
+TEST(SluiceHeader, AScopeThatNeverEndsIsThereWithAnUnknownEnd) {
+  for (const std::string how : {"exit", "kill"}) {
+    const recording run = record_c(how);
+    EXPECT_EQ(run.status, how == "kill" ? 7 : 0);
+    ASSERT_NE(range_named(run, "never ended"), nullptr) << how;
+    EXPECT_EQ(range_named(run, "never ended")->end, unknown_time);
+    EXPECT_EQ(run.ranges.size(), 4U) << "an end without a begin is none";
+  }
+}
+
+TEST(SluiceHeader, BlocksOfTheProgramsOwnPoolAndTheirTags) {
+  const recording run = record_c("exit");
+  ASSERT_EQ(run.allocs.size(), 1U);
+  const alloc_event& block = run.allocs[0];
+  EXPECT_EQ(block.level, layer::framework);
+  EXPECT_EQ(block.bytes, 32768U);
+  EXPECT_EQ(text(run, block.name), "my pool");
+  ASSERT_EQ(run.frees.size(), 1U);
+  EXPECT_EQ(run.frees[0].block, block.block);
+  EXPECT_EQ(tags_of(run, block.address),
+            (std::map<std::string, std::string>{{"category", "weight"}, {"name", "layer1.weight"}}));
+  EXPECT_EQ(run.attributes.size(), 2U) << "a tag of no block is none";
+}
+
+/// python3 of the machine; the tests that need it are skipped where there is none.
+class SluiceModule : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string(SLUICE_PYTHON).empty()) GTEST_SKIP() << "no python3 here";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "python3 is built without the sanitizer";
+#endif
+  }
+  static run_options options(const std::string& word) {
+    return {.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/annotated.py", word},
+            .variables = {{"PYTHONPATH", SLUICE_BINARY_DIR "/python"}, {"PYTHONDONTWRITEBYTECODE", "1"}},
+            .program = SLUICE_PYTHON,
+            .preload = true};
+  }
+};
+
+TEST_F(SluiceModule, IsOfNoEffectWithoutARecorder) { EXPECT_EQ(run_bare(options("bare")), 0); }
+
+TEST_F(SluiceModule, StepsAndScopes) {
+  const recording run = record(options("recorded"));
+  EXPECT_EQ(run.status, 0);
+  std::set<std::int64_t> steps;
+  for (const marker_event& m : run.markers) steps.insert(m.step);
+  EXPECT_EQ(steps, (std::set<std::int64_t>{0, 1, 2}));
+  EXPECT_EQ(run.ranges.size(), 3U);
+  ASSERT_NE(range_named(run, "forward"), nullptr);
+}
+
+TEST_F(SluiceModule, TagsAModelsWeightsGradientsAndOptimizerState) {
+  const recording run = record(options("recorded"));
+  using tags = std::map<std::string, std::string>;
+  EXPECT_EQ(tags_of(run, 0x10000), (tags{{"category", "weight"}, {"name", "weight"}}));
+  EXPECT_EQ(tags_of(run, 0x20000)["category"], "weight");
+  EXPECT_EQ(tags_of(run, 0x20000)["name"], "running mean") << "the later name holds";
+  EXPECT_EQ(tags_of(run, 0x30000), (tags{{"category", "gradient"}, {"name", "weight"}}));
+  EXPECT_EQ(tags_of(run, 0x40000), (tags{{"category", "optimizer state"}, {"name", "weight.exp_avg"}}));
+  EXPECT_EQ(run.frees.size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::test
