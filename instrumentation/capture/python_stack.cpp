@@ -145,11 +145,12 @@ struct walk {
   std::uint64_t* out;
   std::size_t max;
   std::uint64_t* entries;
+  bool sends;
   std::size_t count = 0;
 
   void add(const python_layout& layout, const void* code, python_position position) {
     const std::uint64_t key = key_of(layout, code, position);
-    if (!collector::knows_frame(key)) introduce(layout, code, position, key);
+    if (sends && !collector::knows_frame(key)) introduce(layout, code, position, key);
     out[count++] = key;
   }
   /// The last frame that was added begins an evaluation.
@@ -191,6 +192,32 @@ void walk_interpreter_frames(const python_layout& layout, const char* frame, wal
   }
 }
 
+/// The calling thread's state, or null.
+const void* this_thread() {
+  if (!python_found.load(std::memory_order_acquire)) return nullptr;
+  // While Python shuts down it frees the states of threads that still run.
+  if (python.finalizing != nullptr && python.finalizing() != 0) return nullptr;
+  const void* thread = python.this_thread();
+  const bool its_own =
+      thread != nullptr && read_at<pthread_t>(thread, python.layout->thread.thread_id) == pthread_self();
+  return its_own ? thread : nullptr;
+}
+
+std::size_t walk_thread(const void* thread, walk w) {
+  const python_layout& layout = *python.layout;
+  const char* frame = read_at<const char*>(thread, layout.thread.frame);
+  if (layout.family == python_family::frame_objects) {
+    walk_frame_objects(layout, frame, w);
+    return w.count;
+  }
+  if (layout.family != python_family::shims) {
+    if (frame == nullptr) return 0;
+    frame = read_at<const char*>(frame, layout.thread.frame_of_cframe);
+  }
+  walk_interpreter_frames(layout, frame, w);
+  return w.count;
+}
+
 }  // namespace
 
 void find_python() noexcept {
@@ -225,24 +252,20 @@ void find_python() noexcept {
 }
 
 std::size_t python_frames(std::uint64_t* out, std::size_t max, std::uint64_t* entries) noexcept {
-  if (!python_found.load(std::memory_order_acquire)) return 0;
-  // While Python shuts down it frees the states of threads that still run.
-  if (python.finalizing != nullptr && python.finalizing() != 0) return 0;
-  const python_layout& layout = *python.layout;
-  const void* thread = python.this_thread();
-  if (thread == nullptr || read_at<pthread_t>(thread, layout.thread.thread_id) != pthread_self()) return 0;
-  const char* frame = read_at<const char*>(thread, layout.thread.frame);
-  walk w{out, max, entries};
-  if (layout.family == python_family::frame_objects) {
-    walk_frame_objects(layout, frame, w);
-    return w.count;
-  }
-  if (layout.family != python_family::shims) {
-    if (frame == nullptr) return 0;
-    frame = read_at<const char*>(frame, layout.thread.frame_of_cframe);
-  }
-  walk_interpreter_frames(layout, frame, w);
-  return w.count;
+  const void* thread = this_thread();
+  return thread == nullptr ? 0 : walk_thread(thread, {out, max, entries, true});
+}
+
+std::uint64_t python_stack_key() noexcept {
+  constexpr std::size_t most = collector::maximum_frames;
+  const void* thread = this_thread();
+  if (thread == nullptr) return 0;
+  std::uint64_t frames[most];
+  // A stack that is known as a whole has no frame that is not.
+  const std::size_t count = walk_thread(thread, {frames, most, nullptr, false});
+  const std::uint64_t known = collector::known_stack(frames, count);
+  if (known != 0) return known;
+  return collector::intern_stack(frames, walk_thread(thread, {frames, most, nullptr, true}));
 }
 
 bool in_python_evaluation(std::uint64_t pc) noexcept {

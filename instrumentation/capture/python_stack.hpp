@@ -21,6 +21,9 @@ void find_python() noexcept;
 /// O(frames), some ns a frame that was seen before.
 std::size_t python_frames(std::uint64_t* out, std::size_t max, std::uint64_t* entries = nullptr) noexcept;
 
+/// The key of the calling thread's Python stack, everything that it stands for sent; 0 for none.
+std::uint64_t python_stack_key() noexcept;
+
 /// `pc` lies in the interpreter's evaluation loop. O(1).
 [[nodiscard]] bool in_python_evaluation(std::uint64_t pc) noexcept;
 

@@ -36,11 +36,6 @@ struct native_stack {
   std::size_t count = 0;
 };
 
-std::uint64_t python_stack() noexcept {
-  std::uint64_t frames[most];
-  return collector::intern_stack(frames, python_frames(frames, most));
-}
-
 [[gnu::noinline]] std::uint64_t native_stack_alone() noexcept {
   const native_stack native;
   return collector::intern_stack(native.frames(), native.count);
@@ -68,7 +63,7 @@ std::uint64_t current_stack() noexcept {
     case stack_mode::none:
       return 0;
     case stack_mode::python:
-      return python_stack();
+      return python_stack_key();
     case stack_mode::native:
       return native_stack_alone();
     case stack_mode::all:

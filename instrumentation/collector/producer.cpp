@@ -476,6 +476,12 @@ std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexc
   return key;
 }
 
+std::uint64_t known_stack(const std::uint64_t* frames, std::size_t count) noexcept {
+  if (count == 0 || count > maximum_frames) return 0;
+  const std::uint64_t key = hash_words(frames, count, count);
+  return knows_frame(key) ? key : 0;
+}
+
 bool knows_frame(std::uint64_t key) noexcept {
   if (!active()) return true;
   const std::atomic<std::uint64_t>* place = place_of(region->stacks, key);

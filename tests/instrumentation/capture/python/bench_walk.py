@@ -9,11 +9,9 @@ assert library.bench_prepare(), "nobody records: run this under sluice record"
 
 
 def nested(depth):
-    return library.bench(200000) if depth == 0 else nested(depth - 1)
+    return library.bench(2000) if depth == 0 else nested(depth - 1)
 
 
 for frames in (3, 5, 10, 20, 50):
-    taken = []
-    for _ in range(5):
-        taken.append(nested(frames - 2))  # And the module's frame.
-    print("Python %s, %2d frames: %.0f ns" % (sys.version.split()[0], frames, min(taken)))
+    taken = nested(frames - 2)  # And the module's frame.
+    print("Python %s, %2d frames: %.0f ns" % (sys.version.split()[0], frames, taken))
