@@ -93,6 +93,13 @@ BENCHMARK_DEFINE_F(with_session, intern_a_known_name)(benchmark::State& state) {
 }
 BENCHMARK_REGISTER_F(with_session, intern_a_known_name);
 
+BENCHMARK_DEFINE_F(with_session, intern_a_known_stack)(benchmark::State& state) {
+  std::vector<std::uint64_t> frames(static_cast<std::size_t>(state.range(0)));
+  for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = 0x7f12'3456'0000 + 4711 * i;
+  for (auto _ : state) benchmark::DoNotOptimize(intern_stack(frames.data(), frames.size()));
+}
+BENCHMARK_REGISTER_F(with_session, intern_a_known_stack)->Arg(8)->Arg(32);
+
 void emit_when_nobody_records(benchmark::State& state) {
   for (auto _ : state) {
     marker_record record{};
