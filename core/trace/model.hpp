@@ -48,6 +48,7 @@ enum alloc_flag : std::uint64_t {
   ipc_import = 2,   ///< Another process owns the bytes.
   registered = 4,   ///< Host memory of the program, pinned in place (cudaHostRegister).
   write_combined = 8,
+  graph_memory = 16,  ///< A graph's memory node: its address from definition to the end of the graph.
 };
 
 /// A block dies. `time` is the request (entry of the call): the address may be reused from then on.
@@ -77,8 +78,9 @@ struct alloc_failed_event : event_base {
 struct pool_event : event_base {
   pool_id pool{};
   pool_operation operation = pool_operation::sample;
-  std::uint64_t reserved = 0;  ///< Bytes the pool holds, after.
-  std::uint64_t used = 0;      ///< Bytes given out, after.
+  std::uint64_t reserved = 0;   ///< Bytes the pool holds, after.
+  std::uint64_t used = 0;       ///< Bytes given out, after.
+  std::uint64_t threshold = 0;  ///< Bytes it keeps when nobody uses them; 0 also when not known.
 };
 
 /// `cuMemGetInfo` as sampled: what the whole device has, whoever uses it.
@@ -109,6 +111,8 @@ struct transfer_event : event_base {
   std::uint64_t correlation = 0;
   std::uint64_t graph_node = 0;
   bool asynchronous = false;
+  std::uint32_t channel = 0;  ///< The hardware channel (a copy engine has several), counted from 1; 0: not known.
+  std::uint32_t copies = 1;   ///< A batch may come as one: how many copies share this interval.
 };
 
 /// Pages of managed memory that moved by themselves.

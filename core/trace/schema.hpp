@@ -110,7 +110,7 @@ SLUICE_EVENT(alloc_failed_event, field{8, &row::level}, field{9, &row::kind}, fi
              field{11, &row::stream}, field{12, &row::pool}, field{13, &row::bytes}, field{14, &row::error},
              field{15, &row::name}, field{16, &row::stack});
 SLUICE_EVENT(pool_event, field{8, &row::pool}, field{9, &row::operation}, field{10, &row::reserved},
-             field{11, &row::used});
+             field{11, &row::used}, field{12, &row::threshold});
 SLUICE_EVENT(device_memory_event, field{8, &row::device}, field{9, &row::free}, field{10, &row::total},
              field{11, &row::recorder});
 SLUICE_EVENT(transfer_event, field{8, &row::end}, field{9, &row::direction}, field{10, &row::source_kind},
@@ -118,7 +118,8 @@ SLUICE_EVENT(transfer_event, field{8, &row::end}, field{9, &row::direction}, fie
              field{14, &row::destination_address}, field{15, &row::source_block}, field{16, &row::destination_block},
              field{17, &row::device}, field{18, &row::peer}, field{19, &row::context}, field{20, &row::stream},
              field{21, &row::call}, field{22, &row::enqueued}, field{23, &row::correlation},
-             field{24, &row::graph_node}, field{25, &row::asynchronous});
+             field{24, &row::graph_node}, field{25, &row::asynchronous}, field{26, &row::channel},
+             field{27, &row::copies});
 SLUICE_EVENT(migration_event, field{8, &row::end}, field{9, &row::direction}, field{10, &row::bytes},
              field{11, &row::address}, field{12, &row::device}, field{13, &row::cause});
 SLUICE_EVENT(memset_event, field{8, &row::end}, field{9, &row::kind}, field{10, &row::bytes}, field{11, &row::address},

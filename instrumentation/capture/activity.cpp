@@ -131,8 +131,15 @@ direction direction_of(std::uint8_t copy_kind) {
 }
 
 /// What both kinds of copy records name alike.
+struct copy_details {
+  std::uint32_t device, peer;
+  direction way;
+  std::uint32_t channel = 0;
+  std::uint32_t copies = 1;
+};
+
 template <class Prefix>
-void deliver_copy(const Prefix& in, std::uint32_t device, std::uint32_t peer, direction way) {
+void deliver_copy(const Prefix& in, const copy_details& details) {
   collector::copy_record out{};
   out.header.time = in.start;
   out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
@@ -140,22 +147,31 @@ void deliver_copy(const Prefix& in, std::uint32_t device, std::uint32_t peer, di
   out.bytes = in.bytes;
   out.stream = collector::stream_key(in.context, in.stream);
   out.graph_node = in.graph_node;
-  out.device = device;
-  out.peer = peer;
+  out.device = details.device;
+  out.peer = details.peer;
   out.correlation = in.correlation;
-  out.direction = raw(way);
+  out.direction = raw(details.way);
+  out.channel = details.channel;
+  out.copies = details.copies;
   out.source_kind = raw(kind_of(in.source_kind));
   out.destination_kind = raw(kind_of(in.destination_kind));
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }
 
-void on_record(const layout::memcpy_prefix& in) {
-  deliver_copy(in, in.device, collector::no_device, direction_of(in.copy_kind));
+void on_copy(const layout::memcpy_prefix& in, const std::uint8_t* record, std::size_t size) {
+  copy_details details{in.device, collector::no_device, direction_of(in.copy_kind)};
+  if (in.channel_type != 0) details.channel = in.channel + 1;
+  if (cupti_version >= layout::copy_count_version && size >= layout::copy_count_offset + sizeof(std::uint64_t)) {
+    std::uint64_t count = 0;
+    memcpy(&count, record + layout::copy_count_offset, sizeof count);
+    if (count > 1 && count < UINT32_MAX) details.copies = static_cast<std::uint32_t>(count);
+  }
+  deliver_copy(in, details);
 }
 
 void on_record(const layout::memcpy_peer_prefix& in) {
-  deliver_copy(in, in.destination_device, in.source_device, direction::p2p);
+  deliver_copy(in, {in.destination_device, in.source_device, direction::p2p});
 }
 
 void on_record(const layout::memset_prefix& in) {
@@ -214,6 +230,49 @@ void on_record(const layout::graph_trace_prefix& in) {
   pending.delivered(in.correlation, out.stream);
 }
 
+/// What managed memory suffered, counted up from the start: the levels of counters, one for each device.
+struct trouble {
+  std::uint32_t kind;
+  const char* name;
+  bool counts_itself;  ///< The record's value is how many; else each record is one.
+  std::atomic<std::uint64_t> totals[max_devices + 1];
+};
+trouble troubles[] = {
+    {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT, "managed memory: CPU page faults", true, {}},
+    {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT, "managed memory: GPU page faults", true, {}},
+    {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING, "managed memory: thrashing", false, {}},
+    {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, "managed memory: throttling", false, {}},
+    {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, "managed memory: remote mappings", false, {}},
+};
+
+void count_trouble(const layout::migration_prefix& in) {
+  for (trouble& t : troubles) {
+    if (t.kind != in.counter_kind) continue;
+    // Thrashing names several devices, and a CPU's fault none.
+    const bool of_device = in.counter_kind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT ||
+                           in.counter_kind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING;
+    const std::uint32_t device = of_device && in.source < max_devices ? in.source : collector::no_device;
+    const std::uint32_t place = device == collector::no_device ? max_devices : device;
+    const std::uint64_t count = t.counts_itself ? in.value : 1;
+    const std::uint64_t before = t.totals[place].fetch_add(count, std::memory_order_relaxed);
+    const std::uint64_t key = 0x556d'0000'0000'0000U | (std::uint64_t{t.kind} << 32) | place;
+    if (before == 0) {
+      collector::counter_record definition{};
+      definition.header.time = in.start;
+      definition.counter = key;
+      definition.name = collector::intern(t.name);
+      definition.unit = static_cast<std::uint32_t>(counter_unit::none);
+      definition.device = device;
+      deliver(definition);
+    }
+    collector::counter_value_record out{};
+    out.header.time = in.start;
+    out.counter = key;
+    out.value = static_cast<double>(before + count);
+    deliver(out);
+  }
+}
+
 void on_record(const layout::migration_prefix& in) {
   collector::migration_record out{};
   out.header.time = in.start;
@@ -233,7 +292,7 @@ void on_record(const layout::migration_prefix& in) {
       out.direction = raw(direction::d2d);
       break;
     default:
-      return;  // Faults: their own rows come with the wider recorder.
+      return count_trouble(in);
   }
   switch (in.flags) {
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_COHERENCE:
@@ -328,8 +387,11 @@ void dispatch(const std::uint8_t* record, std::size_t size) {
   memcpy(&kind, record, sizeof kind);
   if (size < layout::prefix_bytes(kind)) return;
   switch (kind) {
-    case layout::kind_memcpy:
-      return decode<layout::memcpy_prefix>(record);
+    case layout::kind_memcpy: {
+      layout::memcpy_prefix prefix;
+      memcpy(&prefix, record, sizeof prefix);
+      return on_copy(prefix, record, size);
+    }
     case layout::kind_memcpy_peer:
       return decode<layout::memcpy_peer_prefix>(record);
     case layout::kind_memset:
@@ -441,20 +503,28 @@ void stop_activity() noexcept {
 
 void start_migrations(std::uint32_t device) noexcept {
   if (cupti.configure_migrations == nullptr || !options.migrations) return;
-  CUpti_ActivityUnifiedMemoryCounterConfig config[3] = {};
-  const CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
+  // The transfers first: the rest a driver may lack, or refuse to count.
+  constexpr CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
-      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD};
-  for (int i = 0; i < 3; ++i) {
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP};
+  constexpr unsigned count = sizeof kinds / sizeof kinds[0];
+  CUpti_ActivityUnifiedMemoryCounterConfig config[count] = {};
+  for (unsigned i = 0; i < count; ++i) {
     config[i].scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE;
     config[i].kind = kinds[i];
     config[i].deviceId = device;
     config[i].enable = 1;
   }
-  if (cupti.configure_migrations(config, 3) == CUPTI_SUCCESS ||
-      cupti.configure_migrations(config, 2) == CUPTI_SUCCESS) {
+  for (const unsigned part : {count, 5U, 3U, 2U}) {
+    if (cupti.configure_migrations(config, part) != CUPTI_SUCCESS) continue;
     cupti.activity_enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+    return;
   }
 }
 

@@ -33,8 +33,12 @@ struct memcpy_prefix {
   std::uint32_t device, context, stream, correlation, runtime_correlation, pad;
   void* reserved;
   std::uint64_t graph_node;
-  std::uint32_t graph;
+  std::uint32_t graph, channel, channel_type;
 };
+
+/// CUpti_ActivityMemcpy6: of a batch that comes as one record, how many copies it stands for.
+inline constexpr std::uint32_t copy_count_version = 130000;
+inline constexpr std::size_t copy_count_offset = 88;
 
 struct memcpy_peer_prefix {
   std::uint32_t kind;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -88,6 +89,31 @@ void context_created(CUcontext context, std::uint32_t id) {
   start_migrations(device);
 }
 
+std::atomic<bool> ending{false};
+
+/// Virtual memory is its process's, not a context's.
+void forget_block(void* device, const live_blocks::block& b) {
+  const bool of_process = b.kind == trace::memory_kind::reservation || b.kind == trace::memory_kind::physical ||
+                          b.kind == trace::memory_kind::mapping;
+  if (b.device == *static_cast<std::uint32_t*>(device) && !of_process) live_blocks::remove(b.address, b.level, b.kind);
+}
+
+/// What was allocated in it goes with it.
+void context_destroyed(CUcontext context, std::uint32_t id) {
+  std::uint32_t device = device_of(id);
+  remove_context(context);
+  if (ending.load(std::memory_order_relaxed)) return;
+  if (has_context(device)) {
+    live_blocks_unsure.store(true);
+  } else {
+    live_blocks::for_each(forget_block, &device);
+  }
+  collector::context_end_record out{};
+  out.header.time = collector::now();
+  out.context = id;
+  collector::emit(out);
+}
+
 void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
   std::uint32_t context_id = 0;
   if (cupti.context_id(data.context, &context_id) != CUPTI_SUCCESS) return;
@@ -95,7 +121,7 @@ void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
       return context_created(data.context, context_id);
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
-      return remove_context(data.context);
+      return context_destroyed(data.context, context_id);
     case CUPTI_CBID_RESOURCE_STREAM_CREATED:
       forget_stream(context_id, data.resourceHandle.stream);
       (void)stream_key_of(data.context, context_id, data.resourceHandle.stream, false);
@@ -108,6 +134,8 @@ void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
 }
 
 }  // namespace
+
+void note_ending(bool ends) noexcept { ending.store(ends); }
 
 std::uint32_t call::device() const { return device_of(data->contextUid); }
 
@@ -138,7 +166,9 @@ unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept
       cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);
     }
   }
-  cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_device_synchronize);
+  if (records_at_least(trace::recording_mode::timeline)) {
+    cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_device_synchronize);
+  }
   for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                         CUPTI_CBID_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {
     if (cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id)) !=

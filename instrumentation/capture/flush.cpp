@@ -103,6 +103,8 @@ void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
     return;
   }
   if (operation == trace::pool_operation::sample && reserved == pool.reserved && used == pool.used) return;
+  cuuint64_t threshold = 0;
+  driver.pool_attribute(driver_handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
   pool.reserved = reserved;
   pool.used = used;
   collector::pool_state_record out{};
@@ -112,6 +114,33 @@ void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
   out.reserved_bytes = reserved;
   out.used_bytes = used;
   out.operation = raw(operation);
+  out.threshold = threshold;
+  collector::emit(out);
+}
+
+/// What the graphs of a device hold.
+void sample_graph_memory(std::uint32_t device) {
+  static device_sample last[max_devices];  // Reserved and used.
+  CUdevice handle = 0;
+  if (!has_graph_pool(device) || driver.graph_memory == nullptr || driver.device_get == nullptr ||
+      driver.device_get(&handle, static_cast<int>(device)) != CUDA_SUCCESS) {
+    return;
+  }
+  cuuint64_t reserved = 0;
+  cuuint64_t used = 0;
+  if (driver.graph_memory(handle, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS ||
+      driver.graph_memory(handle, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) != CUDA_SUCCESS ||
+      (reserved == last[device].total && used == last[device].free)) {
+    return;
+  }
+  last[device] = {used, reserved};
+  collector::pool_state_record out{};
+  out.header.time = collector::now();
+  out.header.flags = collector::flag_sampled;
+  out.pool = graph_pool(device);
+  out.reserved_bytes = reserved;
+  out.used_bytes = used;
+  out.operation = raw(trace::pool_operation::sample);
   collector::emit(out);
 }
 
@@ -129,6 +158,7 @@ void sample(bool last) {
     if (device >= max_devices || seen[device]) continue;
     seen[device] = true;
     sample_device(context);
+    sample_graph_memory(device);
   }
   for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample);
   sampler_gate.unlock();

@@ -66,6 +66,7 @@ void report_rival(CUptiResult result) {
 /// Runs before the driver's own end: it was loaded earlier. The rings stay open, for destructors may free more memory.
 void at_exit() {
   if (owner.load() != getpid()) return;
+  note_ending(true);
   if (!finish_flushing(last_flush_ms)) {
     collector::message(warning, "CUPTI did not hand over its last records: device times end early");
   }
@@ -113,6 +114,7 @@ bool begin(const char* cupti_paths, bool late) {
     atexit(at_exit);
   }
   owner.store(getpid());
+  note_ending(false);
   start_activity();
   ask_for_callbacks(late);
   watch_rivals();

@@ -28,6 +28,7 @@ struct allocation {
   std::uint64_t stream = 0;
   std::uint64_t pool = 0;
   std::uint32_t flags = 0;
+  std::uint64_t owner = 0;
 };
 
 /// What an out-pointer holds after a call that succeeded.
@@ -59,7 +60,10 @@ void allocated(const call& c, const allocation& a) {
     return;
   }
   if (a.address == 0) return;
-  live_blocks::add({a.address, a.bytes, a.level, a.kind, c.device()});
+  // What is held once more is there already.
+  if ((a.flags & collector::flag_shared) == 0 || a.bytes != 0) {
+    live_blocks::add({a.address, a.bytes, a.level, a.kind, c.device()});
+  }
   collector::alloc_record out{};
   out.header.time = c.now;
   out.header.flags = a.flags;
@@ -70,6 +74,7 @@ void allocated(const call& c, const allocation& a) {
   out.stream = a.stream;
   out.name = c.name;
   out.stack = current_stack();
+  out.owner = a.owner;
   out.device = c.device();
   out.context = c.context();
   out.correlation = c.correlation();
@@ -91,6 +96,37 @@ void freed(const call& c, std::uint64_t address, memory_kind kind, layer level =
   out.correlation = c.correlation();
   out.level = raw(level);
   out.kind = raw(kind);
+  collector::emit(out);
+}
+
+/// One call may end several mappings that lie side by side.
+void unmapped(const call& c, std::uint64_t address, std::uint64_t bytes) {
+  constexpr std::uint64_t granularity = std::uint64_t{2} << 20;
+  constexpr std::uint64_t most_steps = 1 << 16;
+  note_change();
+  for (std::uint64_t at = 0; at < bytes && at / granularity < most_steps; at += granularity) {
+    live_blocks::remove(address + at, layer::driver, memory_kind::mapping);
+  }
+  collector::free_record out{};
+  out.header.time = c.begin;
+  out.address = address;
+  out.bytes = bytes;
+  out.correlation = c.correlation();
+  out.level = raw(layer::driver);
+  out.kind = raw(memory_kind::mapping);
+  collector::emit(out);
+}
+
+/// A call that changes what memory is, and neither makes nor ends any.
+void noted(const call& c, std::uint64_t address, std::uint64_t bytes) {
+  collector::api_call_record out{};
+  out.header.time = c.begin;
+  out.end = c.now;
+  out.name = c.name;
+  out.destination = address;
+  out.bytes = bytes;
+  out.status = c.result;
+  out.context = c.context();
   collector::emit(out);
 }
 
@@ -138,8 +174,36 @@ CUDA_ARRAY3D_DESCRIPTOR three_dimensional(const CUDA_ARRAY_DESCRIPTOR& d) {
   return out;
 }
 
+/// A memory node: its address is the graph's from now on, and memory lies there when the graph runs.
+void graph_allocated(const call& c, std::uint64_t address, std::size_t bytes, std::uint64_t graph) {
+  const std::uint32_t device = c.device();
+  allocated(c, {.address = address,
+                .bytes = bytes,
+                .level = layer::pool,
+                .pool = graph_pool(device),
+                .flags = collector::flag_graph,
+                .owner = graph});
+}
+
+void graph_node_added(const call& c, const CUgraphNodeParams* node, std::uint64_t graph) {
+  if (node == nullptr || node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) return;
+  graph_allocated(c, c.ok() ? node->alloc.dptr : 0, node->alloc.bytesize, graph);
+}
+
+void graph_ended(std::uint64_t graph) {
+  if (graph == 0) return;
+  collector::graph_end_record out{};
+  out.header.time = collector::now();
+  out.graph = graph;
+  collector::emit(out);
+}
+
 void async_allocated(const call& c, const CUdeviceptr* address, std::size_t bytes, CUstream stream,
                      std::uint64_t pool) {
+  if (const std::uint64_t graph = captured_graph(c, stream); graph != 0) {
+    graph_allocated(c, written(c, address), bytes, graph);
+    return;
+  }
   allocated(c, {.address = written(c, address),
                 .bytes = bytes,
                 .level = layer::pool,
@@ -148,12 +212,23 @@ void async_allocated(const call& c, const CUdeviceptr* address, std::size_t byte
                 .flags = collector::flag_asynchronous});
 }
 
-void ipc_opened(const call& c, const CUdeviceptr* address) {
+/// Under capture it is a node: the address stays the graph's.
+void async_freed(const call& c, CUdeviceptr address, CUstream stream) {
+  if (captured_graph(c, stream) != 0) return;
+  freed(c, address, memory_kind::unknown, layer::pool, c.stream(stream), collector::flag_asynchronous);
+}
+
+/// Memory that another process owns: its size is only known where it lies.
+void ipc_opened(const call& c, const CUdeviceptr* address, layer level, std::uint64_t pool) {
   const std::uint64_t where = written(c, address);
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
   if (where != 0 && driver.address_range != nullptr) driver.address_range(&base, &bytes, where);
-  allocated(c, {.address = where, .bytes = bytes, .flags = collector::flag_ipc});
+  allocated(c, {.address = where,
+                .bytes = bytes,
+                .level = level,
+                .pool = pool,
+                .flags = collector::flag_ipc | collector::flag_shared});
 }
 
 /// Calls that end a context. What its streams did is fetched before it goes.
@@ -205,7 +280,10 @@ constexpr call_entry table[] = {
     {ID(cuMipmappedArrayDestroy), "cuMipmappedArrayDestroy",
      EDGE(P(cuMipmappedArrayDestroy); freed(c, number(p.hMipmappedArray), memory_kind::array)),
      EDGE(P(cuMipmappedArrayDestroy); free_done(c, number(p.hMipmappedArray)))},
-    {ID(cuIpcOpenMemHandle_v2), "cuIpcOpenMemHandle", nullptr, EDGE(P(cuIpcOpenMemHandle_v2); ipc_opened(c, p.pdptr))},
+    {ID(cuIpcOpenMemHandle_v2), "cuIpcOpenMemHandle", nullptr,
+     EDGE(P(cuIpcOpenMemHandle_v2); ipc_opened(c, p.pdptr, layer::driver, 0))},
+    {ID(cuMemPoolImportPointer), "cuMemPoolImportPointer", nullptr,
+     EDGE(P(cuMemPoolImportPointer); ipc_opened(c, p.ptr_out, layer::pool, number(p.pool)))},
     {ID(cuIpcCloseMemHandle), "cuIpcCloseMemHandle",
      EDGE(P(cuIpcCloseMemHandle); freed(c, p.dptr, memory_kind::device, layer::driver, 0, collector::flag_ipc)),
      nullptr},
@@ -236,19 +314,16 @@ constexpr call_entry table[] = {
      EDGE(P(cuMemAllocFromPoolAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool)))},
     {ID(cuMemAllocFromPoolAsync_ptsz), "cuMemAllocFromPoolAsync", nullptr,
      EDGE(P(cuMemAllocFromPoolAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool))), true},
-    {ID(cuMemFreeAsync), "cuMemFreeAsync",
-     EDGE(P(cuMemFreeAsync);
-          freed(c, p.dptr, memory_kind::unknown, layer::pool, c.stream(p.hStream), collector::flag_asynchronous)),
-     nullptr},
-    {ID(cuMemFreeAsync_ptsz), "cuMemFreeAsync",
-     EDGE(P(cuMemFreeAsync);
-          freed(c, p.dptr, memory_kind::unknown, layer::pool, c.stream(p.hStream), collector::flag_asynchronous)),
-     nullptr, true},
+    {ID(cuMemFreeAsync), "cuMemFreeAsync", EDGE(P(cuMemFreeAsync); async_freed(c, p.dptr, p.hStream)), nullptr},
+    {ID(cuMemFreeAsync_ptsz), "cuMemFreeAsync", EDGE(P(cuMemFreeAsync); async_freed(c, p.dptr, p.hStream)), nullptr,
+     true},
     {ID(cuMemPoolCreate), "cuMemPoolCreate", nullptr,
      EDGE(P(cuMemPoolCreate); if (written(c, p.pool) != 0) add_pool(number(*p.pool), c.device(), "memory pool"))},
     {ID(cuMemPoolDestroy), "cuMemPoolDestroy", EDGE(P(cuMemPoolDestroy); remove_pool(number(p.pool))), nullptr},
     {ID(cuMemPoolTrimTo), "cuMemPoolTrimTo", nullptr,
      EDGE(P(cuMemPoolTrimTo); if (c.ok()) sample_pool(number(p.pool), pool_operation::trim))},
+    {ID(cuMemPoolSetAttribute), "cuMemPoolSetAttribute", nullptr,
+     EDGE(P(cuMemPoolSetAttribute); if (c.ok()) sample_pool(number(p.pool), pool_operation::sample))},
     {ID(cuDeviceSetMemPool), "cuDeviceSetMemPool", nullptr,
      EDGE(P(cuDeviceSetMemPool); forget_current_pool(static_cast<std::uint32_t>(p.dev)))},
     // Virtual memory: addresses, bytes and the mapping between them are three blocks.
@@ -261,9 +336,31 @@ constexpr call_entry table[] = {
      EDGE(P(cuMemCreate);
           allocated(c, {.address = written(c, p.handle), .bytes = p.size, .kind = memory_kind::physical}))},
     {ID(cuMemRelease), "cuMemRelease", EDGE(P(cuMemRelease); freed(c, p.handle, memory_kind::physical)), nullptr},
+    {ID(cuMemRetainAllocationHandle), "cuMemRetainAllocationHandle", nullptr,
+     EDGE(P(cuMemRetainAllocationHandle); allocated(
+              c, {.address = written(c, p.handle), .kind = memory_kind::physical, .flags = collector::flag_shared}))},
+    {ID(cuMemImportFromShareableHandle), "cuMemImportFromShareableHandle", nullptr,
+     EDGE(P(cuMemImportFromShareableHandle); allocated(c, {.address = written(c, p.handle),
+                                                           .kind = memory_kind::physical,
+                                                           .flags = collector::flag_shared | collector::flag_ipc}))},
+    {ID(cuMemExportToShareableHandle), "cuMemExportToShareableHandle", nullptr,
+     EDGE(P(cuMemExportToShareableHandle); noted(c, p.handle, 0))},
     {ID(cuMemMap), "cuMemMap", nullptr,
-     EDGE(P(cuMemMap); allocated(c, {.address = p.ptr, .bytes = p.size, .kind = memory_kind::mapping}))},
-    {ID(cuMemUnmap), "cuMemUnmap", EDGE(P(cuMemUnmap); freed(c, p.ptr, memory_kind::mapping)), nullptr},
+     EDGE(P(cuMemMap);
+          allocated(c, {.address = p.ptr, .bytes = p.size, .kind = memory_kind::mapping, .owner = p.handle}))},
+    {ID(cuMemSetAccess), "cuMemSetAccess", nullptr, EDGE(P(cuMemSetAccess); noted(c, p.ptr, p.size))},
+    {ID(cuMemUnmap), "cuMemUnmap", EDGE(P(cuMemUnmap); unmapped(c, p.ptr, p.size)), nullptr},
+    // Graphs that hold memory.
+    {ID(cuGraphAddMemAllocNode), "cuGraphAddMemAllocNode", nullptr,
+     EDGE(P(cuGraphAddMemAllocNode); if (p.nodeParams != nullptr)
+              graph_allocated(c, c.ok() ? p.nodeParams->dptr : 0, p.nodeParams->bytesize, number(p.hGraph)))},
+    {ID(cuGraphAddNode), "cuGraphAddNode", nullptr,
+     EDGE(P(cuGraphAddNode); graph_node_added(c, p.nodeParams, number(p.hGraph)))},
+    {ID(cuGraphAddNode_v2), "cuGraphAddNode", nullptr,
+     EDGE(P(cuGraphAddNode_v2); graph_node_added(c, p.nodeParams, number(p.hGraph)))},
+    {ID(cuGraphDestroy), "cuGraphDestroy", EDGE(P(cuGraphDestroy); graph_ended(number(p.hGraph))), nullptr},
+    {ID(cuGraphExecDestroy), "cuGraphExecDestroy", EDGE(P(cuGraphExecDestroy); graph_ended(number(p.hGraphExec))),
+     nullptr},
     // Contexts. Returning from the call that made one shows that it is whole.
     {ID(cuDevicePrimaryCtxRetain), "cuDevicePrimaryCtxRetain", nullptr, nullptr},
     {ID(cuCtxCreate_v2), "cuCtxCreate", nullptr, nullptr},

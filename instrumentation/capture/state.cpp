@@ -15,6 +15,7 @@ pool_entry pools[max_pools];
 pending_work pending;
 std::atomic<std::int32_t> captures{0};
 std::atomic<bool> memory_changed{false};
+std::atomic<bool> live_blocks_unsure{false};
 
 void gate::lock() noexcept {
   while (held_.exchange(true, std::memory_order_acquire)) sched_yield();
@@ -86,6 +87,14 @@ void reopen_contexts() noexcept {
     std::uint32_t expected = context_entry::closing;
     entry.state.compare_exchange_strong(expected, context_entry::alive);
   }
+}
+
+bool has_context(std::uint32_t device) noexcept {
+  for (const context_entry& entry : contexts) {
+    if (entry.state.load(std::memory_order_acquire) >= context_entry::fresh && entry.device.load() == device)
+      return true;
+  }
+  return false;
 }
 
 std::uint32_t device_of(std::uint32_t context_id) noexcept {
@@ -185,12 +194,9 @@ void forget_stream(std::uint32_t context_id, CUstream stream) noexcept {
 
 namespace {
 std::atomic<std::uint64_t> current_pools[max_devices];
-}
+std::atomic<bool> graph_pools[max_devices];
 
-void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noexcept {
-  for (const pool_entry& entry : pools) {
-    if (entry.handle.load(std::memory_order_acquire) == handle) return;
-  }
+void announce_pool(std::uint64_t handle, std::uint32_t device, const char* name) {
   collector::pool_record record{};
   record.header.time = collector::now();
   record.pool = handle;
@@ -199,6 +205,25 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
   record.kind = raw(trace::memory_kind::device);
   record.name = collector::intern(name);
   collector::emit(record);
+}
+}  // namespace
+
+std::uint64_t graph_pool(std::uint32_t device) noexcept {
+  if (device >= max_devices) return 0;
+  const std::uint64_t key = (std::uint64_t{0x6770} << 48) | device;
+  if (!graph_pools[device].exchange(true)) announce_pool(key, device, "graph memory");
+  return key;
+}
+
+bool has_graph_pool(std::uint32_t device) noexcept {
+  return device < max_devices && graph_pools[device].load(std::memory_order_relaxed);
+}
+
+void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noexcept {
+  for (const pool_entry& entry : pools) {
+    if (entry.handle.load(std::memory_order_acquire) == handle) return;
+  }
+  announce_pool(handle, device, name);
   for (pool_entry& entry : pools) {
     std::uint64_t expected = 0;
     // A sampler that sees the handle with the last owner's device asks for the right pool all the same.
@@ -283,6 +308,7 @@ void forget_everything() noexcept {
     pool.handle.store(0);
   }
   for (auto& pool : current_pools) pool.store(0);
+  for (auto& pool : graph_pools) pool.store(false);
   captures.store(0);
   for (graph_launch_slot& slot : graph_launches) slot.call.store(0);
   pending.forget();

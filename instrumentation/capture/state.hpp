@@ -63,6 +63,11 @@ void close_contexts(CUcontext handle, std::uint32_t device) noexcept;
 /// It is over: what was not removed lives on (a primary context may have other owners).
 void reopen_contexts() noexcept;
 
+/// A context of `device` is in use.
+[[nodiscard]] bool has_context(std::uint32_t device) noexcept;
+/// Contexts went, one of several on their device: which blocks went with them only the writer can tell.
+extern std::atomic<bool> live_blocks_unsure;
+
 /// The device of CUPTI's context number `id`, `collector::no_device` if unknown. O(1), lock-free.
 [[nodiscard]] std::uint32_t device_of(std::uint32_t context_id) noexcept;
 
@@ -89,6 +94,10 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
 void remove_pool(std::uint64_t handle) noexcept;
 /// The pool that cuMemAllocAsync uses on `device`; 0 if the driver does not say.
 [[nodiscard]] std::uint64_t current_pool(std::uint32_t device) noexcept;
+/// The key of the pool that graphs on `device` take their memory from: announced at its first use. It has no handle.
+[[nodiscard]] std::uint64_t graph_pool(std::uint32_t device) noexcept;
+/// Some graph on `device` has memory of its own.
+[[nodiscard]] bool has_graph_pool(std::uint32_t device) noexcept;
 /// cuDeviceSetMemPool was called.
 void forget_current_pool(std::uint32_t device) noexcept;
 
@@ -210,6 +219,9 @@ void forget_flushing() noexcept;
 void sample_pools() noexcept;
 /// Reads one pool's sizes now and reports them as `operation`.
 void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept;
+
+/// The program ends, or does not yet: contexts that go at its end go with it, and that is no freeing.
+void note_ending(bool ends) noexcept;
 
 /// CUPTI's callback for the driver API and for resources.
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);

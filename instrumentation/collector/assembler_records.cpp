@@ -81,6 +81,12 @@ bool assembler::dispatch_memory(const context& c, const record_view& record) {
     case record_type::pool_state:
       on(c, decode<pool_state_record>(record));
       return true;
+    case record_type::context_end:
+      c.process.blocks.end_context(names_.context(c.process.names, decode<context_end_record>(record).context), c.time);
+      return true;
+    case record_type::graph_end:
+      c.process.blocks.end_graph(decode<graph_end_record>(record).graph, c.time);
+      return true;
     default:
       return false;
   }
@@ -173,7 +179,8 @@ void assembler::on(const context& c, const alloc_record& r) {
   if ((c.flags & flag_born_before) != 0) row.flags |= born_before;
   if ((c.flags & flag_registered) != 0) row.flags |= registered;
   if ((c.flags & flag_ipc) != 0) row.flags |= ipc_import;
-  c.process.blocks.add(row, r.parent, now_);
+  if ((c.flags & flag_graph) != 0) row.flags |= graph_memory;
+  c.process.blocks.add(row, {r.parent, r.owner, (c.flags & flag_shared) != 0}, now_);
   consider_checkpoint(c.time);
 }
 
@@ -185,6 +192,7 @@ void assembler::on(const context& c, const free_record& r) {
   request.row.stream = names_.stream(c.process.names, r.stream);
   request.row.correlation = r.correlation;
   request.kind = checked<memory_kind>(r.kind);
+  request.range = r.bytes;
   c.process.blocks.remove(request, now_);
   consider_checkpoint(c.time);
 }
@@ -214,6 +222,7 @@ void assembler::on(const context& c, const pool_state_record& r) {
   row.operation = checked<pool_operation>(r.operation);
   row.reserved = r.reserved_bytes;
   row.used = r.used_bytes;
+  row.threshold = r.threshold;
   file_.add(row);
 }
 
@@ -267,6 +276,8 @@ void assembler::on(const context& c, const copy_record& r) {
   row.correlation = r.correlation;
   row.graph_node = r.graph_node;
   row.asynchronous = (c.flags & flag_asynchronous) != 0;
+  row.channel = r.channel;
+  row.copies = std::max<std::uint32_t>(r.copies, 1);
   c.process.work.add_work(row, now_);
 }
 
@@ -331,6 +342,7 @@ void assembler::on(const context& c, const graph_launch_record& r) {
 
 void assembler::on(const context& c, const graph_definition_record& r) {
   auto row = begin<graph_definition_event>(c);
+  if (r.source != 0) c.process.blocks.add_graph(r.source, r.graph);
   row.graph = names_.define(c.process.names, r);
   row.nodes = r.nodes;
   row.name = names_.text(r.name);

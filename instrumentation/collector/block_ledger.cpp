@@ -1,6 +1,7 @@
 #include "instrumentation/collector/block_ledger.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::collector {
 
@@ -16,6 +17,10 @@ constexpr std::uint64_t turns_for_completion = 5;
 bool holds(const alloc_event& block, std::uint64_t address) {
   const std::uint64_t bytes = std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1});
   return address - block.address < bytes;
+}
+/// A free by the driver may have been of a block of one of its pools.
+bool may_complete(layer completed, layer freed) {
+  return completed == freed || (completed == layer::driver && freed == layer::pool);
 }
 }  // namespace
 
@@ -76,9 +81,13 @@ std::size_t block_ledger::live_blocks() const {
 
 // --------------------------------------------------------------------------------------------------------- allocating
 
-block_id block_ledger::add(alloc_event row, std::uint64_t parent_address, const patience& now) {
+block_id block_ledger::add(alloc_event row, const block_ties& ties, const patience& now) {
   const std::size_t place = place_of(row.level, row.kind);
   if (const alloc_event* there = live_[place].find(row.address)) {
+    if (ties.shared) {
+      ++held_again_[there->block];
+      return there->block;
+    }
     const bool same = (row.flags & born_before) != 0 && there->bytes == row.bytes;
     if (same) return there->block;  // Seen when the recording began and again by its hook.
     // Its free was lost, or its thread has not got round to writing it.
@@ -87,8 +96,14 @@ block_id block_ledger::add(alloc_event row, std::uint64_t parent_address, const 
     live_[place].erase(row.address);
   }
   row.block = static_cast<block_id>(++last_block_);
-  row.parent = parent_of(row, parent_address);
+  row.parent = parent_of(row, ties.parent);
   row.id = static_cast<event_id>(file_.add(row));
+  if (row.kind == memory_kind::mapping) hold_physical(row, ties.owner);
+  if ((row.flags & graph_memory) != 0 && ties.owner != 0) {
+    auto& graph = graphs_[ties.owner];
+    if (graph == nullptr) graph = std::make_shared<memory_of_graph>();
+    graph->addresses.push_back(row.address);
+  }
   if (!match_early_free(row, place, now)) live_[place].put(row.address, row);
   return row.block;
 }
@@ -114,6 +129,15 @@ const alloc_event* block_ledger::live_block(const free_request& request, std::si
   place = place_of(request.row.level, request.kind);
   if (const alloc_event* found = live_[place].find(request.row.address)) return found;
   if (request.kind != memory_kind::unknown) return nullptr;
+  // cuMemFree takes what cuMemAllocAsync gave, and the other way round.
+  if (request.row.level == layer::driver || request.row.level == layer::pool) {
+    const layer beside = request.row.level == layer::driver ? layer::pool : layer::driver;
+    const std::size_t other = place_of(beside, memory_kind::device);
+    if (const alloc_event* found = live_[other].find(request.row.address)) {
+      place = other;
+      return found;
+    }
+  }
   for (const memory_kind kind : {memory_kind::mapping, memory_kind::physical, memory_kind::reservation}) {
     const std::size_t other = place_of(request.row.level, kind);
     if (const alloc_event* found = live_[other].find(request.row.address)) {
@@ -125,10 +149,18 @@ const alloc_event* block_ledger::live_block(const free_request& request, std::si
 }
 
 void block_ledger::remove(free_request request, const patience& now) {
+  if (request.range != 0) remove_within(request, now);
   std::size_t place = 0;
   const alloc_event* found = live_block(request, place);
   if (found != nullptr && request.row.time >= found->time) {
+    if (const auto again = held_again_.find(found->block); again != held_again_.end()) {
+      if (--again->second == 0) held_again_.erase(again);
+      return;
+    }
+    if (found->kind == memory_kind::physical && release_physical(request, *found)) return;
+    if (found->kind == memory_kind::mapping) let_go_of_physical(request, *found);
     request.row.block = found->block;
+    request.row.level = found->level;
     retire(*found, place);
     live_[place].erase(request.row.address);
     await_completion(request, now);
@@ -137,6 +169,19 @@ void block_ledger::remove(free_request request, const patience& now) {
   // Older than what lies there now: it belongs to what lay there before.
   if (match_displaced(request, place, now)) return;
   early_frees_.emplace(address_key{place, request.row.address}, waiting_free{request, now});
+}
+
+/// Mappings that begin after the first address of an unmapped range, from its end down.
+void block_ledger::remove_within(free_request& request, const patience& now) {
+  const std::uint64_t first = request.row.address;
+  std::uint64_t below = first + std::exchange(request.range, 0);
+  free_request one = request;
+  while (below > first) {
+    const alloc_event* mapping = live_[place_of(request.row.level, memory_kind::mapping)].at_or_below(below - 1);
+    if (mapping == nullptr || mapping->address <= first) return;
+    below = one.row.address = mapping->address;
+    remove(one, now);
+  }
 }
 
 bool block_ledger::match_displaced(free_request& request, std::size_t place, const patience& now) {
@@ -164,14 +209,14 @@ void block_ledger::await_completion(const free_request& request, const patience&
 
 void block_ledger::complete(layer level, std::uint64_t address, time_ns when, const patience& now) {
   for (auto waiting = incomplete_.rbegin(); waiting != incomplete_.rend(); ++waiting) {
-    if (waiting->request.row.address != address || waiting->request.row.level != level) continue;
+    if (waiting->request.row.address != address || !may_complete(level, waiting->request.row.level)) continue;
     waiting->request.row.completed = when;
     write(waiting->request);
     incomplete_.erase(std::next(waiting).base());
     return;
   }
   const auto early = std::find_if(early_frees_.begin(), early_frees_.end(), [&](const auto& e) {
-    return e.second.request.row.address == address && e.second.request.row.level == level;
+    return e.second.request.row.address == address && may_complete(level, e.second.request.row.level);
   });
   if (early != early_frees_.end()) {
     early->second.request.row.completed = when;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
@@ -17,6 +19,14 @@ namespace sluice::collector {
 struct free_request {
   trace::free_event row;
   trace::memory_kind kind = trace::memory_kind::unknown;
+  std::uint64_t range = 0;  ///< Of an unmapping: every mapping that begins in so many bytes ends.
+};
+
+/// What an allocation says beside its row.
+struct block_ties {
+  std::uint64_t parent = 0;  ///< Address of the segment of the next layer below; 0: it is looked up.
+  std::uint64_t owner = 0;   ///< Of a mapping its physical memory's handle, of a graph's memory the graph's.
+  bool shared = false;       ///< What lies there already is held once more.
 };
 
 /// What is allocated in one process, by layer and address; matches frees with allocations and writes both. Host threads
@@ -27,11 +37,20 @@ class block_ledger {
   block_ledger(trace::file_writer& file, std::uint64_t& last_block) : file_(file), last_block_(last_block) {}
 
   /// Gives the allocation its block and its parent (the segment of the next layer below that holds it, unless
-  /// `parent_address` names one), writes it and returns its block. O(log live).
-  trace::block_id add(trace::alloc_event row, std::uint64_t parent_address, const patience& now);
+  /// `ties.parent` names one), writes it and returns its block. O(log live).
+  trace::block_id add(trace::alloc_event row, const block_ties& ties, const patience& now);
 
-  /// Ends the block at `request.row.address`. The row waits for its completion. O(log live).
+  /// Ends the block at `request.row.address`. The row waits for its completion. Physical memory whose handle is released lives
+  /// on while it is mapped; what is held more than once, until the last one lets go. O(log live).
   void remove(free_request request, const patience& now);
+
+  /// What was allocated in `context`, and what lies in that, has gone with it: freed, inferred. O(live).
+  void end_context(trace::context_id context, trace::time_ns when);
+
+  /// The graph `made` holds the memory of `graph` as well.
+  void add_graph(std::uint64_t graph, std::uint64_t made);
+  /// `graph` is destroyed: its memory goes unless another holds it. Freed, inferred.
+  void end_graph(std::uint64_t graph, trace::time_ns when);
 
   /// The latest free of `address` was completed at `when`.
   void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);
@@ -75,6 +94,13 @@ class block_ledger {
   using address_key = std::pair<std::size_t, std::uint64_t>;  // Place and address.
 
   [[nodiscard]] const trace::alloc_event* containing(std::size_t place, std::uint64_t address) const;
+  void remove_within(free_request& request, const patience& now);
+  void hold_physical(const trace::alloc_event& mapping, std::uint64_t handle);
+  bool release_physical(const free_request& request, const trace::alloc_event& block);
+  void let_go_of_physical(const free_request& request, const trace::alloc_event& mapping);
+  void end_by_inference(const trace::alloc_event& block, trace::time_ns when);
+  template <class Choose>
+  void end_those(Choose&& choose, trace::time_ns when);
   [[nodiscard]] trace::block_id parent_of(const trace::alloc_event& row, std::uint64_t parent_address) const;
   bool match_early_free(const trace::alloc_event& row, std::size_t place, const patience& now);
   bool match_displaced(free_request& request, std::size_t place, const patience& now);
@@ -93,6 +119,20 @@ class block_ledger {
   address_map<retired_block> retired_;                     ///< Freed lately, by address.
   std::deque<std::uint64_t> retired_order_;
   std::unordered_map<std::uint64_t, trace::event_id> written_frees_;  ///< By address: for completions that come late.
+
+  struct physical_use {
+    std::uint64_t mappings = 0;
+    bool released = false;
+    free_request request;  ///< The release, once there was one.
+  };
+  std::unordered_map<std::uint64_t, physical_use> physical_;        ///< By handle.
+  std::unordered_map<trace::block_id, std::uint64_t> physical_of_;  ///< A mapping's handle.
+  std::unordered_map<trace::block_id, std::uint64_t> held_again_;   ///< How often more than once.
+  struct memory_of_graph {
+    std::vector<std::uint64_t> addresses;
+    std::uint64_t holders = 1;
+  };
+  std::unordered_map<std::uint64_t, std::shared_ptr<memory_of_graph>> graphs_;
 };
 
 }  // namespace sluice::collector

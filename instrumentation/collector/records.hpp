@@ -58,6 +58,8 @@ enum class record_type : std::uint16_t {
   range_begin = 44,
   range_end = 45,
   thread_name = 46,
+  context_end = 47,
+  graph_end = 48,
 };
 
 struct record_header {
@@ -82,6 +84,10 @@ enum record_flag : std::uint32_t {
   flag_monotonic = 256,
   /// A `loss_record` of the ring itself: what it reports is in the ring's own count too.
   flag_of_ring = 512,
+  /// Of an allocation: what lies there may be held already, and is then held once more; as many frees end it.
+  flag_shared = 1024,
+  /// Of an allocation: a graph's memory node. The address is the graph's for as long as it, or one made of it, exists.
+  flag_graph = 2048,
 };
 
 /// Which clock a ring's times are on. A simulated process has no other clock.
@@ -193,7 +199,8 @@ struct alloc_record {
   std::uint64_t stream;      ///< `stream_key`, 0: none.
   std::uint64_t name;        ///< String key of the call or the tag.
   std::uint64_t parent;      ///< Address of the segment of the layer below, 0: the writer looks it up.
-  std::uint64_t stack;       ///< Stack key, 0: none.
+  std::uint64_t owner;  ///< Of a mapping, the handle of its physical memory; of a graph's memory, the graph's; else 0.
+  std::uint64_t stack;  ///< Stack key, 0: none.
   std::uint32_t device;
   std::uint32_t context;
   std::uint32_t correlation;
@@ -206,11 +213,25 @@ struct alloc_record {
 struct free_record {
   record_header header;
   std::uint64_t address;
+  std::uint64_t bytes;  ///< Of an unmapping: all mappings in the range end; else 0.
   std::uint64_t stream;
   std::uint32_t correlation;
   std::uint8_t level;
   std::uint8_t kind;
   std::uint16_t reserved;
+};
+
+/// What was allocated in a context is gone with it.
+struct context_end_record {
+  record_header header;
+  std::uint32_t context;
+  std::uint32_t reserved;
+};
+
+/// A graph, or an executable one, has been destroyed.
+struct graph_end_record {
+  record_header header;
+  std::uint64_t graph;
 };
 
 /// The free of `address` that was requested last has been completed (exit of a synchronous free, or the stream got
@@ -243,6 +264,7 @@ struct pool_state_record {
   std::uint64_t reserved_bytes;
   std::uint64_t used_bytes;
   std::uint64_t operation;  ///< trace::pool_operation
+  std::uint64_t threshold;  ///< Bytes it keeps when nobody uses them.
 };
 
 struct device_memory_record {
@@ -286,6 +308,8 @@ struct copy_record {
   std::uint8_t source_kind;       ///< trace::memory_kind
   std::uint8_t destination_kind;  ///< trace::memory_kind
   std::uint8_t reserved;
+  std::uint32_t channel;  ///< The hardware channel, counted from 1; 0: not known.
+  std::uint32_t copies;   ///< Of a batch: how many copies this one record stands for.
 };
 
 struct memset_record {
@@ -515,6 +539,8 @@ SLUICE_RECORD(mode);
 SLUICE_RECORD(range_begin);
 SLUICE_RECORD(range_end);
 SLUICE_RECORD(thread_name);
+SLUICE_RECORD(context_end);
+SLUICE_RECORD(graph_end);
 #undef SLUICE_RECORD
 
 /// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives
@@ -540,6 +566,8 @@ SLUICE_RECORD(thread_name);
     case record_type::live_set:
     case record_type::graph_definition:
     case record_type::mode:
+    case record_type::context_end:
+    case record_type::graph_end:
       return true;
     default:
       return false;

@@ -16,6 +16,8 @@ TEST(ActivityLayout, IsThatOfTheCudaTwelveRecords) {
   EXPECT_SAME(memcpy_prefix, stream, CUpti_ActivityMemcpy5, streamId);
   EXPECT_SAME(memcpy_prefix, correlation, CUpti_ActivityMemcpy5, correlationId);
   EXPECT_SAME(memcpy_prefix, graph_node, CUpti_ActivityMemcpy5, graphNodeId);
+  EXPECT_SAME(memcpy_prefix, channel, CUpti_ActivityMemcpy5, channelID);
+  EXPECT_SAME(memcpy_prefix, channel_type, CUpti_ActivityMemcpy5, channelType);
   EXPECT_SAME(memcpy_peer_prefix, destination_device, CUpti_ActivityMemcpyPtoP3, dstDeviceId);
   EXPECT_SAME(memcpy_peer_prefix, correlation, CUpti_ActivityMemcpyPtoP3, correlationId);
   EXPECT_SAME(memcpy_peer_prefix, graph, CUpti_ActivityMemcpyPtoP3, graphId);
@@ -42,6 +44,8 @@ TEST(ActivityLayout, IsThatOfTheCudaTwelveRecords) {
 #if CUPTI_API_VERSION >= 130000
 TEST(ActivityLayout, IsThatOfTheCudaThirteenRecords) {
   EXPECT_SAME(memcpy_prefix, graph, CUpti_ActivityMemcpy6, graphId);
+  EXPECT_SAME(memcpy_prefix, channel, CUpti_ActivityMemcpy6, channelID);
+  EXPECT_EQ(copy_count_offset, offsetof(CUpti_ActivityMemcpy6, copyCount));
   EXPECT_SAME(memcpy_peer_prefix, graph, CUpti_ActivityMemcpyPtoP4, graphId);
   EXPECT_SAME(memset_prefix, graph, CUpti_ActivityMemset4, graphId);
   EXPECT_SAME(kernel_prefix, name, CUpti_ActivityKernel10, name);

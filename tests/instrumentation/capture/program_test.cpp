@@ -249,6 +249,35 @@ TEST_F(Program, MigrationsCarryTheBytesThatMoved) {
   EXPECT_EQ(moved[direction::h2d], ledger_["managed_alloc"].bytes) << "the host had written all of it";
 }
 
+TEST_F(Program, FaultsOfManagedMemoryAreCounted) {
+  std::map<std::uint32_t, std::uint64_t> said;
+  for (const auto& [none, m] : records<layout::migration_prefix>(layout::kind_unified_memory_counter)) {
+    said[m.counter_kind] += m.value;
+  }
+  std::map<std::string, double> counted;
+  const auto read = run_->snapshot->for_each<counter_event>([&](const counter_event& c) {
+    const counter_row* counter = run_->tables().counters.find(c.counter);
+    ASSERT_NE(counter, nullptr);
+    double& total = counted[std::string(run_->tables().text(counter->name))];
+    EXPECT_GT(c.value, total) << "it counts up";
+    total = c.value;
+  });
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(counted["managed memory: CPU page faults"], static_cast<double>(said[3]));
+  EXPECT_EQ(counted["managed memory: GPU page faults"], static_cast<double>(said[4]));
+  EXPECT_GT(said[3] + said[4], 0U);
+}
+
+TEST_F(Program, ABatchOfCopiesSaysHowManyItIs) {
+  const auto batch = std::find_if(run_->transfers.begin(), run_->transfers.end(),
+                                  [](const transfer_event& t) { return t.bytes == ledger_["batch_copy_h2d"].bytes; });
+  ASSERT_NE(batch, run_->transfers.end());
+  EXPECT_EQ(batch->copies, ledger_["batch_copy_h2d"].count);
+  EXPECT_TRUE(std::any_of(run_->transfers.begin(), run_->transfers.end(), [](const transfer_event& t) {
+    return t.channel != 0;
+  })) << "CUPTI says which engine copied";
+}
+
 TEST_F(Program, TheDeviceIsNamedWithItsLink) {
   ASSERT_EQ(run_->tables().devices.rows().size(), 1U);
   const device_row& device = run_->tables().devices.rows()[0];

@@ -41,6 +41,10 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset, CU
                   unsigned long long flags) {
   CALL(cuMemMap, address, bytes, offset, handle, flags);
   const bool mapped = mprotect(host(address), bytes, PROT_READ | PROT_WRITE) == 0;
+  {
+    std::lock_guard lock(state().mutex);
+    state().handle_at[address] = handle;
+  }
   return the_call.leave(mapped ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {

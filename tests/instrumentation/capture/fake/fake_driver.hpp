@@ -28,6 +28,7 @@ struct driver_state {
   std::uint32_t next_stream = 13;
   std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each.
   std::map<std::uint64_t, CUmemoryPool> pool_of;
+  std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< What is mapped where.
 };
 driver_state& state();
 

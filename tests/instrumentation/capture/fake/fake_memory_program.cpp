@@ -1,0 +1,157 @@
+// fake_memory_program: memory that comes and goes in unusual ways, by calls to the fake driver.
+//
+//   fake_memory_program HOW      what each way does is in its function; status 0 if every call did what it should
+
+#include <cuda.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#undef cuMemAlloc
+#undef cuMemFree
+#undef cuIpcOpenMemHandle
+#undef cuDevicePrimaryCtxReset
+
+// Under the names that the driver exports, which an older header may not map them to.
+extern "C" {
+CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
+CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr*, CUipcMemHandle, unsigned);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
+}
+
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+void check(CUresult result, const char* call) {
+  if (result == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "fake_memory_program: %s: %d\n", call, static_cast<int>(result));
+  std::exit(1);
+}
+#define CHECK(call) check((call), #call)
+
+void use_device() {
+  CHECK(cuInit(0));
+  CUcontext context = nullptr;
+  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+  CHECK(cuCtxSetCurrent(context));
+}
+
+CUdeviceptr allocate(std::size_t bytes) {
+  CUdeviceptr address = 0;
+  CHECK(cuMemAlloc_v2(&address, bytes));
+  return address;
+}
+
+/// 1 MiB and 2 MiB go with the context, 3 MiB before it; virtual addresses stay.
+void reset() {
+  allocate(1 * mib);
+  CUdeviceptr pooled = 0;
+  CHECK(cuMemAllocAsync(&pooled, 2 * mib, nullptr));
+  CHECK(cuMemFree_v2(allocate(3 * mib)));
+  CUdeviceptr reserved = 0;
+  CHECK(cuMemAddressReserve(&reserved, 4 * mib, 0, 0, 0));
+  CHECK(cuDevicePrimaryCtxReset_v2(0));
+}
+
+/// Two graphs of 1 MiB each: one is used after its definition is gone, the other is never used.
+void graph() {
+  const auto define = [] {
+    CUgraph made = nullptr;
+    CHECK(cuGraphCreate(&made, 0));
+    CUDA_MEM_ALLOC_NODE_PARAMS node{};
+    node.bytesize = 1 * mib;
+    CUgraphNode out = nullptr;
+    CHECK(cuGraphAddMemAllocNode(&out, made, nullptr, 0, &node));
+    return made;
+  };
+  const CUgraph used = define();
+  CUgraphExec ready = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&ready, used, 0));
+  CHECK(cuGraphDestroy(used));
+  allocate(2 * mib);  // A sign in time: the first graph's memory lives on here.
+  CHECK(cuGraphExecDestroy(ready));
+  CHECK(cuGraphDestroy(define()));
+  usleep(120'000);  // The pool is sampled.
+}
+
+/// Physical memory, mapped twice; its handle goes first. Then a mapping is asked for its handle, which holds it once more.
+void physical() {
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  CHECK(cuMemAddressReserve(&address, 4 * mib, 0, 0, 0));
+  CHECK(cuMemCreate(&handle, 2 * mib, nullptr, 0));
+  CHECK(cuMemMap(address, 2 * mib, 0, handle, 0));
+  CHECK(cuMemMap(address + 2 * mib, 2 * mib, 0, handle, 0));
+  CHECK(cuMemSetAccess(address, 4 * mib, nullptr, 0));
+  CUmemGenericAllocationHandle again = 0;
+  CHECK(cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(address)));
+  CHECK(cuMemRelease(again));
+  CHECK(cuMemRelease(handle));
+  allocate(1 * mib);  // A sign in time: the bytes are still there.
+  CHECK(cuMemUnmap(address, 4 * mib));
+  CHECK(cuMemAddressFree(address, 4 * mib));
+}
+
+/// Each by the other's call.
+void crossed() {
+  CUdeviceptr pooled = 0;
+  CHECK(cuMemAllocAsync(&pooled, 1 * mib, nullptr));
+  CHECK(cuMemFree_v2(pooled));
+  CHECK(cuMemFreeAsync(allocate(2 * mib), nullptr));
+}
+
+/// Another process's memory, opened twice and closed twice.
+void ipc() {
+  const CUdeviceptr there = allocate(5 * mib) + 4096;  // Stands in for an address of another process.
+  CUipcMemHandle handle{};
+  std::memcpy(&handle, &there, sizeof there);
+  CUdeviceptr address = 0;
+  CHECK(cuIpcOpenMemHandle_v2(&address, handle, 0));
+  CHECK(cuIpcOpenMemHandle_v2(&address, handle, 0));
+  CHECK(cuIpcCloseMemHandle(address));
+  CHECK(cuMemFree_v2(allocate(1 * mib)));  // A sign in time.
+  CHECK(cuIpcCloseMemHandle(address));
+}
+
+/// Calls that get nothing.
+void failing() {
+  CUdeviceptr address = 0;
+  void* host = nullptr;
+  if (cuMemAlloc_v2(&address, std::size_t{1} << 46) == CUDA_SUCCESS) std::exit(1);
+  if (cuMemAllocAsync(&address, std::size_t{1} << 46, nullptr) == CUDA_SUCCESS) std::exit(1);
+  if (cuMemAllocManaged(&address, std::size_t{1} << 46, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS) std::exit(1);
+  if (cuMemHostAlloc(&host, std::size_t{1} << 46, 0) == CUDA_SUCCESS) std::exit(1);
+  CUipcMemHandle none{};
+  if (cuIpcOpenMemHandle_v2(&address, none, 0) == CUDA_SUCCESS) std::exit(1);
+}
+
+/// More at once than a small ring holds, and again after there is room.
+void flood() {
+  std::vector<CUdeviceptr> kept;
+  for (int i = 0; i < 50; ++i) kept.push_back(allocate(4096));
+  for (int i = 0; i < 20'000; ++i) CHECK(cuMemFree_v2(allocate(64)));
+  for (int i = 0; i < 25; ++i) CHECK(cuMemFree_v2(kept[static_cast<std::size_t>(i)]));
+  for (int i = 0; i < 20'000; ++i) CHECK(cuMemFree_v2(allocate(64)));
+  usleep(400'000);
+  allocate(1 * mib);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, void (*)()> ways{{"reset", reset},     {"graph", graph}, {"physical", physical},
+                                               {"crossed", crossed}, {"ipc", ipc},     {"failing", failing},
+                                               {"flood", flood}};
+  const auto way = ways.find(argc > 1 ? argv[1] : "");
+  if (way == ways.end()) return 2;
+  use_device();
+  way->second();
+  return 0;
+}

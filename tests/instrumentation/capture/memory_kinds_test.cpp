@@ -1,0 +1,137 @@
+// Memory that comes and goes in unusual ways, through the real capture library: what the recording says of it is what was.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+recording record_memory(const std::string& how, std::map<std::string, std::string> variables = {}) {
+  recording run = record({.arguments = {how}, .variables = std::move(variables), .program = "fake_memory_program"});
+  EXPECT_EQ(run.status, 0);
+  return run;
+}
+
+/// The only block of this size, layer and kind.
+std::optional<alloc_event> block_of(const recording& run, std::uint64_t bytes, layer level, memory_kind kind) {
+  std::optional<alloc_event> found;
+  for (const alloc_event& a : run.allocs) {
+    if (a.bytes != bytes || a.level != level || a.kind != kind) continue;
+    EXPECT_FALSE(found.has_value()) << "more than one";
+    found = a;
+  }
+  EXPECT_TRUE(found.has_value()) << bytes << " bytes";
+  return found;
+}
+
+/// How it was freed; nothing if it never was.
+std::optional<free_event> end_of(const recording& run, const std::optional<alloc_event>& block) {
+  std::optional<free_event> found;
+  for (const free_event& f : run.frees) {
+    if (!block || f.block != block->block) continue;
+    EXPECT_FALSE(found.has_value()) << "freed twice";
+    found = f;
+  }
+  return found;
+}
+
+TEST(MemoryKinds, BlocksThatAContextHeldGoWithIt) {
+  const recording run = record_memory("reset");
+  const auto plain = end_of(run, block_of(run, 1 * mib, layer::driver, memory_kind::device));
+  ASSERT_TRUE(plain.has_value());
+  EXPECT_EQ(plain->source, provenance::inferred);
+  const auto pooled = end_of(run, block_of(run, 2 * mib, layer::pool, memory_kind::device));
+  ASSERT_TRUE(pooled.has_value());
+  EXPECT_EQ(pooled->source, provenance::inferred);
+  const auto before = end_of(run, block_of(run, 3 * mib, layer::driver, memory_kind::device));
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(before->source, provenance::exact);
+  EXPECT_FALSE(end_of(run, block_of(run, 4 * mib, layer::driver, memory_kind::reservation)).has_value())
+      << "addresses are the process's";
+}
+
+TEST(MemoryKinds, AGraphsMemoryIsItsOwnUntilTheLastGraphThatHoldsItIsGone) {
+  const recording run = record_memory("graph");
+  std::vector<alloc_event> nodes;
+  for (const alloc_event& a : run.allocs) {
+    if ((a.flags & graph_memory) != 0) nodes.push_back(a);
+  }
+  ASSERT_EQ(nodes.size(), 2U);
+  const auto sign = block_of(run, 2 * mib, layer::driver, memory_kind::device);
+  ASSERT_TRUE(sign.has_value());
+  for (const alloc_event& node : nodes) {
+    EXPECT_EQ(node.bytes, 1 * mib);
+    EXPECT_EQ(node.level, layer::pool);
+    EXPECT_NE(node.pool, pool_id::none);
+    const auto end = end_of(run, node);
+    ASSERT_TRUE(end.has_value());
+    EXPECT_EQ(end->source, provenance::inferred);
+    EXPECT_GT(end->time, sign->time) << "its definition was destroyed before, the graph made of it was not";
+  }
+  EXPECT_TRUE(std::any_of(run.pools.begin(), run.pools.end(), [&](const pool_event& p) {
+    return p.pool == nodes[0].pool && p.reserved == 4 * mib && p.used == 3 * mib;
+  })) << "what graphs hold is sampled";
+}
+
+TEST(MemoryKinds, PhysicalMemoryLivesAsLongAsItIsMapped) {
+  const recording run = record_memory("physical");
+  const auto sign = block_of(run, 1 * mib, layer::driver, memory_kind::device);
+  const auto end = end_of(run, block_of(run, 2 * mib, layer::driver, memory_kind::physical));
+  ASSERT_TRUE(end.has_value());
+  EXPECT_GT(end->time, sign->time) << "its handle was released before";
+  std::size_t mappings = 0;
+  for (const alloc_event& a : run.allocs) {
+    if (a.kind != memory_kind::mapping) continue;
+    ++mappings;
+    const auto unmapped = end_of(run, a);
+    ASSERT_TRUE(unmapped.has_value()) << "one call unmaps both";
+    EXPECT_EQ(unmapped->time, end->time);
+  }
+  EXPECT_EQ(mappings, 2U);
+  EXPECT_TRUE(std::any_of(run.calls.begin(), run.calls.end(), [&](const api_call_event& c) {
+    return run.tables().text(c.name) == "cuMemSetAccess" && c.bytes == 4 * mib;
+  }));
+}
+
+TEST(MemoryKinds, PoolsAndThePlainDriverMayFreeForEachOther) {
+  const recording run = record_memory("crossed");
+  for (const auto& block : {block_of(run, 1 * mib, layer::pool, memory_kind::device),
+                            block_of(run, 2 * mib, layer::driver, memory_kind::device)}) {
+    const auto end = end_of(run, block);
+    ASSERT_TRUE(end.has_value());
+    EXPECT_EQ(end->source, provenance::exact);
+    EXPECT_EQ(end->level, block->level);
+  }
+}
+
+TEST(MemoryKinds, AnotherProcessesMemoryIsOpenUntilItIsClosedAsOften) {
+  const recording run = record_memory("ipc");
+  std::vector<alloc_event> imported;
+  for (const alloc_event& a : run.allocs) {
+    if ((a.flags & ipc_import) != 0) imported.push_back(a);
+  }
+  ASSERT_EQ(imported.size(), 1U);
+  const auto sign = block_of(run, 1 * mib, layer::driver, memory_kind::device);
+  const auto end = end_of(run, imported[0]);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_GT(end->time, sign->time);
+}
+
+TEST(MemoryKinds, CallsThatGetNothingAreEvents) {
+  const recording run = record_memory("failing");
+  std::vector<std::string> names;
+  for (const alloc_failed_event& f : run.failed) names.emplace_back(run.tables().text(f.name));
+  EXPECT_THAT(names, testing::ElementsAre("cuMemAlloc", "cuMemAllocAsync", "cuMemAllocManaged", "cuMemHostAlloc",
+                                          "cuIpcOpenMemHandle"));
+  EXPECT_TRUE(run.allocs.empty());
+}
+
+}  // namespace
+}  // namespace sluice::test
