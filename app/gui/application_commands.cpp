@@ -123,6 +123,13 @@ void application::add_timeline_commands() {
                        session_.go_to({span.begin - span.length(), span.end + span.length()}, true);
                      },
                  .enabled = ready});
+  commands_.add({.id = "timeline.by_category",
+                 .title = "Colour memory by category",
+                 .group = "Timeline",
+                 .keys = {ImGuiKey_C},
+                 .run = [this](const argument&) { session_.memory_by_category = !session_.memory_by_category; },
+                 .enabled = ready,
+                 .checked = [this] { return session_.memory_by_category; }});
   commands_.add({.id = "timeline.zoom_to_range",
                  .title = "Zoom to the selected range",
                  .group = "Timeline",

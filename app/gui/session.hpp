@@ -79,6 +79,7 @@ class session {
   [[nodiscard]] static query::time_range clamp(query::time_range wanted, query::time_range span);
 
   bool animations = true;
+  bool memory_by_category = true;  ///< Tracks of memory show what a framework's blocks are for.
 
  private:
   struct load;

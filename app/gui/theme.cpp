@@ -132,6 +132,7 @@ ImU32 theme::of(const query::band& band) const {
     case query::band_role::used:
       break;
   }
+  if (band.by_category) return categories[static_cast<std::size_t>(band.category)];
   if (band.level == trace::layer::driver && band.kind != trace::memory_kind::unknown &&
       band.kind != trace::memory_kind::device)
     return memory[static_cast<std::size_t>(band.kind)];

@@ -1,6 +1,7 @@
 #include "core/analysis/index.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "core/analysis/tensors.hpp"
@@ -142,8 +143,17 @@ void index::take_tag(const trace::attribute_event& row, const trace::tables& tab
 }
 
 std::shared_ptr<const tensor_facts> index::tensors(const trace::snapshot& from) const {
+  using steady = std::chrono::steady_clock;
+  constexpr int share = 20;
   const std::scoped_lock lock(tensors_mutex_);
-  if (!tensors_) tensors_ = std::make_shared<const tensor_facts>(find_tensor_facts(*this, from));
+  const bool more_to_come = from.growing() || next_ < from.chunks().size();
+  const bool too_soon = tensors_ && more_to_come && steady::now() - tensors_found_ < tensors_cost_ * share;
+  if (tensors_fresh_ || too_soon) return tensors_;
+  const auto begin = steady::now();
+  tensors_ = std::make_shared<const tensor_facts>(find_tensor_facts(*this, from));
+  tensors_fresh_ = true;
+  tensors_found_ = steady::now();
+  tensors_cost_ = tensors_found_ - begin;
   return tensors_;
 }
 
@@ -159,7 +169,7 @@ bool index::absorb(const trace::snapshot& from, std::size_t limit) {
   devices_.settle();
   host_.settle();
   touches_.settle();
-  tensors_.reset();
+  tensors_fresh_ = false;
   for (auto& [id, counter] : counters_) counter.settle();
   return all;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -53,7 +54,8 @@ class index {
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& name_tags() const { return names_; }
   /// The steps, and what each block is for, as far as `from` has been taken in. Worked out by the first caller after an
-  /// `absorb`, O(blocks * log blocks), while others wait. Thread-safe as long as nobody absorbs.
+  /// `absorb`, O(blocks * log blocks), while others wait. While there is more to come at most a twentieth of the time goes
+  /// into that: an answer may then be of a moment ago, and know fewer blocks. Thread-safe as long as nobody absorbs.
   [[nodiscard]] std::shared_ptr<const tensor_facts> tensors(const trace::snapshot& from) const;
   [[nodiscard]] const std::map<trace::counter_id, summaries::sample_tree>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<message>& messages() const { return messages_; }
@@ -80,7 +82,10 @@ class index {
   std::unordered_map<std::uint64_t, trace::string_id> categories_;
   std::unordered_map<std::uint64_t, trace::string_id> names_;
   mutable std::mutex tensors_mutex_;
-  mutable std::shared_ptr<const tensor_facts> tensors_;  ///< Null: to be worked out anew.
+  mutable std::shared_ptr<const tensor_facts> tensors_;
+  mutable bool tensors_fresh_ = false;  ///< Nothing was taken in since.
+  mutable std::chrono::steady_clock::time_point tensors_found_;
+  mutable std::chrono::steady_clock::duration tensors_cost_{};
   std::map<trace::counter_id, summaries::sample_tree> counters_;
   std::vector<message> messages_;
   std::map<trace::process_id, time_ns> watermarks_;

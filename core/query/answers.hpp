@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/analysis/categories.hpp"
 #include "core/analysis/slice_kind.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/trace/model.hpp"
@@ -17,7 +18,7 @@ using trace::time_ns;
 
 // --- tracks ---------------------------------------------------------------------------------------------------------
 
-enum class track_kind : std::uint8_t { memory, pool, bandwidth, direction, stream, host_thread, counter };
+enum class track_kind : std::uint8_t { memory, pool, bandwidth, direction, stream, host_thread, counter, steps };
 
 /// A row of the timeline. Its id is stable while the trace grows.
 struct track {
@@ -35,9 +36,21 @@ struct track {
   std::uint16_t depth = 1;  ///< Rows of nested slices it needs.
 };
 
+/// A time in which the recorder lost events.
+struct lost_span {
+  time_range span;
+  std::uint64_t events = 0;
+  std::uint64_t memory_events = 0;  ///< Of those, allocations and frees.
+};
+
 struct track_list {
-  std::vector<track> tracks;  ///< In the order to be shown.
-  time_range span;            ///< Of the whole trace.
+  std::vector<track> tracks;    ///< In the order to be shown.
+  time_range span;              ///< Of the whole trace.
+  std::vector<lost_span> lost;  ///< In order of time, at most `lost_limit`: of more, neighbours are joined.
+  /// Up to when the device times of all processes are complete: what is later may lack kernels and copies.
+  time_ns complete_until = trace::unknown_time;  ///< unknown_time: all of them are.
+
+  static constexpr std::size_t lost_limit = 256;
 };
 
 // --- slices ---------------------------------------------------------------------------------------------------------
@@ -52,6 +65,7 @@ struct slice {
   trace::string_id name{};  ///< Of the event, or of the longest in the pixel.
   trace::event_id event{};  ///< Likewise.
   std::uint64_t bytes = 0;
+  std::int64_t step = 0;  ///< The number of a step.
 };
 
 struct slice_list {
@@ -77,6 +91,8 @@ struct band {
   trace::layer level = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::direction direction = trace::direction::unknown;
+  analysis::category category = analysis::category::none;  ///< Of a layer that is shown by categories.
+  bool by_category = false;                                ///< `category` means something, be it none.
   bool stacked = false;   ///< Stands on the stacked bands before it; the others are lines of their own.
   std::vector<bin> bins;  ///< As many as the question's width; bytes, bytes/s or the counter's unit.
 };
@@ -110,9 +126,10 @@ struct block_row {
   trace::event_id alloc{};
   time_ns born = 0;
   time_ns died = trace::unknown_time;  ///< unknown_time: never freed.
+  analysis::block_category category;
 };
 
-enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died, lifetime, name };
+enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died, lifetime, name, category };
 
 struct block_table {
   std::vector<block_row> rows;    ///< At most `row_limit`, the first ones in the order asked for.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/analysis/tensors.hpp"
 #include "core/format.hpp"
 #include "core/query/answering.hpp"
 
@@ -34,9 +35,9 @@ class text_filter {
   std::unordered_map<std::uint64_t, bool> names_;
 };
 
-block_row row_of(const block_record& block) {
-  return {block.id,     block.address, block.bytes, block.level, block.kind, block.device,
-          block.stream, block.pool,    block.name,  block.alloc, block.born, block.died};
+block_row row_of(const block_record& block, const analysis::block_category& category) {
+  return {block.id,   block.address, block.bytes, block.level, block.kind, block.device, block.stream,
+          block.pool, block.name,    block.alloc, block.born,  block.died, category};
 }
 
 /// Blocks that were never freed outlive all others.
@@ -63,6 +64,8 @@ int compare(const block_row& a, const block_row& b, block_column by, const trace
       return three_way(lifetime(a), lifetime(b));
     case block_column::name:
       return a.name == b.name ? 0 : three_way(tables.text(a.name), tables.text(b.name));
+    case block_column::category:
+      return three_way(a.category.what, b.category.what);
   }
   return 0;
 }
@@ -73,6 +76,7 @@ result<block_table> answer_to(const blocks_question& question, const sources& fr
   const time_range range = analysis::bounded(question.range);
   text_filter filter(question.filter, from.trace.tables());
   block_table table;
+  const auto facts = from.index.tensors(from.trace);
   std::size_t seen = 0;
   for (const block_record& block : from.index.memory().blocks()) {
     if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
@@ -82,7 +86,8 @@ result<block_table> answer_to(const blocks_question& question, const sources& fr
     if (!filter.takes(block)) continue;
     ++table.count;
     table.total_bytes += block.bytes;
-    table.rows.push_back(row_of(block));
+    table.rows.push_back(
+        row_of(block, seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{}));
   }
   const auto before = [&](const block_row& a, const block_row& b) {
     const int order = compare(a, b, question.sort, from.trace.tables());

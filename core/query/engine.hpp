@@ -46,6 +46,7 @@ struct series_question {
   std::uint64_t track = 0;
   time_range range;
   std::uint32_t width = 0;
+  bool by_category = false;  ///< Layers that hold tensors as one band for each category.
   friend bool operator==(const series_question&, const series_question&) = default;
   using answer_type = series;
 };

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/analysis/labels.hpp"
+#include "core/analysis/tensors.hpp"
 #include "core/format.hpp"
 #include "core/query/answering.hpp"
 
@@ -63,6 +65,12 @@ class composer {
     return made;
   }
 
+  /// The axis holds `tree`, whose parts were added.
+  void reaches(const summaries::level_tree& tree) {
+    const summaries::extent over = tree.over(whole_.begin, whole_.end);
+    if (!over.empty()) made_.maximum = std::max(made_.maximum, over.maximum);
+  }
+
   void limit(std::string label, double value, trace::direction way = trace::direction::unknown) {
     made_.limits.push_back({std::move(label), value, way});
   }
@@ -104,9 +112,27 @@ void put_kind(band& into, const analysis::memory_key& key) {
   into.kind = key.kind;
 }
 
+/// What lasts longest at the bottom, so that the bands above it move least.
+constexpr std::array category_order = {analysis::category::weight,   analysis::category::optimizer_state,
+                                       analysis::category::gradient, analysis::category::activation,
+                                       analysis::category::input,    analysis::category::workspace,
+                                       analysis::category::none};
+
+void put_categories(composer& all, const analysis::memory_key& key, const analysis::category_use& use) {
+  for (const analysis::category what : category_order) {
+    const summaries::level_tree& tree = use[static_cast<std::size_t>(what)];
+    if (tree.empty()) continue;
+    band& made = all.add(capital(std::string(analysis::category_name(what))), band_role::used, tree);
+    put_kind(made, key);
+    made.category = what;
+    made.by_category = true;
+  }
+}
+
 series memory_series(const series_question& question, const track& row, const sources& from) {
   const analysis::memory_use& memory = from.index.memory();
   composer all(question, from);
+  const auto facts = question.by_category ? from.index.tensors(from.trace) : nullptr;
   for (const auto& [key, tree] : memory.use()) {
     if (key.device == row.device && stacks(key)) put_kind(all.stack(memory_label(key), band_role::used, tree), key);
   }
@@ -127,13 +153,22 @@ series memory_series(const series_question& question, const track& row, const so
   }
   double ceiling = 0;
   if (const auto samples = memory.devices().find(row.device); samples != memory.devices().end()) {
-    all.stack("Not tracked: context, modules, libraries, other processes", band_role::untracked,
-              samples->second.untracked);
-    all.stack("The recorder's own (estimated)", band_role::recorder, samples->second.recorder);
+    const bool managed = memory.use().contains({row.device, layer::driver, memory_kind::managed});
+    all.stack(managed ? "Not tracked: context, modules, libraries, managed pages here, other processes"
+                      : "Not tracked: context, modules, libraries, other processes",
+              band_role::untracked, samples->second.untracked);
+    const summaries::extent own = samples->second.recorder.over(-analysis::latest_time, analysis::latest_time);
+    if (!own.empty() && own.maximum > 0)
+      all.stack("The recorder's own (estimated)", band_role::recorder, samples->second.recorder);
     all.line("All in use on the device (sampled)", band_role::total, samples->second.used);
   }
   for (const auto& [key, tree] : memory.use()) {
-    if (key.device == row.device && !stacks(key) && has_bytes(key.kind)) {
+    if (key.device != row.device || stacks(key) || !has_bytes(key.kind)) continue;
+    const auto by_category = facts == nullptr ? decltype(facts->use.begin()){} : facts->use.find(key);
+    if (facts != nullptr && by_category != facts->use.end()) {
+      put_categories(all, key, by_category->second);
+      all.reaches(tree);
+    } else {
       put_kind(all.line(memory_label(key), band_role::used, tree), key);
     }
   }
@@ -211,6 +246,7 @@ result<series> answer_to(const series_question& question, const sources& from) {
     case track_kind::direction:
     case track_kind::stream:
     case track_kind::host_thread:
+    case track_kind::steps:
       break;
   }
   return fail(error_code::invalid_argument, "this track has slices, no curves", from.trace.path());

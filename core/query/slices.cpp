@@ -1,12 +1,14 @@
 #include <algorithm>
 
+#include "core/analysis/tensors.hpp"
 #include "core/query/answering.hpp"
 
 namespace sluice::query {
 namespace {
 
 /// The slice sets of a track, the upper rows first.
-std::vector<const summaries::slice_set*> sets_of(const track& row, const analysis::index& index) {
+std::vector<const summaries::slice_set*> sets_of(const track& row, const analysis::index& index,
+                                                 const analysis::tensor_facts* facts) {
   std::vector<const summaries::slice_set*> sets;
   if (row.kind == track_kind::stream) {
     const auto found = index.devices().streams().find({row.process, row.device, row.stream});
@@ -17,6 +19,10 @@ std::vector<const summaries::slice_set*> sets_of(const track& row, const analysi
   } else if (row.kind == track_kind::host_thread) {
     const auto found = index.host().threads().find({row.process, row.thread});
     if (found != index.host().threads().end()) sets = {&found->second.ranges, &found->second.calls};
+  }
+  if (row.kind == track_kind::steps && facts != nullptr) {
+    const auto found = facts->step_slices.find(row.process);
+    if (found != facts->step_slices.end()) sets.push_back(&found->second);
   }
   return sets;
 }
@@ -33,7 +39,8 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
   const time_ns last = analysis::whole_of(from.trace).end;
   std::size_t depth = 0;
   std::vector<summaries::drawn_slice> drawn;
-  for (const summaries::slice_set* set : sets_of(*row, from.index)) {
+  const auto facts = row->kind == track_kind::steps ? from.index.tensors(from.trace) : nullptr;
+  for (const summaries::slice_set* set : sets_of(*row, from.index, facts.get())) {
     drawn.clear();
     set->draw(range.begin, range.end, width, drawn);
     for (const summaries::drawn_slice& d : drawn) {
@@ -47,7 +54,11 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
       made.busy = std::min(1.0F, d.busy);
       made.name = d.item.name;
       made.event = d.item.event;
-      made.bytes = d.item.bytes;
+      if (made.kind == slice_kind::step) {
+        made.step = static_cast<std::int64_t>(d.item.bytes);
+      } else {
+        made.bytes = d.item.bytes;
+      }
       list.slices.push_back(made);
     }
     depth += set->lanes();

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/analysis/labels.hpp"
+#include "core/analysis/tensors.hpp"
 #include "core/format.hpp"
 #include "core/query/answering.hpp"
 
@@ -36,9 +37,11 @@ int section_of(const track& row) {
     case track_kind::host_thread:
       return 5;
     case track_kind::counter:
+      return 6;
+    case track_kind::steps:
       break;
   }
-  return 6;
+  return 7;
 }
 
 track made(track_kind kind, device_id device = {}, trace::process_id process = {}) {
@@ -110,10 +113,18 @@ void visit_host(const sources& from, const visitor& visit) {
   }
 }
 
+/// Whether a process has steps is worked out for the list alone: a question about another track does not wait for it.
+void visit_steps(const sources& from, const visitor& visit) {
+  for (const trace::process_row& row : from.trace.tables().processes.rows()) visit(made(track_kind::steps, {}, row.id));
+}
+
 /// Devices in the order of the table, then those that only events name, then what belongs to none.
 std::vector<track> in_order(const sources& from) {
   std::vector<track> all;
-  for_each_track(from, [&](track&& row) { all.push_back(std::move(row)); });
+  const auto facts = from.index.tensors(from.trace);
+  for_each_track(from, [&](track&& row) {
+    if (row.kind != track_kind::steps || facts->steps_of(row.process) != nullptr) all.push_back(std::move(row));
+  });
   std::map<device_id, std::size_t> position;
   for (const trace::device_row& row : from.trace.tables().devices.rows()) position.emplace(row.id, position.size());
   position[device_id::none] = SIZE_MAX;
@@ -123,6 +134,35 @@ std::vector<track> in_order(const sources& from) {
   };
   std::stable_sort(all.begin(), all.end(), [&](const track& a, const track& b) { return rank(a) < rank(b); });
   return all;
+}
+
+/// Losses in order, so few that a view can draw each.
+std::vector<lost_span> losses_of(const sources& from) {
+  std::vector<lost_span> all;
+  for (const trace::loss_event& row : from.index.memory().losses()) {
+    const time_ns end = row.end == trace::unknown_time ? row.time : row.end;
+    all.push_back({analysis::bounded(time_range{row.time, end}), row.events, row.memory_events});
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
+  const std::size_t joined = all.size() / track_list::lost_limit + 1;
+  std::vector<lost_span> few;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % joined == 0) {
+      few.push_back(all[i]);
+      continue;
+    }
+    few.back().span.end = std::max(few.back().span.end, all[i].span.end);
+    few.back().events += all[i].events;
+    few.back().memory_events += all[i].memory_events;
+  }
+  return few;
+}
+
+time_ns complete_until(const sources& from) {
+  time_ns least = trace::unknown_time;
+  for (const auto& [process, mark] : from.index.watermarks())
+    if (least == trace::unknown_time || mark < least) least = mark;
+  return least;
 }
 
 void put_words(track& row, const trace::tables& tables, bool many_processes) {
@@ -152,6 +192,9 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
       row.label = name.empty() ? fmt::format("Counter {}", raw(row.counter)) : std::string(name);
       break;
     }
+    case track_kind::steps:
+      row.label = "Steps";
+      break;
   }
   if (row.device != device_id::none) row.detail = analysis::device_label(row.device, tables);
   const bool of_process =
@@ -183,6 +226,7 @@ void for_each_track(const sources& from, const visitor& visit) {
   visit_transfers(from, with_id);
   visit_streams(from, with_id);
   visit_host(from, with_id);
+  visit_steps(from, with_id);
 }
 
 result<track> find_track(std::uint64_t id, const sources& from) {
@@ -197,10 +241,15 @@ result<track> find_track(std::uint64_t id, const sources& from) {
 result<track_list> answer_to(const tracks_question&, const sources& from) {
   track_list list;
   list.span = analysis::whole_of(from.trace);
+  list.lost = losses_of(from);
+  list.complete_until = complete_until(from);
   const bool many_processes = from.trace.tables().processes.rows().size() > 1;
   list.tracks = in_order(from);
   if (list.tracks.size() > track_limit) list.tracks.resize(track_limit);
   for (track& row : list.tracks) put_words(row, from.trace.tables(), many_processes);
+  const auto facts = from.index.tensors(from.trace);
+  for (track& row : list.tracks)
+    if (row.kind == track_kind::steps && facts->steps_of(row.process)->inferred()) row.label = "Steps (inferred)";
   return list;
 }
 

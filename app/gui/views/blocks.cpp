@@ -16,13 +16,14 @@ struct column {
   float width;   ///< Share of the table's width.
   bool figures;  ///< Set right.
 };
-constexpr std::array<column, 8> columns = {{{"Address", query::block_column::address, 128, false},
+constexpr std::array<column, 9> columns = {{{"Address", query::block_column::address, 128, false},
                                             {"Size", query::block_column::bytes, 84, true},
                                             {"Layer", query::block_column::layer, 78, false},
                                             {"Kind", query::block_column::kind, 74, false},
                                             {"Allocated", query::block_column::born, 92, true},
                                             {"Freed", query::block_column::died, 92, true},
                                             {"Lifetime", query::block_column::lifetime, 84, true},
+                                            {"Category", query::block_column::category, 96, false},
                                             {"Name", query::block_column::name, 220, false}}};
 
 /// The blocks that lived in the selected range, or in the whole recording. Scrolls by row index: a float could not
@@ -170,8 +171,18 @@ class blocks_view final : public view {
     ImGui::TableNextColumn();
     right_text(kept ? std::string("-") : format_time(row.died - row.born), kept);
     ImGui::TableNextColumn();
+    draw_category(with, row.category);
+    ImGui::TableNextColumn();
     const std::string_view name = with.text(row.name);
     ImGui::TextUnformatted(name.data(), name.data() + name.size());
+  }
+
+  static void draw_category(const view_context& with, const analysis::block_category& is) {
+    if (is.what == analysis::category::none) return;
+    swatch(with, with.colours.categories[static_cast<std::size_t>(is.what)]);
+    ImGui::TextUnformatted(analysis::category_name(is.what).data());
+    if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
+    ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", analysis::words_of(is.why).data());
   }
 
   void draw_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64_t rows, std::int64_t fits) {

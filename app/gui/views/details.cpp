@@ -56,7 +56,10 @@ class details_view final : public view {
     const float left = ImGui::GetCursorPosX();
     ImGui::TextDisabled("%s", each.label.c_str());
     ImGui::SameLine(left + column);
-    if (!link(with, each.value)) return;
+    ImGui::PushTextWrapPos(0);
+    const bool followed = link(with, each.value);
+    ImGui::PopTextWrapPos();
+    if (!followed) return;
     const document_id here = with.state.active()->id;
     with.commands.invoke("selection.set", to_event ? selection{here, selection_kind::event, trace::raw(each.link)}
                                                    : selection{here, selection_kind::block, trace::raw(each.block)});

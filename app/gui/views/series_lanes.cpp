@@ -99,7 +99,10 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
   series_lane& all = lanes.emplace_back();
   all.levels = levels_of(curves, kind);
   if (curves.bands.size() == 1) all.direction = curves.bands[0].direction;
-  all.height = kind == query::track_kind::memory                                         ? 100
+  const bool by_category =
+      std::any_of(curves.bands.begin(), curves.bands.end(), [](const auto& b) { return b.by_category; });
+  all.height = by_category                                                               ? 140
+               : kind == query::track_kind::memory                                       ? 100
                : kind == query::track_kind::pool || kind == query::track_kind::bandwidth ? 72
                                                                                          : 46;
   const bool sampled = std::any_of(curves.bands.begin(), curves.bands.end(), [](const auto& b) { return !tracked(b); });

@@ -44,6 +44,12 @@ group group_of(const query::track& what, const trace::tables& tables) {
   return {"host", "Host", ""};
 }
 
+/// Whether what the track shows comes late, with the device's own times.
+bool is_of_device_times(query::track_kind kind) {
+  return kind == query::track_kind::stream || kind == query::track_kind::direction ||
+         kind == query::track_kind::bandwidth;
+}
+
 }  // namespace
 
 void timeline_view::reset() {
@@ -51,6 +57,7 @@ void timeline_view::reset() {
   details_question_ = {};
   overview_.reset();
   rows_.clear();
+  steps_.clear();
   hovered_time_.reset();
   drag_from_.reset();
   dragging_ = false;
@@ -63,8 +70,9 @@ void timeline_view::draw(view_context& with) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   if (!tracks || tracks->tracks.empty()) {
     if (tracks && tracks.complete)
-      empty_state(with, icon::chart, "Nothing on the timeline yet",
-                  "This recording holds no allocation, copy, kernel or call.");
+      empty_state(with, icon::chart, shown.live ? "Nothing on the timeline yet" : "Nothing was recorded",
+                  shown.live ? "The recording holds no allocation, copy, kernel or call so far."
+                             : "This recording holds no allocation, copy, kernel or call.");
     return;
   }
   const float header_width = std::floor(std::min(with.px(header_width_), room.x * 0.32F));
@@ -86,6 +94,7 @@ void timeline_view::draw(view_context& with) {
   const format::time_axis axis = format::time_ticks(shown.visible, static_cast<int>(where.area.width() / with.px(110)));
   draw_ruler(with, where, axis);
   y += with.px(ruler_height);
+  y = draw_steps(with, *tracks.value, where, y);
 
   ImGui::SetCursorScreenPos({origin.x, y});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -156,6 +165,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   std::string group_title;
   bool folded = false;
   for (const query::track& each : tracks.tracks) {
+    if (each.kind == query::track_kind::steps) continue;
     const group belongs = group_of(each, tables);
     if (belongs.key != group_key) {
       group_key = belongs.key;
@@ -175,6 +185,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
       place.hovered = hovered && !dragging_ && place.area.contains(where.mouse) && where.area.contains(where.mouse);
       const row_hit found = row.row->draw(with, *shown.engine, each, place, list);
       if (found.event != trace::event_id::none) hit = found;
+      if (is_of_device_times(each.kind)) draw_provisional(with, tracks, place, list);
       list.AddLineH(where.header.min.x, where.area.max.x, y + height - 1, with.colours.grid);
       list.AddLineV(where.area.min.x - 1, y, y + height, with.colours.line);
     }
@@ -182,9 +193,63 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   }
   ImGui::SetCursorScreenPos({where.header.min.x, top});
   ImGui::Dummy({1, y - top + with.px(8)});
+  draw_losses(with, tracks, where, list);
   draw_range(with, where, list);
   draw_markers(with, where, list);
   handle_mouse(with, where, hit);
+}
+
+float timeline_view::draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y) {
+  constexpr std::size_t most = 3;  // Of so many processes: each has a ruler of its own.
+  std::size_t drawn = 0;
+  for (const query::track& each : tracks.tracks) {
+    if (each.kind != query::track_kind::steps || drawn++ >= most) continue;
+    row_frame place = where;
+    place.header.min.y = place.area.min.y = y;
+    y += with.px(steps_strip::height);
+    place.header.max.y = place.area.max.y = y;
+    place.hovered = ImGui::IsWindowHovered() && place.area.contains(where.mouse);
+    steps_[each.id].draw(with, *with.state.active()->engine, each, place);
+  }
+  return y;
+}
+
+/// Where the recorder lost events: a band over all tracks, at least a pixel wide.
+void timeline_view::draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where,
+                                ImDrawList& list) {
+  if (tracks.lost.empty()) return;
+  list.PushClipRect(where.area.min, where.area.max, true);
+  const ImU32 fill = (with.colours.failure & ~IM_COL32_A_MASK) | (0x38U << IM_COL32_A_SHIFT);
+  float label_from = where.area.min.x;
+  for (const query::lost_span& lost : tracks.lost) {
+    const float left = std::floor(where.x_of(lost.span.begin));
+    const float right = std::max(left + 2, std::floor(where.x_of(lost.span.end)));
+    if (right < where.area.min.x || left > where.area.max.x) continue;
+    list.AddRectFilled({left, where.area.min.y}, {right, where.area.max.y}, fill);
+    list.AddLineV(left, where.area.min.y, where.area.max.y, with.colours.failure);
+    if (right - left > 3) list.AddLineV(right, where.area.min.y, where.area.max.y, with.colours.failure);
+    const std::string label = "lost " + format_some(lost.events, "event");
+    const ImVec2 size = ImGui::CalcTextSize(label.c_str());
+    const float text_left = std::max(left, where.area.min.x) + with.px(5);
+    const ImVec2 at(text_left, where.area.max.y - size.y - with.px(6));
+    if (text_left < label_from || at.x + size.x > where.area.max.x) continue;
+    list.AddRectFilled({at.x - 3, at.y - 1}, {at.x + size.x + 3, at.y + size.y + 1}, with.colours.raised);
+    list.AddText(at, with.colours.failure, label.c_str());
+    label_from = at.x + size.x + with.px(10);
+  }
+  list.PopClipRect();
+}
+
+/// What lies above the watermark may lack what the device has not told yet: it is dimmed.
+void timeline_view::draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
+                                     ImDrawList& list) {
+  if (tracks.complete_until == trace::unknown_time || tracks.complete_until >= tracks.span.end - 1) return;
+  const float left = std::max(place.area.min.x, std::floor(place.x_of(tracks.complete_until)));
+  const float right = std::min(place.area.max.x, std::floor(place.x_of(tracks.span.end)));
+  if (right <= left) return;
+  const ImU32 veil = (with.colours.background & ~IM_COL32_A_MASK) | (0x70U << IM_COL32_A_SHIFT);
+  list.AddRectFilled({left, place.area.min.y}, {right, place.area.max.y - 1}, veil);
+  list.AddLineV(left, place.area.min.y, place.area.max.y, mix(with.colours.muted, with.colours.background, 0.4F));
 }
 
 float timeline_view::draw_group(view_context& with, const row_frame& where, float y, const std::string& key,

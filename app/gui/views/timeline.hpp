@@ -5,6 +5,7 @@
 
 #include "app/gui/format.hpp"
 #include "app/gui/views/overview.hpp"
+#include "app/gui/views/steps_strip.hpp"
 
 namespace sluice::gui {
 
@@ -25,6 +26,11 @@ class timeline_view final : public view {
   struct shared_row {
     std::unique_ptr<track_row> row;
   };
+  /// Below `y`; returns where it ends.
+  float draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y);
+  void draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where, ImDrawList& list);
+  static void draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
+                               ImDrawList& list);
   void draw_ruler(view_context& with, const row_frame& where, const format::time_axis& axis);
   void draw_tracks(view_context& with, const query::track_list& tracks, const row_frame& where,
                    const format::time_axis& axis);
@@ -38,6 +44,7 @@ class timeline_view final : public view {
   query::slot<query::details_question> details_question_;
   overview_strip overview_;
   std::map<std::uint64_t, shared_row> rows_;
+  std::map<std::uint64_t, steps_strip> steps_;
   std::set<std::string> folded_;
   std::optional<query::time_ns> hovered_time_;
   draw::rectangle axis_area_{};

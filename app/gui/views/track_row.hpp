@@ -57,7 +57,8 @@ float draw_row_label(const view_context& with, ImDrawList& list, const row_frame
 /// One line of text from `at`, ended by an ellipsis at `right`.
 void draw_text_until(ImDrawList& list, ImVec2 at, float right, ImU32 colour, std::string_view text);
 
-/// "at::native::vectorized_add" of "void at::native::vectorized_add<4, float>(...)": what names a kernel in little room.
-[[nodiscard]] std::string_view short_name(std::string_view full);
+/// "vectorized_add" of "void at::native::vectorized_add<4>(...)": what names a kernel in little room. Where a template takes
+/// a type, the first one stays, for names like `Kernel2<cutlass_80_simt_sgemm>` say nothing without.
+[[nodiscard]] std::string short_name(std::string_view full);
 
 }  // namespace sluice::gui

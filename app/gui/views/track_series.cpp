@@ -62,7 +62,8 @@ class series_row final : public track_row {
   row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
                ImDrawList& list) override {
     const auto answer =
-        question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});
+        question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width())),
+                             with.state.memory_by_category});
     const float below = draw_row_label(with, list, where, what, with.px(axis_width));
     if (!answer) return {};
     if (answer.value != shown_ || theme_ != with.colours.kind) {
@@ -119,7 +120,12 @@ class series_row final : public track_row {
         top = std::max(top, limit.value * room);
     if (unit_ == format::value_unit::fraction) top = std::max(top, 1.0);
     const bool tall = what.kind == query::track_kind::memory && lane.caption == nullptr;
-    return format::value_ticks(top, unit_, tall || what.kind == query::track_kind::bandwidth ? 3 : 2);
+    format::value_axis axis =
+        format::value_ticks(top, unit_, tall || what.kind == query::track_kind::bandwidth ? 3 : 2);
+    // The room above a link's peak is for its name: a rate there would look as if it could be reached.
+    if (what.kind == query::track_kind::bandwidth && top > highest * 1.08)
+      std::erase_if(axis.ticks, [&](const format::tick& tick) { return tick.value > top / room * 1.0001; });
+    return axis;
   }
 
   static float y_of(const draw::rectangle& chart, const series_lane& lane, double value) {
@@ -230,6 +236,8 @@ class series_row final : public track_row {
         text = format::value(bin.minimum, unit_) + " to " + text;
       tip_field(with, band.label, text, column - with.px(15));
     }
+    if (std::any_of(shown_->bands.begin(), shown_->bands.end(), [](const auto& band) { return band.by_category; }))
+      ImGui::TextDisabled("Categories are inferred, unless the program named them.");
     for (const query::limit_line& limit : shown_->limits) ImGui::TextDisabled("%s", limit.label.c_str());
     end_tip();
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <vector>
 
@@ -80,7 +81,7 @@ class slice_row final : public track_row {
   static std::string label_of(const view_context& with, const query::slice& s) {
     const std::string_view name = with.text(s.name);
     if (is_copy(s.kind) && s.bytes > 0) return format_bytes(static_cast<double>(s.bytes));
-    if (!name.empty()) return std::string(short_name(name));
+    if (!name.empty()) return short_name(name);
     return slice_kind_name(s.kind);
   }
 
@@ -191,10 +192,10 @@ class slice_row final : public track_row {
 
 std::unique_ptr<track_row> make_slice_row() { return std::make_unique<slice_row>(); }
 
-std::string_view short_name(std::string_view full) {
-  std::string_view name = full;
-  if (name.starts_with("void ")) name.remove_prefix(5);
-  // Arguments and template arguments go, then the namespaces before the last name.
+namespace {
+
+/// The last name of a scope, without arguments and template arguments.
+std::string_view last_name(std::string_view name) {
   const auto end_of_name = [&] { return std::min(name.find('<'), name.find('(')); };
   constexpr std::string_view anonymous = "(anonymous namespace)::";
   std::size_t open = end_of_name();
@@ -205,7 +206,39 @@ std::string_view short_name(std::string_view full) {
   if (open != 0 && open != std::string_view::npos) name = name.substr(0, open);
   if (const std::size_t scope = name.rfind("::"); scope != std::string_view::npos && scope + 2 < name.size())
     name.remove_prefix(scope + 2);
-  return name.empty() ? full : name;
+  return name;
+}
+
+/// The first template argument of `name` that is a type with a name: no number, no lambda.
+std::string_view first_type(std::string_view name) {
+  std::size_t at = name.find('<');
+  if (at == std::string_view::npos || name.find('(') < at) return {};
+  for (std::size_t begin = ++at, depth = 0; at < name.size(); ++at) {
+    const char c = name[at];
+    if (c == '<' || c == '(' || c == '{') ++depth;
+    const bool ends = depth == 0 && (c == ',' || c == '>');
+    if (depth > 0 && (c == '>' || c == ')' || c == '}')) --depth;
+    if (!ends) continue;
+    while (begin < at && name[begin] == ' ') ++begin;
+    const std::string_view argument = name.substr(begin, at - begin);
+    const bool named = !argument.empty() && (std::isalpha(static_cast<unsigned char>(argument[0])) != 0) &&
+                       argument.find('{') == std::string_view::npos && argument != "true" && argument != "false";
+    if (named) return argument;
+    if (c == '>') break;
+    begin = at + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string short_name(std::string_view full) {
+  std::string_view name = full;
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  const std::string_view last = last_name(name);
+  if (last.empty()) return std::string(full);
+  const std::string_view type = last_name(first_type(name));
+  return type.empty() ? std::string(last) : std::string(last) + "<" + std::string(type) + ">";
 }
 
 }  // namespace sluice::gui
