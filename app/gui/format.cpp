@@ -106,6 +106,16 @@ std::string value(double amount, value_unit unit) {
   return std::fabs(amount) >= 1e6 ? fmt::format("{:.3g}", amount) : plain(amount);
 }
 
+std::string apart(std::string_view text) {
+  std::string made;
+  made.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i > 0 && text[i] == '-' && text[i - 1] == '-') made += "\xE2\x80\x8A";
+    made += text[i];
+  }
+  return made;
+}
+
 value_axis value_ticks(double maximum, value_unit unit, int wanted) {
   value_axis axis;
   if (!(maximum > 0) || !std::isfinite(maximum)) maximum = unit == value_unit::bytes ? 1024 : 1;

@@ -36,4 +36,7 @@ struct value_axis {
 [[nodiscard]] value_axis value_ticks(double maximum, value_unit unit, int wanted);
 [[nodiscard]] std::string value(double amount, value_unit unit);
 
+/// `text` with a hair between two hyphens: the typeface joins those of "--steps" to one long dash.
+[[nodiscard]] std::string apart(std::string_view text);
+
 }  // namespace sluice::gui::format

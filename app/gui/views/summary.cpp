@@ -29,7 +29,10 @@ class summary_view final : public view {
             with.px(110));
     for (const auto& each : all.processes) {
       if (each.mode == trace::recording_mode::memory) {
-        ImGui::TextDisabled("Recorded in memory mode: no kernel times; record with --mode timeline to have them.");
+        ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+        ImGui::TextWrapped("Recorded in memory mode: no kernel times; record with %s to have them.",
+                           format::apart("--mode timeline").c_str());
+        ImGui::PopStyleColor();
         break;
       }
     }

@@ -38,7 +38,7 @@ group group_of(const query::track& what, const trace::tables& tables) {
     std::string_view command = tables.text(process->command);
     if (const auto slash = command.substr(0, command.find(' ')).rfind('/'); slash != std::string_view::npos)
       command.remove_prefix(slash + 1);
-    return {"process " + std::to_string(trace::raw(what.process)), command.empty() ? "Process" : std::string(command),
+    return {"process " + std::to_string(trace::raw(what.process)), command.empty() ? "Process" : format::apart(command),
             process->pid != 0 ? "process " + std::to_string(process->pid) : ""};
   }
   return {"host", "Host", ""};

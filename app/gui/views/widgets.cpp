@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "app/gui/format.hpp"
 #include "core/format.hpp"
 #include "imgui_internal.h"
 
@@ -70,7 +71,11 @@ void field(const view_context& with, std::string_view label, std::string_view va
   ImGui::PopStyleColor();
   ImGui::SameLine(left + std::max(column, width_of(label) + with.px(8)));
   ImGui::PushTextWrapPos(0);
-  plain(value);
+  if (value.find("--") == std::string_view::npos) {
+    plain(value);
+  } else {
+    plain(format::apart(value));
+  }
   ImGui::PopTextWrapPos();
 }
 

@@ -101,5 +101,96 @@ TEST(details_of_a_block, name_the_kernel_of_a_graph_that_used_it) {
   EXPECT_EQ(asked::value(found, "Touched"), "3 times: 3 graph replays");
 }
 
+// --- the other answers -----------------------------------------------------------------------------------------------
+
+track find_track(asked& of, track_kind kind) {
+  const auto list = of.from->ask_now(tracks_question{}).value();
+  for (const track& each : list->tracks)
+    if (each.kind == kind) return each;
+  ADD_FAILURE() << "no such track";
+  return {};
+}
+
+TEST(memory_by_category, splits_the_layer_without_changing_its_sum) {
+  asked of({});
+  const track memory = find_track(of, track_kind::memory);
+  series_question question;
+  question.track = memory.id;
+  question.range = {0, of.told.now()};
+  question.width = 300;
+  const auto whole = of.from->ask_now(question).value();
+  question.by_category = true;
+  const auto parts = of.from->ask_now(question).value();
+  ASSERT_EQ(whole->bands.size(), 1U);
+  EXPECT_FALSE(whole->bands[0].by_category);
+  EXPECT_EQ(parts->bands.size(), 6U) << "one for each category there is";
+  EXPECT_EQ(parts->maximum, whole->maximum) << "the axis stays";
+  EXPECT_EQ(parts->bands[0].category, analysis::category::weight) << "what stays longest lies at the bottom";
+  for (std::size_t i = 0; i < 300; ++i) {
+    double sum = 0;
+    for (const band& each : parts->bands) sum += each.bins[i].mean;
+    EXPECT_NEAR(sum, whole->bands[0].bins[i].mean, 1.0);
+  }
+}
+
+TEST(steps_track, is_there_where_steps_are_and_has_a_slice_for_each) {
+  asked of({});
+  const track steps = find_track(of, track_kind::steps);
+  EXPECT_EQ(steps.label, "Steps");
+  slices_question question;
+  question.track = steps.id;
+  question.range = {0, of.told.now()};
+  question.width = 2000;
+  const auto found = of.from->ask_now(question).value();
+  ASSERT_EQ(found->slices.size(), 6U);
+  EXPECT_EQ(found->slices[3].step, 3);
+  EXPECT_EQ(found->slices[3].kind, slice_kind::step);
+  EXPECT_EQ(found->slices[3].begin, of.told.step_begins()[3]);
+  EXPECT_NE(found->slices[3].event, trace::event_id::none) << "its mark";
+
+  asked without({.steps = 2, .marks = training_options::marking::none});
+  const auto list = without.from->ask_now(tracks_question{}).value();
+  for (const track& each : list->tracks) EXPECT_NE(each.kind, track_kind::steps);
+  asked guessed({.steps = 12, .marks = training_options::marking::none});
+  EXPECT_EQ(find_track(guessed, track_kind::steps).label, "Steps (inferred)");
+}
+
+TEST(track_list, tells_what_was_lost_and_what_is_not_complete) {
+  recording made;
+  made.standard_tables();
+  made.add_kernel(0, 10);
+  for (int i = 0; i < 1000; ++i) {
+    auto loss = made.event<trace::loss_event>(i * 100);
+    loss.end = loss.time + 10;
+    loss.events = 2;
+    made.writer().add(loss);
+  }
+  auto mark = made.event<trace::watermark_event>(5);
+  mark.complete_until = 77;
+  made.writer().add(mark);
+  made.close();
+  engine from(made.open(), {.threads = 1, .wake = {}});
+  const auto list = from.ask_now(tracks_question{}).value();
+  EXPECT_EQ(list->complete_until, 77);
+  EXPECT_LE(list->lost.size(), track_list::lost_limit);
+  std::uint64_t events = 0;
+  for (const lost_span& each : list->lost) events += each.events;
+  EXPECT_EQ(events, 2000U) << "none is forgotten";
+  EXPECT_EQ(list->lost.back().span.end, 99'910);
+}
+
+TEST(table_of_blocks, sorts_by_category) {
+  asked of({});
+  blocks_question question;
+  question.range = {0, of.told.now()};
+  question.sort = block_column::category;
+  question.descending = false;
+  const auto table = of.from->ask_now(question).value();
+  ASSERT_FALSE(table->rows.empty());
+  EXPECT_EQ(table->rows.front().category.what, analysis::category::weight);
+  EXPECT_TRUE(std::is_sorted(table->rows.begin(), table->rows.end(),
+                             [](const block_row& a, const block_row& b) { return a.category.what < b.category.what; }));
+}
+
 }  // namespace
 }  // namespace sluice::query

@@ -1,0 +1,41 @@
+// Names in little room.
+#include <gtest/gtest.h>
+
+#include "app/gui/format.hpp"
+#include "app/gui/views/track_row.hpp"
+
+namespace sluice::gui {
+namespace {
+
+TEST(ShortName, IsTheLastOfAScope) {
+  EXPECT_EQ(short_name("gemm"), "gemm");
+  EXPECT_EQ(short_name("void at::native::reduce(float*, int)"), "reduce");
+  EXPECT_EQ(short_name("void at::native::(anonymous namespace)::fused(int)"), "fused");
+  EXPECT_EQ(short_name("void reduce_blocks<256>(float const*, float*)"), "reduce_blocks");
+  EXPECT_EQ(short_name(""), "");
+}
+
+TEST(ShortName, KeepsTheFirstTypeThatATemplateTakes) {
+  EXPECT_EQ(short_name("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>(cutlass::Params)"),
+            "Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>");
+  EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+                       "std::array<char*, 3ul> >(int)"),
+            "vectorized_elementwise_kernel<CUDAFunctor_add>");
+  EXPECT_EQ(short_name("void reduce_kernel<512, 1, at::native::ReduceOp<float, true> >(int)"),
+            "reduce_kernel<ReduceOp>");
+  EXPECT_EQ(short_name("void k<true, 3>(int)"), "k");
+}
+
+TEST(ShortName, SurvivesNamesThatAreNone) {
+  for (const char* odd : {"<", ">", "<<<>>>", "a<", "a<(", "::", "void ", "f<,>", "operator<", "f<{lambda()#1}>(int)"})
+    static_cast<void>(short_name(odd));
+}
+
+TEST(Dashes, StandApart) {
+  EXPECT_EQ(format::apart("--steps 3 -x"), "-\xE2\x80\x8A-steps 3 -x");
+  EXPECT_EQ(format::apart("a---b"), "a-\xE2\x80\x8A-\xE2\x80\x8A-b");
+  EXPECT_EQ(format::apart("plain"), "plain");
+}
+
+}  // namespace
+}  // namespace sluice::gui
