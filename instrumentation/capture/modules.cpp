@@ -177,11 +177,17 @@ bool is_readable(std::uint64_t address) noexcept {
 void start_modules() noexcept {
   static std::atomic<bool> started{false};
   if (started.exchange(true)) return;
-  find_object = reinterpret_cast<decltype(find_object)>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
+  ask_c_library(true);
   const ssize_t length = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
   if (length > 0) program_path[length] = '\0';
   pthread_atfork(before_fork, after_fork, after_fork);
   watch_modules();
+}
+
+void ask_c_library(bool yes) noexcept {
+  void* const answers = yes ? dlsym(RTLD_DEFAULT, "_dl_find_object") : nullptr;
+  find_object = reinterpret_cast<decltype(find_object)>(answers);
+  if (find_object == nullptr) fill_table();
 }
 
 bool find_module(std::uint64_t pc, loaded_module& found) noexcept {

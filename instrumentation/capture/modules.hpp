@@ -34,6 +34,9 @@ bool introduce(const loaded_module& module) noexcept;
 /// another may lie there now. True: one was.
 bool watch_modules() noexcept;
 
+/// For tests: false, as where the C library does not answer; true, as it is.
+void ask_c_library(bool yes) noexcept;
+
 /// `address` can be read: a system call of some 100 ns. Leaves errno alone.
 [[nodiscard]] bool is_readable(std::uint64_t address) noexcept;
 

@@ -1,4 +1,4 @@
-// Walks of ours against glibc's backtrace(), frame by frame, through code of every shape.
+// Walks of ours against libgcc's, frame by frame, through code of every shape.
 #include "instrumentation/capture/native_stack.hpp"
 
 #include <dlfcn.h>
