@@ -56,8 +56,9 @@ command_process::variables environment_for(const record_options& options, collec
     session.warn(library.error().to_string());
     return {{collector::socket_variable, session.socket_name()}};
   }
-  if (const auto other = lookup("CUDA_INJECTION64_PATH"); other && *other != *library) {
-    session.warn("CUDA_INJECTION64_PATH named " + *other + "; it is replaced for this command");
+  for (const std::string name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
+    const auto other = lookup(name);
+    if (other && *other != *library) session.warn(name + " named " + *other + "; it is replaced for this command");
   }
   const std::vector<std::string> cupti = capture::find_cupti(options.command, lookup);
   if (!capture::can_be_preloaded(*library)) {

@@ -471,6 +471,20 @@ void promise_zeroed_buffers(bool zeroed) noexcept {
   cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &value);
 }
 
+namespace {
+
+void enable_work() {
+  if (options.copies) {
+    enable(CUPTI_ACTIVITY_KIND_MEMCPY, "copies");
+    enable(CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices");
+    enable(CUPTI_ACTIVITY_KIND_MEMSET, "memsets");
+  }
+  if (options.kernels) enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels");
+  if (options.graphs && !options.graph_nodes) enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graph launches");
+}
+
+}  // namespace
+
 void start_activity() noexcept {
   // The clock first: records that were begun before it would be on another one.
   if (options.clock) cupti.register_timestamp(timestamp);
@@ -482,13 +496,7 @@ void start_activity() noexcept {
   }
   enable(CUPTI_ACTIVITY_KIND_DEVICE, "devices");
   enable(CUPTI_ACTIVITY_KIND_PCIE, "links");
-  if (options.copies) {
-    enable(CUPTI_ACTIVITY_KIND_MEMCPY, "copies");
-    enable(CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices");
-    enable(CUPTI_ACTIVITY_KIND_MEMSET, "memsets");
-  }
-  if (options.kernels) enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels");
-  if (options.graphs && !options.graph_nodes) enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graph launches");
+  if (!paused.load()) enable_work();
 }
 
 void stop_activity() noexcept {
@@ -499,6 +507,19 @@ void stop_activity() noexcept {
         CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER}) {
     cupti.activity_disable(kind);  // One that is not enabled is refused, which is as well.
   }
+}
+
+void pause_activity() noexcept {
+  if (cupti.activity_disable == nullptr) return;
+  for (const CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+        CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_GRAPH_TRACE}) {
+    cupti.activity_disable(kind);
+  }
+}
+
+void resume_activity() noexcept {
+  if (cupti.activity_enable != nullptr) enable_work();
 }
 
 void start_migrations(std::uint32_t device) noexcept {

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "instrumentation/capture/recording.hpp"
+#include "instrumentation/capture/rivals.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/torch.hpp"
 
@@ -62,6 +63,18 @@ void step(std::int64_t number) noexcept {
   if (number < 0) number = next_step.load(std::memory_order_relaxed);
   next_step.store(number + 1, std::memory_order_relaxed);
   marker(collector::intern("step"), number);
+}
+
+void pause() noexcept {
+  if (paused.exchange(true)) return;
+  mark(collector::intern("recording paused"));
+  if (!records_are_taken()) pause_activity();
+}
+
+void resume() noexcept {
+  if (!paused.exchange(false)) return;
+  if (!records_are_taken()) resume_activity();
+  mark(collector::intern("recording resumed"));
 }
 
 void name_thread(std::uint64_t tid, std::uint64_t name) noexcept {

@@ -15,6 +15,10 @@ void mark(std::uint64_t name) noexcept;
 /// Step `number` begins; -1: the one after the last. What is sampled (pools, PyTorch's totals) is read at this moment too, so that
 /// a recording can be compared with the program's own figures step by step.
 void step(std::int64_t number) noexcept;
+/// Copies, kernels and waits are not recorded from a pause on until `resume`; allocations and frees are, so that totals stay
+/// right. Marks say when. Waits for CUPTI, microseconds.
+void pause() noexcept;
+void resume() noexcept;
 void name_thread(std::uint64_t tid, std::uint64_t name) noexcept;
 
 }  // namespace sluice::capture::annotations

@@ -20,6 +20,14 @@ EXPORTED void sluice_step(int64_t number) {
   if (recording()) annotations::step(number);
 }
 
+EXPORTED void sluice_pause(void) {
+  if (recording()) annotations::pause();
+}
+
+EXPORTED void sluice_resume(void) {
+  if (recording()) annotations::resume();
+}
+
 EXPORTED void sluice_mark(const char* name) {
   if (recording()) annotations::mark(collector::intern(name));
 }

@@ -19,6 +19,7 @@ constexpr std::uint32_t max_calls = 1024;
 struct slot {
   const call_entry* entry = nullptr;
   bool done_at_entry = false;
+  bool is_work = false;  ///< Copies, launches, waits: not recorded while the program pauses the recording.
   std::atomic<std::uint64_t> name{0};
 };
 slot slots[max_calls];
@@ -34,12 +35,24 @@ std::uint64_t name_of(slot& s) {
 
 void context_created(CUcontext context, std::uint32_t id);
 
+/// In a call's own word, where its entry's time is else: it was entered during a pause, and so its exit is nothing either.
+constexpr std::uint64_t entered_in_pause = 1;
+
+bool is_in_pause(const slot& s, const CUpti_CallbackData& data) {
+  if (!s.is_work || data.correlationData == nullptr) return false;
+  if (data.callbackSite != CUPTI_API_ENTER) return *data.correlationData == entered_in_pause;
+  if (!paused.load(std::memory_order_relaxed)) return false;
+  *data.correlationData = entered_in_pause;
+  return true;
+}
+
 void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
   if (id >= max_calls || slots[id].entry == nullptr) return;
   const call_entry& entry = *slots[id].entry;
   if (late_start.load(std::memory_order_relaxed) && data.contextUid != 0 && !knows_context(data.contextUid)) {
     context_created(data.context, data.contextUid);
   }
+  if (is_in_pause(slots[id], data)) return;
   const bool failed = data.callbackSite != CUPTI_API_ENTER && data.functionReturnValue != nullptr &&
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
   if (data.callbackSite != CUPTI_API_ENTER && slots[id].done_at_entry && !failed) return;
@@ -154,13 +167,18 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
 unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept {
   late_start.store(late);
   unsigned refused = 0;
-  for (const call_table table : {memory_calls(), work_calls(), launch_calls()}) {
+  const call_table memory = memory_calls();
+  for (const call_table table : {memory, work_calls(), launch_calls()}) {
     for (std::size_t i = 0; i < table.count; ++i) {
       const call_entry& entry = table.entries[i];
       if (!options.launch_calls && strstr(entry.name, "cuLaunch") == entry.name) continue;
       if (!records_at_least(entry.least)) continue;
       slots[entry.id].entry = &entry;
       slots[entry.id].done_at_entry = entry.done_at_entry && !records_at_least(trace::recording_mode::timeline);
+      // The graphs that are made meanwhile must be known afterwards.
+      const bool defines = strncmp(entry.name, "cuGraph", 7) == 0 && strncmp(entry.name, "cuGraphLaunch", 13) != 0;
+      const bool captures_stream = strstr(entry.name, "Capture") != nullptr;
+      slots[entry.id].is_work = table.entries != memory.entries && !defines && !captures_stream;
       slots[entry.id].name.store(0);  // The writer may be another than the last time.
       // An older driver does not know the newest calls; it cannot make them either.
       cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);

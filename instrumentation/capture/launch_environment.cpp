@@ -182,6 +182,7 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
   std::string files;
   for (const std::string& file : cupti) files = joined(files, file);
   std::vector<std::pair<std::string, std::string>> variables{{"CUDA_INJECTION64_PATH", capture_library},
+                                                             {"NVTX_INJECTION64_PATH", capture_library},
                                                              {"SLUICE_SOCKET", socket_name}};
   if (!files.empty()) variables.emplace_back("SLUICE_CUPTI_PATH", files);
   if (can_be_preloaded(capture_library)) {

@@ -28,7 +28,7 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 /// libsluice_capture.so beside `program` (the running executable). Error: unavailable, if it is not there.
 [[nodiscard]] result<std::string> capture_library_of(const std::string& program);
 
-/// Variables to set, by name and value: CUDA_INJECTION64_PATH and LD_PRELOAD load the library, SLUICE_SOCKET and
+/// Variables to set, by name and value: CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and LD_PRELOAD load the library, SLUICE_SOCKET and
 /// SLUICE_CUPTI_PATH are for it, PYTHONPATH lets `import sluice` succeed. Lists that `inherited` has keep their entries. A path that
 /// LD_PRELOAD cannot name (with a space or a colon in it) is left out of it: see `can_be_preloaded`.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& capture_library,

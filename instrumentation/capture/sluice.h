@@ -4,6 +4,7 @@
  *   sluice_step(-1);                                    a step begins (-1: the one after the last)
  *   sluice_push("forward"); ... sluice_pop();           a scope, nested by thread
  *   sluice_mark("loss was not finite");                 a point in time
+ *   sluice_pause(); ... sluice_resume();                in between only memory and what you say yourself is recorded
  *   sluice_tag(weights, "weight", "layer1.weight");     what a block is, by any address in it
  *   sluice_block_alloc(p, bytes, device, "my pool");    a block of your own allocator, inside the driver's
  *   sluice_block_free(p);                               before its address may be given out again
@@ -51,6 +52,15 @@ static inline int sluice_recording(void) {
 static inline void sluice_step(int64_t number) {
   typedef void (*type)(int64_t);
   SLUICE_CALL_("sluice_step", type, function(number))
+}
+/** No copies, kernels and waits are recorded until `sluice_resume`; allocations and frees are. */
+static inline void sluice_pause(void) {
+  typedef void (*type)(void);
+  SLUICE_CALL_("sluice_pause", type, function())
+}
+static inline void sluice_resume(void) {
+  typedef void (*type)(void);
+  SLUICE_CALL_("sluice_resume", type, function())
 }
 static inline void sluice_mark(const char* name) {
   typedef void (*type)(const char*);

@@ -16,6 +16,7 @@ pending_work pending;
 std::atomic<std::int32_t> captures{0};
 std::atomic<bool> memory_changed{false};
 std::atomic<bool> live_blocks_unsure{false};
+std::atomic<bool> paused{false};
 
 void gate::lock() noexcept {
   while (held_.exchange(true, std::memory_order_acquire)) sched_yield();
@@ -124,12 +125,13 @@ unsigned slot_of(std::uint64_t key, std::uint32_t context, unsigned probe) {
   return static_cast<unsigned>((mixed >> 40) + probe) % stream_slots;
 }
 
-void announce_stream(CUstream stream, std::uint64_t key) {
+void announce_stream(CUstream stream, std::uint64_t key, std::uint64_t name = 0) {
   collector::stream_record out{};
   out.header.time = collector::now();
   out.header.flags = stream == nullptr ? collector::flag_default_stream : 0U;
   out.stream = key;
   out.handle = reinterpret_cast<std::uint64_t>(stream);
+  out.name = name;
   int priority = 0;
   if (stream != nullptr && driver.stream_priority != nullptr &&
       driver.stream_priority(stream, &priority) == CUDA_SUCCESS) {
@@ -178,6 +180,18 @@ std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstrea
     announce_stream(stream, packed);
   }
   return packed;
+}
+
+void name_stream(CUstream stream, std::uint64_t name) noexcept {
+  for (const context_entry& context : contexts) {
+    const std::uint32_t state = context.state.load(std::memory_order_acquire);
+    if (state != context_entry::fresh && state != context_entry::alive) continue;
+    // A stream is of one context: CUPTI knows it in no other.
+    const std::uint64_t key = stream_key_of(context.handle.load(), context.id.load(), stream, false);
+    if (key == 0) continue;
+    announce_stream(stream, key, name);
+    return;
+  }
 }
 
 void forget_stream(std::uint32_t context_id, CUstream stream) noexcept {

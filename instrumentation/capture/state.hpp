@@ -77,6 +77,8 @@ extern std::atomic<bool> live_blocks_unsure;
 /// announces the stream.
 [[nodiscard]] std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
                                           bool per_thread_default) noexcept;
+/// The program calls it so; `name` is a text's key.
+void name_stream(CUstream stream, std::uint64_t name) noexcept;
 void forget_stream(std::uint32_t context_id, CUstream stream) noexcept;
 
 // --- pools --------------------------------------------------------------------------------------------------------------
@@ -186,6 +188,9 @@ void note_graph_launch(std::uint32_t call, std::uint64_t graph) noexcept;
 /// Streams under capture: a launch into one is a graph node's definition, and the device owes nothing for it.
 extern std::atomic<std::int32_t> captures;
 
+/// The program wants only its memory recorded, and what it says itself, until it says otherwise.
+extern std::atomic<bool> paused;
+
 // --- activity and the flush thread ------------------------------------------------------------------------------------
 
 /// Registers our buffers and our clock, and enables the kinds of records that need no context.
@@ -196,6 +201,9 @@ void stop_activity() noexcept;
 void promise_zeroed_buffers(bool zeroed) noexcept;
 /// All of it again, after another profiler had CUPTI's records, for contexts that are there already.
 void restart_activity() noexcept;
+/// The kinds of records that tell of work, off and on again.
+void pause_activity() noexcept;
+void resume_activity() noexcept;
 /// What needs a context: managed-memory migrations.
 void start_migrations(std::uint32_t device) noexcept;
 /// Buffers that CUPTI has asked for, and handed back, since the start.

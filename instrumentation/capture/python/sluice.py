@@ -17,7 +17,7 @@ needs it on its path (it is one file, in the folder `python` beside the program 
 import contextlib
 import ctypes
 
-__all__ = ["recording", "step", "mark", "push", "pop", "scope", "tag", "tag_model", "block_alloc", "block_free",
+__all__ = ["recording", "step", "mark", "push", "pop", "scope", "pause", "resume", "tag", "tag_model", "block_alloc", "block_free",
            "watch_cupy", "watch_rmm"]
 
 
@@ -71,6 +71,19 @@ def pop():
     """Ends the innermost scope of this thread."""
     if _library is not None:
         _library.sluice_pop()
+
+
+def pause():
+    """No copies, kernels and waits are recorded until `resume`; allocations and frees are, so that totals stay right. To record a
+    few steps of a long program: pause before the first."""
+    if _library is not None:
+        _library.sluice_pause()
+
+
+def resume():
+    """Ends a pause."""
+    if _library is not None:
+        _library.sluice_resume()
 
 
 @contextlib.contextmanager
@@ -188,6 +201,16 @@ def watch_cupy():
         Watch().__enter__()
 
 
+def _current_device():
+    """CUDA's number of the calling thread's device, 0 if it does not say."""
+    number = ctypes.c_int(0)
+    try:
+        ctypes.CDLL("libcuda.so.1").cuCtxGetDevice(ctypes.byref(number))
+    except (AttributeError, OSError):
+        pass
+    return number.value
+
+
 def watch_rmm():
     """Records each block of RMM's current device resource, which is wrapped for that; call it after you have chosen yours."""
     if _library is None:
@@ -195,10 +218,11 @@ def watch_rmm():
     import rmm
 
     below = rmm.mr.get_current_device_resource()
+    device = _current_device()
 
     def allocate(nbytes, *stream):
         address = below.allocate(nbytes, *stream)
-        block_alloc(address, nbytes, "RMM", rmm._cuda.gpu.getDevice() if hasattr(rmm, "_cuda") else 0)
+        block_alloc(address, nbytes, "RMM", device)
         return address
 
     def deallocate(address, nbytes, *stream):

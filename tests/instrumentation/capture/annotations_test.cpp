@@ -87,6 +87,19 @@ TEST(SluiceHeader, BlocksOfTheProgramsOwnPoolAndTheirTags) {
   EXPECT_EQ(run.attributes.size(), 2U) << "a tag of no block is none";
 }
 
+TEST(SluicePause, LeavesWorkOutAndMemoryIn) {
+  const recording run = record({.arguments = {}, .program = "paused_program", .preload = true});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.allocs.size(), 4U);
+  EXPECT_EQ(run.frees.size(), 1U);
+  EXPECT_EQ(run.transfers.size(), 2U) << "before the pause and after it";
+  EXPECT_EQ(run.memsets.size(), 2U);
+  for (const transfer_event& t : run.transfers) EXPECT_NE(t.call, event_id::none);
+  std::vector<std::string> marks;
+  for (const marker_event& m : run.markers) marks.push_back(text(run, m.name));
+  EXPECT_EQ(marks, (std::vector<std::string>{"recording paused", "recording resumed"}));
+}
+
 /// python3 of the machine; the tests that need it are skipped where there is none.
 class SluiceModule : public testing::Test {
  protected:

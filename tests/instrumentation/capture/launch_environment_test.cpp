@@ -105,6 +105,7 @@ TEST(LaunchEnvironment, NamesLibrarySocketAndCupti) {
   const auto variables = launch_environment("/lib/libsluice_capture.so", "@socket", cupti, nothing_set);
   const std::map<std::string, std::string> map(variables.begin(), variables.end());
   EXPECT_EQ(map.at("CUDA_INJECTION64_PATH"), "/lib/libsluice_capture.so");
+  EXPECT_EQ(map.at("NVTX_INJECTION64_PATH"), "/lib/libsluice_capture.so");
   EXPECT_EQ(map.at("SLUICE_SOCKET"), "@socket");
   EXPECT_EQ(map.at("SLUICE_CUPTI_PATH"), "/a:/b");
 }

@@ -35,7 +35,7 @@ int run(const run_options& options, const std::map<std::string, std::string>& ex
   for (char** v = environ; *v != nullptr; ++v) {
     const std::string text = *v;
     const std::string name = text.substr(0, text.find('='));
-    if (name.starts_with("SLUICE_") || name == "CUDA_INJECTION64_PATH") continue;
+    if (name.starts_with("SLUICE_") || name.ends_with("_INJECTION64_PATH")) continue;
     variables.emplace(name, text.substr(std::min(text.size(), name.size() + 1)));
   }
   std::vector<std::string> settings;
@@ -96,11 +96,10 @@ recording record(const run_options& options) {
     return r;
   }
   const std::string library = SLUICE_BINARY_DIR "/libsluice_capture.so";
-  std::map<std::string, std::string> variables{{"CUDA_INJECTION64_PATH", library},
-                                               {"SLUICE_SOCKET", session->socket_name()},
-                                               {"SLUICE_CUPTI_PATH", fake_dir + "/libcupti.so"},
-                                               {"SLUICE_GRAPHS", options.graphs},
-                                               {"SLUICE_MODE", options.mode}};
+  std::map<std::string, std::string> variables{
+      {"CUDA_INJECTION64_PATH", library},        {"NVTX_INJECTION64_PATH", library},
+      {"SLUICE_SOCKET", session->socket_name()}, {"SLUICE_CUPTI_PATH", fake_dir + "/libcupti.so"},
+      {"SLUICE_GRAPHS", options.graphs},         {"SLUICE_MODE", options.mode}};
   if (options.preload) variables.emplace("LD_PRELOAD", library);
   r.status = run(options, variables);
   auto summary = session->stop();

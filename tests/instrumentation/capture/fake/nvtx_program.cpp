@@ -1,0 +1,84 @@
+// A program that says what it does by NVTX, with the headers alone, as libraries do. It uses no CUDA but to make a stream when the
+// fake driver is there.
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <thread>
+
+#include <cuda.h>
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
+
+namespace {
+
+nvtxEventAttributes_t event_of(nvtxMessageType_t type, nvtxMessageValue_t message) {
+  nvtxEventAttributes_t event{};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = type;
+  event.message = message;
+  return event;
+}
+
+void ranges() {
+  nvtxRangePop();  // There is nothing to pop.
+  nvtxRangePushA("outer");
+  nvtxRangePushW(L"inn\u00e9r \U0001F600");
+  nvtxMarkA("mark");
+  nvtxRangePop();
+  nvtxRangePop();
+  nvtxRangePop();
+  // Started here, ended on another thread.
+  const nvtxRangeId_t across = nvtxRangeStartA("across threads");
+  std::thread([=] { nvtxRangeEnd(across); }).join();
+  nvtxRangeEnd(12345);  // Nobody's.
+}
+
+void domains() {
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
+  nvtxMessageValue_t message{};
+  message.registered = nvtxDomainRegisterStringA(domain, "registered");
+  const nvtxEventAttributes_t registered = event_of(NVTX_MESSAGE_TYPE_REGISTERED, message);
+  message.ascii = "plain";
+  const nvtxEventAttributes_t plain = event_of(NVTX_MESSAGE_TYPE_ASCII, message);
+  // The stacks of domains are apart: this pop is the domain's.
+  nvtxRangePushA("default domain");
+  nvtxDomainRangePushEx(domain, &registered);
+  nvtxRangePop();
+  nvtxDomainRangePop(domain);
+  nvtxDomainRangeEnd(domain, nvtxDomainRangeStartEx(domain, &plain));
+  nvtxDomainMarkEx(domain, &registered);
+  nvtxDomainMarkEx(nullptr, nullptr);
+  nvtxDomainDestroy(domain);
+}
+
+void names() {
+  nvtxNameOsThreadA(static_cast<std::uint32_t>(syscall(SYS_gettid)), "the main one");
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return;
+  const auto find = [&](const char* name) { return dlsym(driver, name); };
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  reinterpret_cast<CUresult (*)(unsigned)>(find("cuInit"))(0);
+  reinterpret_cast<CUresult (*)(CUcontext*, CUdevice)>(find("cuDevicePrimaryCtxRetain"))(&context, 0);
+  reinterpret_cast<CUresult (*)(CUcontext)>(find("cuCtxSetCurrent"))(context);
+  reinterpret_cast<CUresult (*)(CUstream*, unsigned)>(find("cuStreamCreate"))(&stream, 0);
+  nvtxNameCudaStreamA(reinterpret_cast<cudaStream_t>(stream), "copies");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ranges();
+  domains();
+  if (argc > 1 && std::string(argv[1]) == "cuda") names();
+  nvtxRangePushA("never popped");
+  static_cast<void>(nvtxRangeStartA("never ended"));
+  // What a push answers is the same with and without us.
+  const int depth = nvtxRangePushA("answer");
+  nvtxRangePop();
+  return depth == NVTX_NO_PUSH_POP_TRACKING ? 0 : 3;
+}
