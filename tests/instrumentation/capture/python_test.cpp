@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "tests/instrumentation/capture/recording.hpp"
@@ -133,9 +135,9 @@ std::vector<std::string> under_train(std::vector<std::string> expected) {
 }
 
 recording record_program(const std::string& python, std::vector<std::string> arguments = {},
-                         std::map<std::string, std::string> variables = {}) {
+                         std::map<std::string, std::string> variables = {}, bool preload = false) {
   arguments.insert(arguments.begin(), folder + "program.py");
-  return record({.arguments = arguments, .variables = std::move(variables), .program = python});
+  return record({.arguments = arguments, .variables = std::move(variables), .program = python, .preload = preload});
 }
 
 using testing::ElementsAreArray;
@@ -175,6 +177,25 @@ TEST_P(KnownPython, AForkedChildsStacksAreInTheRecordingToo) {
   }
   EXPECT_THAT(of_the_child,
               testing::ElementsAre("allocate " + line_with("the allocation"), "<module> " + line_with("the child's")));
+}
+
+TEST_P(KnownPython, TensorsNameTheirLinesAndNobodyWaitsForThePythonLock) {
+  const recording run = record_program(python_, {"tensors"}, {}, true);
+  ASSERT_EQ(run.status, 0);
+  std::map<std::uint64_t, std::set<std::vector<std::string>>> stacks;
+  std::map<std::uint64_t, std::size_t> blocks;
+  for (const alloc_event& a : run.allocs) {
+    if (a.level != layer::framework) continue;
+    stacks[a.bytes].insert(lines(run, a.stack));
+    ++blocks[a.bytes];
+  }
+  const std::string empty = "empty " + line_with("a tensor");
+  using stack_set = std::set<std::vector<std::string>>;
+  const std::string module = "<module> " + line_with("tensors");
+  EXPECT_EQ(stacks[512], (stack_set{{empty, "allocating " + line_with("in a thread")}}));
+  EXPECT_EQ(blocks[512], 600U);
+  EXPECT_EQ(stacks[1024], (stack_set{{empty, "tensors " + line_with("at the same time"), module}}));
+  EXPECT_EQ(stacks[2048], (stack_set{{empty, "tensors " + line_with("the last one"), module}}));
 }
 
 TEST_P(KnownPython, WithoutStacksThereAreNone) {

@@ -127,3 +127,15 @@ fake_allocator* fake_torch_allocator(bool in_one_range) {
   if (in_one_range) return new expandable;
   return new native;
 }
+
+// What Python calls by ctypes. The allocator is made once, and its mutex held during the reports, as PyTorch's is.
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+namespace {
+fake_allocator& only_allocator() {
+  static fake_allocator* const made = fake_torch_allocator(false);
+  return *made;
+}
+}  // namespace
+EXPORTED void* fake_torch_empty(std::size_t bytes) { return only_allocator().allocate(bytes); }
+EXPORTED void fake_torch_del(void* address) { only_allocator().release(address); }
+EXPORTED std::size_t fake_torch_stats() { return only_allocator().allocated(); }

@@ -15,7 +15,7 @@ holding = ctypes.PyDLL(library_path)  # Calls with the GIL held.
 releasing = ctypes.CDLL(library_path)  # Calls without it.
 holding.walk_prepare.restype = ctypes.c_char_p
 for library in (holding, releasing):
-    library.walk.restype = ctypes.c_size_t
+    library.walk.restype = library.walk_on_a_thread.restype = ctypes.c_size_t
     library.walk.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 MOST = 256
 complaint = holding.walk_prepare().decode()
@@ -261,6 +261,19 @@ def in_a_child():
         fail("in a fork's child")
 
 
+def on_threads_of_c():
+    """Threads that enter Python and leave it again, as those of libraries do; one inside the other."""
+    enter = ctypes.CFUNCTYPE(None)
+
+    def run(depth):
+        both("on a thread of C")
+        if depth and releasing.walk_on_a_thread(enter(lambda: run(depth - 1))) != 0:
+            fail("frames outside of Python, on a thread of C")
+        both("on a thread of C, again")
+
+    run(3)
+
+
 def in_pytorch():
     """Its backward pass runs on a thread of C++, which enters Python for functions like this one."""
     try:
@@ -307,7 +320,7 @@ if complaint:
     print(complaint)
     buffer = ctypes.create_string_buffer(1 << 17)
     sys.exit(100 if releasing.walk(buffer, 1 << 17) == 0 else 101)
-parts = [simple_things, long_function, recursion, reused_addresses, unicode_names, threads, in_pytorch, in_a_child]
+parts = [simple_things, long_function, recursion, reused_addresses, unicode_names, threads, on_threads_of_c, in_pytorch, in_a_child]
 for part in parts:
     before = differences
     part()

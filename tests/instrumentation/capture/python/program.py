@@ -43,7 +43,36 @@ def train():
     assert allocate(1 << 60) is None  # too much
 
 
+def empty(torch, size):
+    return ctypes.c_void_p(torch.fake_torch_empty(ctypes.c_size_t(size)))  # a tensor
+
+
+def tensors():
+    """Threads allocate without the GIL, while another asks the allocator with it: whoever waited for the GIL with the
+    allocator's mutex held would wait for ever."""
+    releasing, holding = ctypes.CDLL("libc10_cuda.so"), ctypes.PyDLL("libc10_cuda.so")
+    for torch in (releasing, holding):
+        torch.fake_torch_empty.restype = ctypes.c_void_p
+
+    def allocating():
+        for _ in range(300):
+            releasing.fake_torch_del(empty(releasing, 512))  # in a thread
+
+    running = [threading.Thread(target=allocating) for _ in range(2)]
+    for thread in running:
+        thread.start()
+    done = 0
+    while done < 20 or any(thread.is_alive() for thread in running):
+        done += 1
+        holding.fake_torch_stats()
+        holding.fake_torch_del(empty(holding, 1024))  # at the same time
+    empty(releasing, 2048)  # the last one
+
+
 initialise()
+if "tensors" in sys.argv:
+    tensors()  # tensors
+    sys.exit()
 if "fork" in sys.argv:
     child = os.fork()
     if child == 0:

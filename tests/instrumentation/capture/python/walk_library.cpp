@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "instrumentation/capture/python_stack.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -57,6 +58,22 @@ void message(unsigned, const char* text) noexcept { kept().messages += text; }
 EXPORTED const char* walk_prepare() {
   sluice::capture::find_python();
   return kept().messages.c_str();
+}
+
+/// Calls `function` on a thread of C++, three times; in between and around it that thread has no Python frames. Returns how many
+/// it was found to have there all the same.
+EXPORTED std::size_t walk_on_a_thread(void (*function)()) {
+  std::size_t found = 0;
+  std::thread([&] {
+    std::uint64_t keys[sluice::collector::maximum_frames];
+    const auto look = [&] { found += sluice::capture::python_frames(keys, sluice::collector::maximum_frames); };
+    look();
+    for (int i = 0; i < 3; ++i) {
+      function();
+      look();
+    }
+  }).join();
+  return found;
 }
 
 /// Writes "function TAB file TAB line TAB (entry ? 1 : 0) NEWLINE" of each frame, innermost first. Returns the frames.
