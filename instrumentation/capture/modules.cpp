@@ -166,12 +166,14 @@ void read_headers(loaded_module& module) {
 }  // namespace
 
 bool is_readable(std::uint64_t address) noexcept {
-  // The kernel reads the new signal mask before it looks at what is to be done with it: an idea of Abseil's.
+  // The kernel reads the new signal mask before it looks at what is to be done with it: an idea of Abseil's. EINVAL is its word
+  // on that; EFAULT, or what a filter of system calls says, is no.
   constexpr long nonsense = -1, mask_bytes = 8;
-  register long size asm("r10") = mask_bytes;
-  long result = SYS_rt_sigprocmask;
-  asm volatile("syscall" : "+a"(result) : "D"(nonsense), "S"(address), "d"(0L), "r"(size) : "rcx", "r11", "memory");
-  return result != -EFAULT;
+  const int error = errno;
+  const long result = syscall(SYS_rt_sigprocmask, nonsense, address, nullptr, mask_bytes);
+  const bool readable = result == -1 && errno == EINVAL;
+  errno = error;
+  return readable;
 }
 
 void start_modules() noexcept {

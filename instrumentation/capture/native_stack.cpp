@@ -115,7 +115,9 @@ constinit thread_local thread_stack this_stack;
 
 std::uint64_t thread_pointer() {
   std::uint64_t value = 0;
+#if defined(__x86_64__)
   asm("mov %%fs:0, %0" : "=r"(value));
+#endif
   return value;
 }
 
@@ -310,6 +312,9 @@ class walker {
 }  // namespace
 
 bool start_native_stacks() noexcept {
+#if !defined(__x86_64__)
+  return false;  // The rules are those of its registers.
+#endif
   start_modules();
   if (cache.load() != nullptr) {
     forget_rules();
@@ -328,11 +333,13 @@ bool start_native_stacks() noexcept {
   rule_cache* const rules = cache.load(std::memory_order_acquire);
   if (rules == nullptr) return 0;
   registers here{};
+#if defined(__x86_64__)
   asm volatile(
       "lea 0(%%rip), %0\n\t"
       "mov %%rsp, %1\n\t"
       "mov %%rbp, %2"
       : "=a"(here.pc), "=d"(here.sp), "=c"(here.bp));
+#endif
   ++here.pc;
   return walker(*rules, here).walk(out, max, skip + 1);
 }

@@ -14,6 +14,7 @@
 /// stack (a signal's, a coroutine's) each page is tried first, and frames must lie further and further up. Wrong rules make a
 /// wrong stack at worst. There may be wrong rules for the time until `watch_native_modules` sees that a library was unloaded
 /// and another one was loaded in its place.
+/// On x86-64; elsewhere there are no frames.
 namespace sluice::capture {
 
 /// Makes the cache, or empties it for another writer; after each `collector::start`, where memory may be had. False: there is
