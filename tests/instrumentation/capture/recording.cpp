@@ -123,6 +123,8 @@ recording record(const run_options& options) {
   collect(*r.snapshot, r.kernels);
   collect(*r.snapshot, r.migrations);
   collect(*r.snapshot, r.graph_launches);
+  collect(*r.snapshot, r.graph_definitions);
+  collect(*r.snapshot, r.touches);
   collect(*r.snapshot, r.calls);
   collect(*r.snapshot, r.syncs);
   collect(*r.snapshot, r.pools);

@@ -32,6 +32,8 @@ struct recording {
   std::vector<trace::kernel_event> kernels;
   std::vector<trace::migration_event> migrations;
   std::vector<trace::graph_launch_event> graph_launches;
+  std::vector<trace::graph_definition_event> graph_definitions;
+  std::vector<trace::touch_event> touches;
   std::vector<trace::api_call_event> calls;
   std::vector<trace::sync_event> syncs;
   std::vector<trace::pool_event> pools;

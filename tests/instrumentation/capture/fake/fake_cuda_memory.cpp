@@ -10,10 +10,6 @@ using namespace sluice::fake;
 
 namespace {
 
-/// A graph, or one made of it: nothing but a name.
-struct graph {
-  int nodes = 0;
-};
 CUresult no_such_thing(call& c) { return c.leave(CUDA_ERROR_INVALID_VALUE); }
 
 }  // namespace
@@ -36,35 +32,17 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return the_call.leave(CUDA_SUCCESS);
 }
 
-// --- graphs -----------------------------------------------------------------------------------------------------------------
+// --- memory of graphs -----------------------------------------------------------------------------------------------------------------
 
-CUresult cuGraphCreate(CUgraph* made, unsigned flags) {
-  CALL(cuGraphCreate, made, flags);
-  *made = reinterpret_cast<CUgraph>(new graph);
-  return the_call.leave(CUDA_SUCCESS);
-}
 CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph to, const CUgraphNode* after, std::size_t after_count,
                                 CUDA_MEM_ALLOC_NODE_PARAMS* node_params) {
   CALL(cuGraphAddMemAllocNode, node, to, after, after_count, node_params);
   static std::atomic<CUdeviceptr> next{CUdeviceptr{0x7e} << 36};
   if (node_params == nullptr || node_params->bytesize == 0) return no_such_thing(the_call);
   node_params->dptr = next.fetch_add((node_params->bytesize + page - 1) / page * page);
-  *node = reinterpret_cast<CUgraphNode>(++reinterpret_cast<graph*>(to)->nodes);
-  return the_call.leave(CUDA_SUCCESS);
-}
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph from, unsigned long long flags) {
-  CALL(cuGraphInstantiateWithFlags, made, from, flags);
-  *made = reinterpret_cast<CUgraphExec>(new graph(*reinterpret_cast<graph*>(from)));
-  return the_call.leave(CUDA_SUCCESS);
-}
-CUresult cuGraphExecDestroy(CUgraphExec made) {
-  CALL(cuGraphExecDestroy, made);
-  delete reinterpret_cast<graph*>(made);
-  return the_call.leave(CUDA_SUCCESS);
-}
-CUresult cuGraphDestroy(CUgraph made) {
-  CALL(cuGraphDestroy, made);
-  delete reinterpret_cast<graph*>(made);
+  graph* const into = reinterpret_cast<graph*>(to);
+  into->nodes.emplace_back("allocation");
+  *node = reinterpret_cast<CUgraphNode>(into->nodes.size());
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuDeviceGetGraphMemAttribute(CUdevice, CUgraphMem_attribute which, void* value) {

@@ -105,10 +105,6 @@ CUresult cuStreamGetPriority(CUstream, int* priority) {
   *priority = 0;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   thread_local CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
   std::swap(mine, *mode);
@@ -155,21 +151,51 @@ CUresult cuModuleLoadData(CUmodule* module, const void*) {
   return CUDA_SUCCESS;
 }
 CUresult cuModuleUnload(CUmodule module) {
+  CALL(cuModuleUnload, module);
+  unload(module);
   delete reinterpret_cast<int*>(module);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuModuleGetFunction(CUfunction* made, CUmodule module, const char* name) {
+  *made = reinterpret_cast<CUfunction>(make_function(module, name));
   return CUDA_SUCCESS;
 }
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
-  // Kept for ever, as what a kernel's record is named by.
-  *function = reinterpret_cast<CUfunction>(new std::string(name));
+CUresult cuFuncGetName(const char** name, CUfunction handle) {
+  const function* f = known_function(handle);
+  if (f == nullptr || f->name.starts_with("library")) return CUDA_ERROR_INVALID_HANDLE;
+  *name = f->name.c_str();
   return CUDA_SUCCESS;
 }
-CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                        unsigned bz, unsigned shared, CUstream stream, void** arguments, void** extra) {
-  CALL(cuLaunchKernel, function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra);
+CUresult cuKernelGetName(const char** name, CUkernel handle) {
+  const function* f = known_function(handle);
+  if (f == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *name = f->name.c_str();
+  return CUDA_SUCCESS;
+}
+CUresult cuKernelGetParamInfo(CUkernel handle, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+  const function* f = known_function(handle);
+  if (f == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (index >= f->sizes.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = f->offsets[index];
+  *bytes = f->sizes[index];
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncGetParamInfo(CUfunction handle, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+  const function* f = known_function(handle);
+  if (f == nullptr || f->name.starts_with("library")) return CUDA_ERROR_INVALID_HANDLE;
+  return cuKernelGetParamInfo(reinterpret_cast<CUkernel>(handle), index, offset, bytes);
+}
+CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CUstream stream, void** arguments, void** extra) {
+  CALL(cuLaunchKernel, handle, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra);
+  const function* f = known_function(handle);
+  if (f == nullptr) return the_call.leave(CUDA_ERROR_INVALID_HANDLE);
+  if (f->name.starts_with("failing")) return the_call.leave(CUDA_ERROR_INVALID_VALUE);
+  if (capture_node(stream, f->name) != nullptr) return the_call.leave(CUDA_SUCCESS);
   CUpti_ActivityKernel9 record{};
   record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   record.start = sluice_fake_hub()->timestamp();
-  run_kernel(*reinterpret_cast<std::string*>(function), arguments);
+  run_kernel(f->name, arguments);
   record.end = std::max(sluice_fake_hub()->timestamp(), record.start + 1);
   record.contextId = context_number;
   record.streamId = number_of(stream);
@@ -181,7 +207,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
   record.blockZ = static_cast<int>(bz);
   record.dynamicSharedMemory = static_cast<int>(shared);
   record.correlationId = the_call.correlation();
-  add_record(record, offsetof(CUpti_ActivityKernel9, name), reinterpret_cast<std::string*>(function)->c_str());
+  add_record(record, offsetof(CUpti_ActivityKernel9, name), f->name.c_str());
   return the_call.leave(CUDA_SUCCESS);
 }
 

@@ -184,9 +184,62 @@ void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream
   const bool to_host = on_host(destination);
   const int kind = from_host ? (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)
                              : (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+  if (capture_node(stream, "copy") != nullptr) return;
   const std::uint64_t start = sluice_fake_hub()->timestamp();
   std::memmove(to, from, bytes);
   add_copy(c.correlation(), static_cast<std::uint8_t>(kind), source, destination, bytes, stream, start, asynchronous);
+}
+
+function* make_function(CUmodule module, const char* name) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  function* made = nullptr;
+  if (s.unloaded.empty()) {
+    made = new function;
+  } else {
+    made = s.unloaded.back();
+    s.unloaded.pop_back();
+  }
+  *made = {};
+  made->module = module;
+  const std::string text = name;
+  made->name = text.substr(0, text.find(':'));
+  std::size_t offset = 0;
+  for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(',', at + 1)) {
+    const std::size_t bytes = std::stoul(text.substr(at + 1));
+    const std::size_t alignment = bytes % 8 == 0 ? 8 : 4;
+    offset = (offset + alignment - 1) / alignment * alignment;
+    made->offsets.push_back(offset);
+    made->sizes.push_back(bytes);
+    offset += bytes;
+  }
+  s.functions.insert(made);
+  return made;
+}
+
+void unload(CUmodule module) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  for (auto at = s.functions.begin(); at != s.functions.end();) {
+    if ((*at)->module == module) s.unloaded.push_back(*at);
+    at = (*at)->module == module ? s.functions.erase(at) : std::next(at);
+  }
+}
+
+function* known_function(void* handle) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  auto* const asked = static_cast<function*>(handle);
+  return s.functions.contains(asked) ? asked : nullptr;
+}
+
+graph* capture_node(CUstream stream, const std::string& name) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto found = s.capturing.find(stream);
+  if (found == s.capturing.end()) return nullptr;
+  found->second->nodes.push_back(name);
+  return found->second;
 }
 
 void run_kernel(const std::string& name, void** arguments) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/instrumentation/capture/fake/fake_hub.hpp"
 
@@ -15,6 +16,17 @@
 namespace sluice::fake {
 
 inline constexpr std::size_t page = 4096;
+
+/// A kernel. Its name may say what parameters it has: "scale:8,8,4" takes three of so many bytes, laid out as C does. One
+/// whose name begins with "library" is a CUkernel: the driver knows it by the calls for those only.
+struct function {
+  std::string name;
+  std::vector<std::size_t> offsets, sizes;
+  CUmodule module = nullptr;
+};
+struct graph {
+  std::vector<std::string> nodes;
+};
 
 /// Everything the driver holds, under one lock; never destroyed.
 struct driver_state {
@@ -29,6 +41,10 @@ struct driver_state {
   std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each.
   std::map<std::uint64_t, CUmemoryPool> pool_of;
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< What is mapped where.
+  std::set<function*> functions;
+  std::vector<function*> unloaded;  ///< Handles that the next functions get.
+  std::map<CUstream, graph*> capturing;
+  std::set<graph*> graphs;
 };
 driver_state& state();
 
@@ -102,6 +118,14 @@ void new_stream(CUstream* stream);
 
 /// Copies, and queues the record that says so: kinds by where the two ends lie.
 void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous);
+
+/// Makes a function of a module, or gives its handle back; null: there is none of this handle.
+function* make_function(CUmodule module, const char* name);
+void unload(CUmodule module);
+function* known_function(void* handle);
+
+/// The graph that `stream` is captured into, with a node of this name put into it; null if it is not captured.
+graph* capture_node(CUstream stream, const std::string& name);
 
 /// The kernels that the runtime ships, so that its tests can see them work; others do nothing.
 void run_kernel(const std::string& name, void** arguments);

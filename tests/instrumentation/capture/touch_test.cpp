@@ -1,0 +1,185 @@
+// Which blocks launches name, in recordings of fake_launches (fake/fake_launches.cpp), which knows what it gave each kernel.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+recording record_launches(const std::string& which, const std::string& mode = "memory",
+                          const std::string& graphs = "whole") {
+  return record({.arguments = {which}, .graphs = graphs, .mode = mode, .program = "fake_launches"});
+}
+
+/// Sizes of the blocks that the launches of `kernel` named, in the order of the rows.
+std::vector<std::uint64_t> touched_by(const recording& run, const std::string& kernel) {
+  std::map<block_id, std::uint64_t> sizes;
+  for (const alloc_event& a : run.allocs) sizes[a.block] = a.bytes;
+  std::vector<std::uint64_t> touched;
+  for (const touch_event& t : run.touches) {
+    if (run.tables().text(t.name) == kernel) touched.push_back(sizes[t.block]);
+  }
+  return touched;
+}
+
+std::set<graph_id> graphs_of(const recording& run, const std::string& kernel) {
+  std::set<graph_id> found;
+  for (const touch_event& t : run.touches) {
+    if (run.tables().text(t.name) == kernel) found.insert(t.graph);
+  }
+  return found;
+}
+
+class Touches : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { run_ = new recording(record_launches("touches")); }
+  static void TearDownTestSuite() { delete run_; }
+  static inline recording* run_ = nullptr;
+};
+
+constexpr std::uint64_t a = 1001, b = 3 << 20, c = 5003;
+
+TEST_F(Touches, TheProgramEndsAsItDoesAlone) { EXPECT_EQ(run_->status, 0); }
+TEST_F(Touches, AreTheBlocksThatParametersNameOrPointInto) { EXPECT_THAT(touched_by(*run_, "two"), ElementsAre(a, b)); }
+TEST_F(Touches, AreFoundInsideStructures) { EXPECT_THAT(touched_by(*run_, "structure"), ElementsAre(a, c)); }
+TEST_F(Touches, NameABlockOnce) { EXPECT_THAT(touched_by(*run_, "same"), ElementsAre(a)); }
+TEST_F(Touches, AreNotNumbers) { EXPECT_THAT(touched_by(*run_, "none"), IsEmpty()); }
+TEST_F(Touches, AreNotWhatLiesPastABlock) { EXPECT_THAT(touched_by(*run_, "past"), IsEmpty()); }
+TEST_F(Touches, AreNotWhatWasFreed) { EXPECT_THAT(touched_by(*run_, "freed"), IsEmpty()); }
+TEST_F(Touches, AreNotWhereNoPointerCanBe) { EXPECT_THAT(touched_by(*run_, "crooked"), IsEmpty()); }
+TEST_F(Touches, AreFoundForKernelsOfLibraries) { EXPECT_THAT(touched_by(*run_, "library_kernel"), ElementsAre(c)); }
+TEST_F(Touches, AreFoundInABufferOfParameters) {
+  EXPECT_THAT(touched_by(*run_, "buffered"), ElementsAre(b, c));
+  EXPECT_THAT(touched_by(*run_, "overstated"), ElementsAre(b, c));
+  EXPECT_THAT(touched_by(*run_, "understated"), ElementsAre(b));
+}
+
+TEST_F(Touches, KnowTheirStreamThreadAndCall) {
+  ASSERT_FALSE(run_->touches.empty());
+  std::set<std::uint64_t> calls;
+  for (const touch_event& t : run_->touches) {
+    EXPECT_NE(t.block, block_id::none);
+    EXPECT_NE(t.stream, stream_id::none);
+    EXPECT_NE(t.thread, thread_id::none);
+    EXPECT_EQ(t.graph, graph_id::none);
+    calls.insert(t.correlation);
+  }
+  EXPECT_GT(calls.size(), 5U);
+}
+
+TEST_F(Touches, InMemoryModeThereIsNothingElseOfALaunchThatWorked) {
+  EXPECT_THAT(run_->kernels, IsEmpty());
+  ASSERT_EQ(run_->calls.size(), 1U) << "the one that failed";
+  EXPECT_EQ(run_->calls[0].status, 1);
+  ASSERT_EQ(run_->tables().processes.rows().size(), 1U);
+  EXPECT_EQ(run_->tables().processes.rows()[0].mode, recording_mode::memory);
+  EXPECT_TRUE(run_->says("--mode timeline"));
+}
+
+TEST(TouchesAndKernels, AreJoinedByTheirCallInTimelineMode) {
+  const recording run = record_launches("touches", "timeline");
+  EXPECT_EQ(run.tables().processes.rows()[0].mode, recording_mode::timeline);
+  std::map<std::uint64_t, string_id> kernels;
+  for (const kernel_event& k : run.kernels) kernels[k.correlation] = k.name;
+  EXPECT_EQ(kernels.size(), 11U) << "twelve launches, of which one failed";
+  for (const touch_event& t : run.touches) {
+    if (run.tables().text(t.name) == "failing") continue;
+    ASSERT_TRUE(kernels.contains(t.correlation));
+    EXPECT_EQ(kernels[t.correlation], t.name);
+  }
+  EXPECT_FALSE(run.says("--mode timeline"));
+}
+
+TEST(TouchesOfMany, AreAllThereAndEachOnce) {
+  const recording run = record_launches("optimizer");
+  EXPECT_EQ(run.status, 0);
+  std::vector<std::uint64_t> touched = touched_by(run, "optimizer");
+  EXPECT_EQ(touched.size(), 300U);
+  EXPECT_EQ(std::set<std::uint64_t>(touched.begin(), touched.end()).size(), 300U);
+}
+
+TEST(TouchesUnderCapture, BelongToTheGraphAndItsLaunchesRepeatThem) {
+  const recording run = record_launches("capture");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_THAT(touched_by(run, "captured"), ElementsAre(1001));
+  EXPECT_THAT(touched_by(run, "cuMemcpyHtoDAsync"), ElementsAre(2002));
+  EXPECT_THAT(touched_by(run, "second"), ElementsAre(2002));
+  EXPECT_THAT(touched_by(run, "node"), ElementsAre(2002));
+  EXPECT_THAT(graphs_of(run, "beside"), ElementsAre(graph_id::none));
+  EXPECT_THAT(graphs_of(run, "after"), ElementsAre(graph_id::none));
+  const std::set<graph_id> first = graphs_of(run, "captured");
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_NE(*first.begin(), graph_id::none);
+  EXPECT_EQ(graphs_of(run, "cuMemcpyHtoDAsync"), first);
+  EXPECT_NE(graphs_of(run, "second"), first) << "another graph, whatever its handle";
+  std::map<graph_id, int> launches;
+  for (const graph_launch_event& g : run.graph_launches) ++launches[g.graph];
+  EXPECT_EQ(launches[*first.begin()], 3);
+  EXPECT_EQ(launches[*graphs_of(run, "second").begin()], 1);
+  EXPECT_EQ(launches[*graphs_of(run, "node").begin()], 1);
+  EXPECT_TRUE(std::any_of(run.graph_definitions.begin(), run.graph_definitions.end(),
+                          [&](const graph_definition_event& g) { return g.graph == *first.begin() && g.nodes == 2; }))
+      << "the captured kernel and the captured copy";
+}
+
+// With nodes traced one by one, the device tells of no launch: the call does.
+TEST(TouchesUnderCapture, AreRepeatedByLaunchesThatOnlyTheCallTellsOf) {
+  const recording run = record_launches("capture", "timeline", "node");
+  std::map<graph_id, int> launches;
+  for (const graph_launch_event& g : run.graph_launches) {
+    EXPECT_EQ(g.end, unknown_time);
+    ++launches[g.graph];
+  }
+  EXPECT_EQ(launches[*graphs_of(run, "captured").begin()], 3);
+}
+
+TEST(TouchesAfterAnUnload, AreReadByTheNewFunctionsParameters) {
+  const recording run = record_launches("unload");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_THAT(touched_by(run, "before"), ElementsAre(1001));
+  EXPECT_THAT(touched_by(run, "behind"), ElementsAre(2002));
+}
+
+TEST(TouchesOfHostileLaunches, DoNoHarm) {
+  const recording run = record_launches("hostile");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_THAT(touched_by(run, "a_hole"), ElementsAre(1001));
+  EXPECT_THAT(touched_by(run, "nothing_given"), IsEmpty());
+  EXPECT_THAT(touched_by(run, "unended"), IsEmpty());
+  EXPECT_THAT(touched_by(run, "huge"), IsEmpty());
+}
+
+TEST(TouchesOfManyThreads, AreEachThreadsOwn) {
+  const recording run = record_launches("threads");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.summary.lost_events, 0U);
+  for (std::uint64_t t = 0; t < 8; ++t) {
+    const std::vector<std::uint64_t> touched = touched_by(run, "thread" + std::to_string(t));
+    EXPECT_EQ(touched.size(), 200U);
+    EXPECT_EQ(std::count(touched.begin(), touched.end(), 1000 + t), 200);
+  }
+}
+
+TEST(Mode, LeavesOutWhatItDoesNotNeed) {
+  const recording memory = record({.arguments = {"torch"}, .mode = "memory"});
+  EXPECT_THAT(memory.kernels, IsEmpty());
+  EXPECT_THAT(memory.syncs, IsEmpty());
+  EXPECT_FALSE(memory.transfers.empty());
+  EXPECT_FALSE(memory.allocs.empty());
+  const recording timeline = record({.arguments = {"torch"}, .mode = "timeline"});
+  EXPECT_FALSE(timeline.kernels.empty());
+  EXPECT_EQ(timeline.transfers.size(), memory.transfers.size());
+  EXPECT_EQ(timeline.allocs.size(), memory.allocs.size());
+}
+
+}  // namespace
+}  // namespace sluice::test
