@@ -105,6 +105,15 @@ def bare_cupti(mode):
     return {"CUDA_INJECTION64_PATH": f"{WORK}/libbench_cupti.so", "BENCH_CUPTI": mode}
 
 
+def without(parts):
+    return {"SLUICE_CAPTURE_WITHOUT": parts}
+
+
+# What of memory mode costs how much: the same with parts left out.
+PARTS = ["touches", "launches", "copies", "graphs", "migrations", "copies,graphs,migrations",
+         "copies,graphs,migrations,launches", "flushes,samples"]
+
+
 def calls_variants():
     run = [f"{WORK}/bench_calls", "--wait"]
     return [
@@ -115,6 +124,8 @@ def calls_variants():
         Variant("timeline", recorded("calls-timeline", "--mode", "timeline", "--stacks", "native") + run),
         Variant("CUPTI, memory", run, bare_cupti("memory")),
         Variant("CUPTI, timeline", run, bare_cupti("timeline")),
+        *[Variant("without " + parts, recorded(f"calls-{i}", "--mode", "memory", "--stacks", "none") + run, without(parts))
+          for i, parts in enumerate(PARTS)],
     ]
 
 
@@ -130,6 +141,8 @@ def torch_variants():
         Variant("timeline, nodes", recorded("torch-nodes", "--mode", "timeline", "--graphs", "node") + run),
         Variant("CUPTI, memory", run, bare_cupti("memory")),
         Variant("CUPTI, timeline", run, bare_cupti("timeline")),
+        *[Variant("without " + parts, recorded(f"torch-{i}", "--mode", "memory", "--stacks", "none") + run, without(parts))
+          for i, parts in enumerate(PARTS) if "," in parts or parts in ("touches", "launches")],
         Variant("profiler, CUDA", watch("profiler-cuda"), counts=COUNTS_WATCHED),
         Variant("profiler, all", watch("profiler-all"), counts=COUNTS_WATCHED),
         Variant("memory history", watch("history"), counts=COUNTS_WATCHED),
