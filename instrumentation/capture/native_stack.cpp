@@ -10,6 +10,7 @@
 
 #include "instrumentation/capture/eh_frame.hpp"
 #include "instrumentation/capture/modules.hpp"
+#include "instrumentation/capture/stack_trail.hpp"
 
 extern "C" void*
     __libc_stack_end;  // The loader's: where the main thread's stack pointer was at the program's first instruction.
@@ -17,8 +18,6 @@ extern "C" void*
 namespace sluice::capture {
 
 namespace {
-
-#define SLUICE_READS_STACKS __attribute__((no_sanitize("address", "thread", "undefined")))
 
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t address_bits = 47;
@@ -112,6 +111,7 @@ struct thread_stack {
   std::uint64_t foreign_begin = 0, foreign_end = 0;  ///< Found not to be connected with the own stack.
 };
 constinit thread_local thread_stack this_stack;
+constinit thread_local stack_trail this_trail;
 
 std::uint64_t thread_pointer() {
   std::uint64_t value = 0;
@@ -180,6 +180,9 @@ class stack_view {
     return true;
   }
 
+  /// It is the thread's own: what was read can be read again as long as the thread lives.
+  [[nodiscard]] bool own() const { return own_; }
+
  private:
   [[gnu::noinline]] bool extend_to(std::uint64_t address) {
     constexpr std::uint64_t furthest = std::uint64_t{1} << 20;  // A larger frame is hardly one.
@@ -198,10 +201,6 @@ class stack_view {
 
 // --- walking ----------------------------------------------------------------------------------------------------------------
 
-struct registers {
-  std::uint64_t pc, sp, bp;
-};
-
 /// The rule for a return address that is not in the cache. `none`: in no file of code, or, if it is but `guessed`, not where a
 /// call returns to.
 [[gnu::noinline]] unwind_rule learn(rule_cache& rules, std::uint64_t pc, bool guessed) {
@@ -217,38 +216,80 @@ struct registers {
 
 class walker {
  public:
-  walker(rule_cache& rules, const registers& from) : rules_(rules), at_(from) { stack_.move_to(from.sp); }
+  walker(rule_cache& rules, const trail_frame& from, std::uint64_t* out, std::size_t max, unsigned skip)
+      : rules_(rules), at_(from), out_(out), next_(out), end_(out + max), skip_(skip) {
+    stack_.move_to(from.sp);
+    stack_trail& trail = this_trail;
+    if (trail.enter(rules.round())) trail_ = &trail;
+  }
+  ~walker() {
+    if (trail_ != nullptr) trail_->leave();
+  }
+  walker(const walker&) = delete;
+  walker& operator=(const walker&) = delete;
 
-  SLUICE_READS_STACKS std::size_t walk(std::uint64_t* out, std::size_t max, unsigned skip) {
-    std::uint64_t* const end = out + max;
-    std::uint64_t* next = out;
-    while (next < end && may_be_code(at_.pc)) {
+  SLUICE_READS_STACKS std::size_t walk() {
+    std::size_t left = trail_ == nullptr ? 0 : trail_->count();
+    while (next_ < end_ && may_be_code(at_.pc)) {
+      if (left > 0 && trail_->find(at_, left) && follow_trail(left)) break;
       const std::uint64_t known = rules_.find(at_.pc);
       const unwind_rule rule = known != 0 ? unpacked(known) : learned();
       if (rule.kind == unwind_rule::none) break;
-      if (skip > 0) {
-        --skip;
-      } else {
-        *next++ = at_.pc;
-      }
+      tell(at_.pc);
       // Nearly all frames go by these two.
       if (rule.kind == unwind_rule::from_rsp) {
         if (!leave(at_.sp + bytes(rule.offset), rule.saved_rbp)) break;
       } else if (rule.kind == unwind_rule::from_rbp) {
         if (!leave(at_.bp + bytes(rule.offset), rule.saved_rbp)) break;
-      } else if (!step(rule)) {
+      } else if (rule.kind == unwind_rule::stop) {
+        remember({at_.pc, at_.sp, at_.bp, 0});
+        keep_trail(0);
         break;
+      } else {
+        fresh_ = 0;  // What is left otherwise is not remembered, nor what comes before it.
+        if (!step(rule)) break;
       }
     }
-    return static_cast<std::size_t>(next - out);
+    return static_cast<std::size_t>(next_ - out_);
   }
 
  private:
   static std::uint64_t bytes(std::int32_t words) { return static_cast<std::uint64_t>(std::int64_t{words} * 8); }
 
+  void tell(std::uint64_t pc) {
+    if (skip_ > 0) {
+      --skip_;
+    } else if (next_ < end_) {
+      *next_++ = pc;
+    }
+  }
+
+  /// The last walk came here too, at its frame `left` - 1: goes on as it did. True: to the end.
+  bool follow_trail(std::size_t& left) {
+    const stack_trail& trail = *trail_;
+    const std::size_t here = left - 1;
+    const std::size_t reached = trail.follow(here);
+    for (std::size_t i = here; i > reached; --i) tell(trail[i].pc);
+    if (reached == 0) {
+      tell(trail[0].pc);
+      keep_trail(left);
+      return true;
+    }
+    for (std::size_t i = here; i > reached; --i) remember(trail[i]);
+    at_ = trail[reached];
+    left = reached;
+    return false;
+  }
+  void remember(const trail_frame& frame) { fresh_frames_[fresh_++ % stack_trail::most] = frame; }
+  /// The walk has come to its end: what the trail says from its frame `kept` - 1 outward holds for the next one too.
+  void keep_trail(std::size_t kept) {
+    if (trail_ != nullptr && !learned_) trail_->replace(kept, fresh_frames_, fresh_);
+  }
+
   unwind_rule learned() {
     const bool guessed = at_.pc == guess_;
     unwind_rule rule = learn(rules_, at_.pc, guessed);
+    learned_ = true;
     // Generated at run time, or no code at all.
     if (rule.kind == unwind_rule::none && !guessed) rule.kind = unwind_rule::guess;
     return rule;
@@ -256,13 +297,21 @@ class walker {
 
   /// On to the caller, whose stack pointer is `end`. False: that makes no sense, or cannot be read.
   SLUICE_READS_STACKS bool leave(std::uint64_t end, std::int32_t saved_rbp) {
+    trail_frame from = at_;
     if (end <= at_.sp || !stack_.read(end - 8, at_.pc)) return false;
+    from.rbp_slot = 0;
     if (saved_rbp > 0) {
-      if (!stack_.read(end - bytes(saved_rbp), at_.bp)) return false;
+      from.rbp_slot = end - bytes(saved_rbp);
+      if (!stack_.read(from.rbp_slot, at_.bp)) return false;
     } else if (saved_rbp == unwind_rule::rbp_lost) {
       at_.bp = 0;
     }
     at_.sp = end;
+    if (stack_.own()) {
+      remember(from);
+    } else {
+      fresh_ = 0;
+    }
     return true;
   }
 
@@ -288,7 +337,7 @@ class walker {
   /// another stack.
   SLUICE_READS_STACKS bool step_out_of_signal() {
     constexpr std::uint64_t at_rbp = 120, at_rsp = 160, at_rip = 168;
-    registers interrupted{};
+    trail_frame interrupted{};
     const std::uint64_t context = at_.sp;
     if (++signals_ > most_signals || !stack_.read(context + at_rbp, interrupted.bp) ||
         !stack_.read(context + at_rsp, interrupted.sp) || !stack_.read(context + at_rip, interrupted.pc)) {
@@ -303,10 +352,18 @@ class walker {
 
   static constexpr unsigned most_signals = 8;
   rule_cache& rules_;
-  registers at_;
+  trail_frame at_;
   stack_view stack_;
+  std::uint64_t* const out_;
+  std::uint64_t* next_;
+  std::uint64_t* const end_;
+  unsigned skip_;
   unsigned signals_ = 0;
   std::uint64_t guess_ = 0;  ///< The return address that was guessed last.
+  stack_trail* trail_ = nullptr;
+  bool learned_ = false;   ///< A rule was not in the cache: perhaps the writer does not have its module yet.
+  std::size_t fresh_ = 0;  ///< Frames of this walk that the trail does not have.
+  trail_frame fresh_frames_[stack_trail::most];  ///< Not initialised: that would cost more than the walk.
 };
 
 }  // namespace
@@ -324,7 +381,9 @@ bool start_native_stacks() noexcept {
   if (memory == MAP_FAILED) return false;
   // A fork's child has a writer of its own, which must be told of the modules again: it begins with no rules.
   if (madvise(memory, sizeof(rule_cache), MADV_WIPEONFORK) != 0) pthread_atfork(nullptr, nullptr, forget_rules);
-  cache.store(static_cast<rule_cache*>(memory));
+  auto* const rules = static_cast<rule_cache*>(memory);
+  rules->clear();  // Round 0 is that of a fork's child, whose threads remember walks of their parent's.
+  cache.store(rules);
   return true;
 }
 
@@ -332,7 +391,7 @@ bool start_native_stacks() noexcept {
                                                                 unsigned skip) noexcept {
   rule_cache* const rules = cache.load(std::memory_order_acquire);
   if (rules == nullptr) return 0;
-  registers here{};
+  trail_frame here{};
 #if defined(__x86_64__)
   asm volatile(
       "lea 0(%%rip), %0\n\t"
@@ -341,7 +400,7 @@ bool start_native_stacks() noexcept {
       : "=a"(here.pc), "=d"(here.sp), "=c"(here.bp));
 #endif
   ++here.pc;
-  return walker(*rules, here).walk(out, max, skip + 1);
+  return walker(*rules, here, out, max, skip + 1).walk();
 }
 
 void watch_native_modules() noexcept {

@@ -24,8 +24,8 @@ bool start_native_stacks() noexcept;
 /// Fills `out` with at most `max` program counters, innermost first: return addresses, and for code that a signal has
 /// interrupted the address after the interrupted one. `skip` 0 begins with the caller of this function. The writer has been
 /// sent what it needs to resolve them. Returns how many; 0 before `start_native_stacks`.
-/// No lock, no allocation, leaves errno alone; may be called from signal handlers. Some 5 ns a frame that was seen before, 1 us
-/// at first sight.
+/// No lock, no allocation, leaves errno alone; may be called from signal handlers. Some 5 ns a frame that was seen before, 2 ns
+/// where the thread's last walk came by, 150 ns at first sight. Takes 4.5 KB of stack.
 std::size_t native_frames(std::uint64_t* out, std::size_t max, unsigned skip) noexcept;
 
 /// Forgets rules of libraries that are no longer loaded. For a thread of the recorder's, every so often: asks the loader.

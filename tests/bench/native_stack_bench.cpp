@@ -55,6 +55,40 @@ void ours(benchmark::State& state) {
 }
 BENCHMARK(ours)->Arg(0)->Arg(20)->Arg(60);
 
+template <std::size_t bytes>
+[[gnu::noinline]] void further_down(long depth, visit call, void* with) {
+  char room[bytes];
+  benchmark::DoNotOptimize(room);
+  deeper(depth, call, with);
+  benchmark::DoNotOptimize(room);
+}
+
+/// Each walk has no frame in common with the one before but those of the benchmark itself. The time to call them included.
+void ours_elsewhere(benchmark::State& state) {
+  struct walk {
+    std::uint64_t frames[most];
+    std::size_t count;
+    static void take(void* with) {
+      auto& w = *static_cast<walk*>(with);
+      w.count = sluice::capture::native_frames(w.frames, most, 0);
+    }
+  } with{};
+  sluice::capture::start_native_stacks();
+  bool odd = false;
+  for (auto _ : state) {
+    odd = !odd;
+    if (odd) {
+      further_down<64>(state.range(0), walk::take, &with);
+    } else {
+      further_down<256>(state.range(0), walk::take, &with);
+    }
+  }
+  state.counters["frames"] = static_cast<double>(with.count);
+  state.counters["each"] = benchmark::Counter(static_cast<double>(with.count) * static_cast<double>(state.iterations()),
+                                              benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(ours_elsewhere)->Arg(20)->Arg(60);
+
 void first_sight(benchmark::State& state) {
   std::uint64_t frames[most];
   measure(state, [&] {

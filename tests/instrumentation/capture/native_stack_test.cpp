@@ -11,7 +11,7 @@
 
 #include <atomic>
 #include <cstring>
-#include <functional>
+#include <random>
 #include <thread>
 
 #include "tests/instrumentation/capture/native/compare.hpp"
@@ -71,6 +71,46 @@ TEST_F(NativeStack, SeveralThreadsLearnAtTheSameTime) {
   stop = true;
   forgetful.join();
   EXPECT_EQ(wrong, 0);
+}
+
+/// Frames of two sizes, called from several places each: `path` says which, two bits a frame.
+[[gnu::noinline]] int wander(std::uint64_t path, int depth, two_walks& walks);
+[[gnu::noinline]] int wander_with_room(std::uint64_t path, int depth, two_walks& walks) {
+  char room[100];
+  asm volatile("" : : "r"(room) : "memory");
+  const int below = path % 2 == 0 ? wander(path / 2, depth, walks) + 1 : wander(path / 2, depth, walks) + 2;
+  asm volatile("" : : "r"(room) : "memory");
+  return below;
+}
+int wander(std::uint64_t path, int depth, two_walks& walks) {
+  if (depth == 0) {
+    walks.take();
+    return 0;
+  }
+  switch (path % 4) {
+    case 0:
+      return wander(path / 4, depth - 1, walks) + 1;
+    case 1:
+      return wander(path / 4, depth - 1, walks) + 3;
+    case 2:
+      return wander_with_room(path / 4, depth - 1, walks) + 5;
+    default:
+      return wander_with_room(path / 4, depth - 1, walks) + 7;
+  }
+}
+
+// What is remembered of one walk must not be taken for the next one's where they part.
+TEST_F(NativeStack, EachOfManyPathsHasItsOwnStack) {
+  std::mt19937_64 random(20);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same every time.
+  std::uint64_t path = 0;
+  for (int i = 0; i < 3000; ++i) {
+    // Mostly a step away from the last one, at any depth.
+    path = random() % 8 == 0 ? random() : path ^ (std::uint64_t{1} << random() % 60);
+    const int depth = random() % 16 == 0 ? 150 : static_cast<int>(1 + random() % 20);
+    two_walks walks;
+    wander(path, depth, walks);
+    ASSERT_EQ(walks.difference(), "") << "walk " << i;
+  }
 }
 
 // --------------------------------------------------------------------------------------------------------- limits
