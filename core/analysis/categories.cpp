@@ -91,9 +91,12 @@ clue stack_clues::of_frame(trace::frame_id id) {
   return place->second;
 }
 
+namespace {
+constexpr std::size_t deepest = 2048;  // A file's parents may form a ring.
+}
+
 clue stack_clues::of(trace::stack_id stack) {
   // Up to the first stack that is known or has a clue of its own; all on the way share it.
-  constexpr std::size_t deepest = 512;  // A file's parents may form a ring.
   std::vector<std::uint64_t> way;
   clue found = clue::none;
   while (stack != trace::stack_id::none && way.size() < deepest) {
@@ -109,6 +112,26 @@ clue stack_clues::of(trace::stack_id stack) {
     stack = row->parent;
   }
   for (const std::uint64_t each : way) stacks_[each] = found;
+  return found;
+}
+
+bool stack_clues::in_python(trace::stack_id stack) {
+  std::vector<std::uint64_t> way;
+  bool found = false;
+  while (stack != trace::stack_id::none && way.size() < deepest) {
+    if (const auto known = python_.find(raw(stack)); known != python_.end()) {
+      found = known->second;
+      break;
+    }
+    const trace::stack_row* row = tables_.stacks.find(stack);
+    if (row == nullptr) break;
+    way.push_back(raw(stack));
+    const trace::frame_row* frame = tables_.frames.find(row->frame);
+    found = frame != nullptr && frame->kind == trace::frame_kind::python;
+    if (found) break;
+    stack = row->parent;
+  }
+  for (const std::uint64_t each : way) python_[each] = found;
   return found;
 }
 
@@ -134,7 +157,13 @@ class judge {
   struct process_facts {
     const step_list* steps = nullptr;
     bool stacks = false;                           ///< Some stack of its blocks says something.
+    bool python = false;                           ///< Some stack of its blocks has a Python frame.
     time_ns backward_began = trace::unknown_time;  ///< Birth of the first block of a backward thread.
+  };
+
+  struct thread_facts {
+    bool python = false;           ///< Some stack of its blocks has a Python frame.
+    std::optional<bool> backward;  ///< Once it was asked for.
   };
 
   void look_around() {
@@ -142,6 +171,14 @@ class judge {
       if (!block.allocated || !holds_tensors(block.level)) continue;
       process_facts& of = processes_[block.process];
       if (!of.stacks && clues_.of(block.stack) != clue::none) of.stacks = true;
+      const bool python = clues_.in_python(block.stack);
+      of.python = of.python || python;
+      thread_facts& thread = threads_[raw(block.thread)];
+      thread.python = thread.python || python;
+    }
+    for (const block_record& block : by_.memory.blocks()) {
+      if (!block.allocated || !holds_tensors(block.level)) continue;
+      process_facts& of = processes_[block.process];
       if (on_backward_thread(block) && (of.backward_began == trace::unknown_time || block.born < of.backward_began))
         of.backward_began = block.born;
     }
@@ -152,12 +189,13 @@ class judge {
   }
 
   bool on_backward_thread(const block_record& block) {
-    const auto [place, fresh] = threads_.try_emplace(raw(block.thread), false);
-    if (fresh) {
+    thread_facts& thread = threads_[raw(block.thread)];
+    if (!thread.backward) {
       const trace::thread_row* row = by_.tables.threads.find(block.thread);
-      place->second = row != nullptr && by_.tables.text(row->name).starts_with("pt_autograd");
+      const bool named = row != nullptr && by_.tables.text(row->name).starts_with("pt_autograd");
+      thread.backward = named || (processes_[block.process].python && !thread.python);
     }
-    return place->second;
+    return *thread.backward;
   }
 
   bool of_other_framework(const block_record& block) {
@@ -194,7 +232,7 @@ class judge {
     const clue says = clues_.of(block.stack);
     const arrivals& in = used.from_host;
     if (says == clue::model) return {category::weight, category_reason::model_stack};
-    if (in.count > 0 && in.first <= used.first.time) {
+    if (in.count > 0 && (used.first_kernel == trace::unknown_time || in.first <= used.first_kernel)) {
       const bool loaded_once = kept && early(block.born, of) && early(in.last, of);
       return loaded_once ? block_category{category::weight, category_reason::copied_and_stays}
                          : block_category{category::input, category_reason::copied_from_host};
@@ -224,7 +262,7 @@ class judge {
   const category_evidence& by_;
   stack_clues clues_;
   std::map<trace::process_id, process_facts> processes_;
-  std::unordered_map<std::uint64_t, bool> threads_;
+  std::unordered_map<std::uint64_t, thread_facts> threads_;
   std::unordered_map<std::uint64_t, bool> foreign_;
 };
 

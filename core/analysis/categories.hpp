@@ -17,7 +17,8 @@
 ///
 /// The rules, the first that fits. "Stack" is the innermost frame that says anything (see `clue`), "stays" is: lives over
 /// the beginning of two steps or more (without known steps: over half of the recording), "early": born before the second
-/// step, "backward thread": named pt_autograd_* by PyTorch.
+/// step, "backward thread": named pt_autograd_* by PyTorch, or one that asks for blocks without ever running Python, in a
+/// process whose other threads do.
 ///
 ///   1 a copy from the host is its first use       stays, early, not copied to again after the first step: weight; else input
 ///   2 the stack makes or moves a model            weight
@@ -79,6 +80,8 @@ class stack_clues {
  public:
   explicit stack_clues(const trace::tables& tables) : tables_(tables) {}
   [[nodiscard]] clue of(trace::stack_id stack);
+  /// Whether any frame is Python's.
+  [[nodiscard]] bool in_python(trace::stack_id stack);
   /// Of one frame: by the file and the function of Python code, by the name of native code.
   [[nodiscard]] static clue of_frame(std::string_view file, std::string_view function);
 
@@ -86,6 +89,7 @@ class stack_clues {
   clue of_frame(trace::frame_id frame);
   const trace::tables& tables_;
   std::unordered_map<std::uint64_t, clue> stacks_;
+  std::unordered_map<std::uint64_t, bool> python_;
   std::unordered_map<std::uint64_t, clue> frames_;
 };
 

@@ -13,6 +13,10 @@ void join(touch& first, touch& last, const touch& now) {
   if (!last.known() || earlier(last, now)) last = now;
 }
 
+void keep_earlier(time_ns& first, time_ns time) {
+  if (first == trace::unknown_time || time < first) first = time;
+}
+
 time_ns enqueued_or(time_ns enqueued, time_ns begin) {
   return bounded(enqueued == trace::unknown_time ? begin : enqueued);
 }
@@ -39,7 +43,9 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
   ++touches_;
   direct& of = at(row.block);
   if (row.graph == trace::graph_id::none) {
-    ++(copies(row.name, tables) ? of.copy_calls : of.kernels);
+    const bool copy = copies(row.name, tables);
+    ++(copy ? of.copy_calls : of.kernels);
+    if (!copy) keep_earlier(of.first_kernel, bounded(row.time));
     return use(of, {bounded(row.time), row.id});
   }
   for (const std::uint32_t known : of.graphs) {
@@ -101,6 +107,7 @@ block_touches touch_index::of(const block_record& block) const {
   all.last = own.last;
   all.kernels = own.kernels;
   all.copies = std::max(own.copies, own.copy_calls);
+  all.first_kernel = own.first_kernel;
   all.from_host = own.from_host;
   for (const std::uint32_t which : own.graphs) {
     const auto launched = launches_.find(graph_uses_[which].graph);
@@ -113,6 +120,7 @@ block_touches touch_index::of(const block_record& block) const {
     all.replays += static_cast<std::uint64_t>(last - first);
     join(all.first, all.last, *first);
     join(all.first, all.last, *(last - 1));
+    keep_earlier(all.first_kernel, first->time);
   }
   return all;
 }

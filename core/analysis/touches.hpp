@@ -33,9 +33,10 @@ struct arrivals {
 struct block_touches {
   touch first;
   touch last;
-  std::uint64_t kernels = 0;  ///< Launches that name it; those of graphs are in `replays`.
-  std::uint64_t copies = 0;   ///< Copies and memsets.
-  std::uint64_t replays = 0;  ///< Launches of graphs with a node that names it.
+  std::uint64_t kernels = 0;                   ///< Launches that name it; those of graphs are in `replays`.
+  std::uint64_t copies = 0;                    ///< Copies and memsets.
+  std::uint64_t replays = 0;                   ///< Launches of graphs with a node that names it.
+  time_ns first_kernel = trace::unknown_time;  ///< Of kernels and replays.
   arrivals from_host;
   [[nodiscard]] std::uint64_t count() const { return kernels + copies + replays; }
 };
@@ -76,6 +77,7 @@ class touch_index {
     std::uint64_t kernels = 0;
     std::uint64_t copy_calls = 0;  ///< Touch rows of calls that copy.
     std::uint64_t copies = 0;      ///< Transfers and memsets that name it: the same ones, when both are recorded.
+    time_ns first_kernel = trace::unknown_time;
     arrivals from_host;
     std::vector<std::uint32_t> graphs;  ///< Positions in `graph_uses_`.
   };

@@ -20,6 +20,12 @@ struct group {
 };
 
 /// Tracks of a device stand together, and those of a process' host threads.
+bool lacks_kernels(const trace::tables& tables) {
+  const auto& rows = tables.processes.rows();
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const auto& row) { return row.mode == trace::recording_mode::memory; });
+}
+
 group group_of(const query::track& what, const trace::tables& tables) {
   if (const trace::device_row* device = tables.devices.find(what.device)) {
     std::string name(tables.text(device->name));
@@ -32,6 +38,9 @@ group group_of(const query::track& what, const trace::tables& tables) {
       detail = "PCIe " + std::to_string(device->link_generation) + " \xC3\x97" + std::to_string(device->link_width);
     if (device->memory_bytes != 0)
       detail += (detail.empty() ? "" : ", ") + format_bytes(static_cast<double>(device->memory_bytes));
+    if (lacks_kernels(tables))
+      detail += (detail.empty() ? "" : ",  ") +
+                format::apart("recorded in memory mode: no kernels (--mode timeline has them)");
     return {"device " + std::to_string(trace::raw(what.device)), name, detail};
   }
   if (const trace::process_row* process = tables.processes.find(what.process)) {

@@ -19,7 +19,8 @@ struct training_options {
   enum class marking : unsigned char { marks, profiler, nvtx, none } marks = marking::marks;
   bool stacks = true;
   bool touches = true;
-  bool kernels = true;          ///< Kernel records with device times: `timeline` mode.
+  bool kernels = true;  ///< Kernel records with device times: `timeline` mode.
+  bool named_threads = true;
   bool autograd_thread = true;  ///< The backward pass runs on a thread of its own, as with CUDA.
   bool keep_gradients = false;  ///< zero_grad(set_to_none=False).
   bool leak = false;            ///< Each step keeps 2 MiB.
@@ -57,7 +58,7 @@ class training {
     thread.id = trace::thread_id{backward_thread};
     thread.process = trace::process_id{1};
     thread.tid = 44;
-    thread.name = into_.text("pt_autograd_0");
+    if (is_.named_threads) thread.name = into_.text("pt_autograd_0");
     into_.writer().add(thread);
     const std::string packages = "/usr/lib/python3/site-packages/";
     root_ = stack({}, "<module>", "/home/me/train.py", 61);

@@ -146,6 +146,7 @@ TEST(categories, are_mostly_right_with_less_to_go_by) {
   EXPECT_GT(read_training({.stacks = false}).right(), 0.85) << "without stacks";
   EXPECT_GT(read_training({.touches = false}).right(), 0.90) << "without touches";
   EXPECT_GT(read_training({.autograd_thread = false}).right(), 0.999) << "the backward pass on the main thread";
+  EXPECT_GT(read_training({.named_threads = false}).right(), 0.999) << "without names of threads";
   EXPECT_GT(read_training({.keep_gradients = true}).right(), 0.999) << "gradients that stay";
 }
 
