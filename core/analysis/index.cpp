@@ -77,7 +77,10 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::loss:
       return with_each<loss_event>(from, chunk, to_memory);
     case row_type::transfer:
-      return with_rows<transfer_event>(from, chunk, to_devices_and_touches);
+      return with_rows<transfer_event>(from, chunk, [&](const auto& rows) {
+        to_devices_and_touches(rows);
+        copies_.add(rows);
+      });
     case row_type::migration:
       return with_rows<migration_event>(from, chunk, to_devices);
     case row_type::memset:
@@ -87,7 +90,10 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::graph_launch:
       return with_rows<graph_launch_event>(from, chunk, to_devices_and_touches);
     case row_type::api_call:
-      return with_rows<api_call_event>(from, chunk, [&](const auto& rows) { host_.add(rows, from.tables()); });
+      return with_rows<api_call_event>(from, chunk, [&](const auto& rows) {
+        host_.add(rows, from.tables());
+        copies_.add(rows);
+      });
     case row_type::sync:
       return with_rows<sync_event>(from, chunk, to_host);
     case row_type::host_range:
@@ -170,6 +176,7 @@ bool index::absorb(const trace::snapshot& from, std::size_t limit) {
   host_.settle();
   touches_.settle();
   tensors_fresh_ = false;
+  copies_.settle();
   for (auto& [id, counter] : counters_) counter.settle();
   return all;
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/analysis/copy_calls.hpp"
 #include "core/analysis/device_work.hpp"
 #include "core/analysis/host_activity.hpp"
 #include "core/analysis/memory_use.hpp"
@@ -57,6 +58,7 @@ class index {
   /// `absorb`, O(blocks * log blocks), while others wait. While there is more to come at most a twentieth of the time goes
   /// into that: an answer may then be of a moment ago, and know fewer blocks. Thread-safe as long as nobody absorbs.
   [[nodiscard]] std::shared_ptr<const tensor_facts> tensors(const trace::snapshot& from) const;
+  [[nodiscard]] const copy_calls& copies() const { return copies_; }
   [[nodiscard]] const std::map<trace::counter_id, summaries::sample_tree>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<message>& messages() const { return messages_; }
   /// Per process, up to when device times are complete.
@@ -86,6 +88,7 @@ class index {
   mutable bool tensors_fresh_ = false;  ///< Nothing was taken in since.
   mutable std::chrono::steady_clock::time_point tensors_found_;
   mutable std::chrono::steady_clock::duration tensors_cost_{};
+  copy_calls copies_;
   std::map<trace::counter_id, summaries::sample_tree> counters_;
   std::vector<message> messages_;
   std::map<trace::process_id, time_ns> watermarks_;

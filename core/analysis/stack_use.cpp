@@ -1,0 +1,139 @@
+#include "core/analysis/stack_use.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "core/analysis/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+template <class Number>
+Number sum(Number a, Number b) {
+  return b > std::numeric_limits<Number>::max() - a ? std::numeric_limits<Number>::max() : a + b;
+}
+
+/// Sums figures by stack.
+class gatherer {
+ public:
+  explicit gatherer(const std::atomic<bool>& cancelled) : cancelled_(cancelled) {}
+
+  /// False once nobody wants the answer.
+  bool goes_on() { return (++steps_ & 0xfffU) != 0 || !cancelled_; }
+  void add(trace::stack_id stack, const stack_figures& figures) { by_stack_[raw(stack)].add(figures); }
+
+  stack_use take(time_ns time) {
+    stack_use made;
+    made.time = time;
+    made.cancelled = cancelled_;
+    made.shares.reserve(by_stack_.size());
+    for (const auto& [stack, figures] : by_stack_) made.shares.push_back({trace::stack_id{stack}, figures});
+    std::sort(made.shares.begin(), made.shares.end(),
+              [](const stack_share& a, const stack_share& b) { return a.stack < b.stack; });
+    return made;
+  }
+
+ private:
+  const std::atomic<bool>& cancelled_;
+  std::size_t steps_ = 0;
+  std::unordered_map<std::uint64_t, stack_figures> by_stack_;
+};
+
+/// `bytes` by the share of [begin, end) that is `inside` long, rounded down. Exact: the product needs 128 bits.
+std::uint64_t part_of(std::uint64_t bytes, time_ns inside, time_ns whole) {
+  if (whole <= 0 || inside >= whole) return bytes;
+  __extension__ using wide = unsigned __int128;
+  return static_cast<std::uint64_t>(wide{bytes} * static_cast<std::uint64_t>(inside) /
+                                    static_cast<std::uint64_t>(whole));
+}
+
+}  // namespace
+
+void stack_figures::add(const stack_figures& more) {
+  bytes = sum(bytes, more.bytes);
+  count = sum(count, more.count);
+  busy = sum(busy, more.busy);
+  alone = sum(alone, more.alone);
+}
+
+stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,
+                      const std::atomic<bool>& cancelled) {
+  gatherer all(cancelled);
+  for (const block_record& block : memory.blocks()) {
+    if (!all.goes_on()) break;
+    if (filter.takes(block) && block.live_at(time)) all.add(block.stack, {block.bytes, 1, 0, 0});
+  }
+  return all.take(time);
+}
+
+time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
+                  const std::atomic<bool>& cancelled) {
+  __extension__ using wide = __int128;
+  struct step {
+    time_ns time = 0;
+    std::int64_t bytes = 0;
+  };
+  std::vector<step> steps;
+  wide level = 0;
+  std::size_t seen = 0;
+  for (const block_record& block : memory.blocks()) {
+    if ((++seen & 0xfffU) == 0 && cancelled) return range.begin;
+    if (!filter.takes(block) || !block.live_in(range)) continue;
+    const auto bytes = static_cast<std::int64_t>(block.bytes);
+    if (block.born <= range.begin) {
+      level += bytes;
+    } else {
+      steps.push_back({block.born, bytes});
+    }
+    if (block.freed() && block.died < range.end) steps.push_back({block.died, -bytes});
+  }
+  std::sort(steps.begin(), steps.end(), [](const step& a, const step& b) { return a.time < b.time; });
+  wide highest = level;
+  time_ns when = range.begin;
+  for (std::size_t i = 0; i < steps.size();) {
+    const time_ns time = steps[i].time;
+    for (; i < steps.size() && steps[i].time == time; ++i) level += steps[i].bytes;
+    if (level <= highest) continue;
+    highest = level;
+    when = time;
+  }
+  return when;
+}
+
+stack_use allocating_stacks(const memory_use& memory, const block_filter& filter, time_range range,
+                            const std::atomic<bool>& cancelled) {
+  gatherer all(cancelled);
+  for (const block_record& block : memory.blocks()) {
+    if (!all.goes_on()) break;
+    if (!filter.takes(block) || block.born_before() || block.born < range.begin || block.born >= range.end) continue;
+    all.add(block.stack, {block.bytes, 1, 0, 0});
+  }
+  return all.take(range.begin);
+}
+
+stack_use copying_stacks(const index& from, const copy_filter& filter, time_range range,
+                         const std::atomic<bool>& cancelled) {
+  gatherer all(cancelled);
+  const auto& devices = from.devices().devices();
+  for (const copy_record& copy : from.copies().copies()) {
+    if (!all.goes_on()) break;
+    if (filter.device && copy.device != *filter.device) continue;
+    if (filter.direction && copy.direction != *filter.direction) continue;
+    const bool instant = copy.begin == copy.end && copy.begin >= range.begin;
+    if (copy.begin >= range.end || (copy.end <= range.begin && !instant)) continue;
+    const time_ns begin = std::max(copy.begin, range.begin);
+    const time_ns end = std::max(begin, std::min(copy.end, range.end));
+    stack_figures figures{copy.bytes, 1, end - begin, 0};
+    if (copy.end != latest_time) figures.bytes = part_of(copy.bytes, end - begin, copy.end - copy.begin);
+    if (copy.direction != trace::direction::h2h) {
+      const auto device = devices.find(copy.device);
+      const bool kernels = device != devices.end() && !device->second.kernels.empty() && end > begin;
+      figures.alone = figures.busy - (kernels ? device->second.kernels.busy(begin, end) : 0);
+    }
+    all.add(from.copies().stack_of(copy.call), figures);
+  }
+  return all.take(range.begin);
+}
+
+}  // namespace sluice::analysis

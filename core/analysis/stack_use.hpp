@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/analysis/memory_use.hpp"
+#include "core/analysis/time_range.hpp"
+#include "core/trace/model.hpp"
+
+/// What each call stack is accountable for: bytes it holds, allocated or copied. All sums are exact; what has no stack is
+/// counted under `stack_id::none`.
+namespace sluice::analysis {
+
+class index;
+
+struct stack_figures {
+  std::uint64_t bytes = 0;
+  std::uint64_t count = 0;  ///< Of blocks, or of copies.
+  time_ns busy = 0;         ///< Of copies: the sum of their lengths.
+  time_ns alone = 0;        ///< Of that, while no kernel ran on their device: it waited for data.
+
+  /// Stays at the highest number instead of wrapping, whatever a file says.
+  void add(const stack_figures& more);
+  friend bool operator==(const stack_figures&, const stack_figures&) = default;
+};
+
+struct stack_share {
+  trace::stack_id stack{};
+  stack_figures figures;
+};
+
+struct stack_use {
+  std::vector<stack_share> shares;  ///< One a stack, by its id.
+  time_ns time = 0;                 ///< The moment they are about, for live bytes.
+  bool cancelled = false;
+};
+
+/// Layers hold one another, so there is always one; without a device or a kind, all of them count.
+struct block_filter {
+  trace::layer level = trace::layer::driver;
+  std::optional<trace::device_id> device;
+  std::optional<trace::memory_kind> kind;
+  [[nodiscard]] bool takes(const block_record& block) const {
+    return block.allocated && !block.imported() && block.level == level && (!device || block.device == *device) &&
+           (!kind || block.kind == *kind);
+  }
+};
+
+/// Blocks live at `time`, as the totals of memory_use count them. O(blocks).
+[[nodiscard]] stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,
+                                    const std::atomic<bool>& cancelled);
+
+/// The first moment in `range` at which the blocks hold most bytes. O(blocks log blocks).
+[[nodiscard]] time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
+                                const std::atomic<bool>& cancelled);
+
+/// Blocks born in `range`; those that were there before the recording do not count. O(blocks).
+[[nodiscard]] stack_use allocating_stacks(const memory_use& memory, const block_filter& filter, time_range range,
+                                          const std::atomic<bool>& cancelled);
+
+struct copy_filter {
+  std::optional<trace::device_id> device;
+  std::optional<trace::direction> direction;
+};
+
+/// Copies that overlap `range`, by the stack of the call that asked for them. As everywhere, times and bytes count by the
+/// share inside the range (bytes rounded down). Migrations have no call and are left out. O(copies log copies).
+[[nodiscard]] stack_use copying_stacks(const index& from, const copy_filter& filter, time_range range,
+                                       const std::atomic<bool>& cancelled);
+
+}  // namespace sluice::analysis

@@ -1,0 +1,252 @@
+#include "core/symbols/frames.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "core/format.hpp"
+
+namespace sluice::symbols {
+namespace {
+
+using trace::frame_kind;
+
+std::string_view last_part(std::string_view path, int parts = 1) {
+  std::size_t at = path.size();
+  for (; parts > 0; --parts) {
+    const std::size_t slash = at == 0 ? std::string_view::npos : path.rfind('/', at - 1);
+    if (slash == std::string_view::npos) return path;
+    at = slash;
+  }
+  return path.substr(at + 1);
+}
+
+std::string reason(verdict why, std::string_view module) {
+  const std::string_view file = last_part(module);
+  switch (why) {
+    case verdict::found:
+      break;
+    case verdict::no_symbols:
+      return fmt::format("no symbols in {}", file);
+    case verdict::other_build:
+      return fmt::format("another build of {} is here", file);
+    case verdict::no_file:
+      return fmt::format("{} is not on this machine", file);
+    case verdict::unreadable:
+      return fmt::format("{} cannot be read", file);
+  }
+  return {};
+}
+
+bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](auto each) { return text.starts_with(each); });
+}
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](auto each) { return text.find(each) != std::string_view::npos; });
+}
+
+}  // namespace
+
+std::string name_of(const frame_line& line) {
+  if (!line.function.empty()) return line.function;
+  if (line.kind == frame_kind::native && !line.module.empty())
+    return fmt::format("{}+0x{:x}", last_part(line.module), line.address);
+  if (line.kind == frame_kind::native && line.address != 0) return format_address(line.address);
+  return "unknown frame";
+}
+
+std::string place_of(const frame_line& line) {
+  if (!line.file.empty())
+    return line.line > 0 ? fmt::format("{}:{}", last_part(line.file, 2), line.line)
+                         : std::string(last_part(line.file, 2));
+  return line.function.empty() ? std::string() : std::string(last_part(line.module));
+}
+
+std::string text_of(const frame_line& line) {
+  std::string text = name_of(line);
+  if (!line.file.empty()) {
+    text += fmt::format(" at {}", line.file);
+    if (line.line > 0) text += fmt::format(":{}", line.line);
+  } else if (!line.module.empty()) {
+    text += fmt::format(" in {}", line.module);
+  }
+  if (line.inlined) text += " (inlined)";
+  if (!line.missing.empty()) text += fmt::format(" ({})", line.missing);
+  return text;
+}
+
+bool is_own_file(frame_kind kind, std::string_view path) {
+  if (path.empty()) return false;
+  if (contains_any(path, {"/site-packages/", "/dist-packages/"})) return false;
+  if (kind == frame_kind::python)
+    return !begins_with_any(path, {"<frozen", "<__"}) && !contains_any(path, {"/lib/python", "/lib64/python"});
+  return !begins_with_any(path, {"/usr/lib", "/lib/", "/lib64/", "/usr/include", "/usr/local/cuda", "/opt/", "["}) &&
+         !contains_any(path, {"/include/c++/"}) &&
+         !begins_with_any(last_part(path),
+                          {"python", "libpython", "libcuda", "libcupti", "libsluice_capture", "libstdc++"});
+}
+
+std::size_t line_to_name(std::span<const frame_line* const> stack) {
+  const auto first = [&](auto&& wanted) {
+    return static_cast<std::size_t>(std::find_if(stack.begin(), stack.end(), wanted) - stack.begin());
+  };
+  std::size_t found = first([](const frame_line* l) { return l->kind == frame_kind::python && l->own; });
+  if (found == stack.size()) found = first([](const frame_line* l) { return l->own && !l->function.empty(); });
+  if (found == stack.size()) found = first([](const frame_line* l) { return l->kind == frame_kind::python; });
+  if (found == stack.size()) found = first([](const frame_line* l) { return !l->function.empty(); });
+  return found == stack.size() && !stack.empty() ? 0 : found;
+}
+
+frame_book::frame_book(frame_book_options options) : options_(std::move(options)), resolver_(options_.symbols) {}
+
+line_id frame_book::put(frame_line&& line) {
+  std::string key =
+      fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", static_cast<int>(line.kind), line.function, line.file,
+                  line.line, line.module, line.function.empty() ? line.address : 0, line.inlined, line.missing);
+  const auto [place, fresh] = by_text_.try_emplace(std::move(key), static_cast<line_id>(lines_.size()));
+  if (fresh) lines_.push_back(std::move(line));
+  return place->second;
+}
+
+line_id frame_book::remark(std::string_view words) {
+  const std::scoped_lock lock(mutex_);
+  frame_line line;
+  line.function = words;
+  return put(std::move(line));
+}
+
+void frame_book::learn_modules(const trace::tables& tables) {
+  const auto& rows = tables.modules.rows();
+  for (; modules_seen_ < rows.size(); ++modules_seen_) {
+    const trace::module_row& row = rows[modules_seen_];
+    build_ids_[raw(row.path)] = std::string(tables.text(row.build_id));
+  }
+}
+
+const frame_book::frame_lines& frame_book::put_native(const wish& about, const resolution* found) {
+  frame_lines& made = by_frame_[about.frame];
+  made = {};
+  made.provisional = found == nullptr;
+  frame_line line;
+  line.kind = frame_kind::native;
+  line.module = about.module;
+  line.address = about.address;
+  if (found != nullptr)
+    for (const place& at : found->places) {
+      frame_line each = line;
+      each.function = at.function;
+      each.file = at.file;
+      each.line = at.line;
+      each.inlined = at.inlined;
+      each.own = is_own_file(frame_kind::native, about.module) &&
+                 (at.file.empty() || is_own_file(frame_kind::native, at.file));
+      made.ids.push_back(put(std::move(each)));
+    }
+  if (made.ids.empty()) {
+    line.own = is_own_file(frame_kind::native, about.module);
+    if (found != nullptr) line.missing = reason(found->why, about.module);
+    made.ids.push_back(put(std::move(line)));
+  }
+  return made;
+}
+
+frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace::tables& tables, patience how) {
+  wish about;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto known = by_frame_.find(raw(frame));
+    if (known != by_frame_.end() && (!known->second.provisional || how == patience::later)) return known->second;
+    const trace::frame_row* row = tables.frames.find(frame);
+    if (row == nullptr) return {{put({})}, false};
+    const std::string_view function = tables.text(row->function);
+    if (row->kind != frame_kind::native || !function.empty()) {
+      frame_line line;
+      line.kind = row->kind;
+      line.function = readable_name(function);
+      line.file = tables.text(row->file);
+      line.line = row->line;
+      line.module = tables.text(row->module);
+      line.address = row->address;
+      line.own = is_own_file(row->kind, line.file.empty() ? line.module : line.file);
+      return by_frame_[raw(frame)] = {{put(std::move(line))}, false};
+    }
+    learn_modules(tables);
+    const auto build_id = build_ids_.find(raw(row->module));
+    about = {raw(frame), std::string(tables.text(row->module)),
+             build_id == build_ids_.end() ? std::string() : build_id->second, row->address};
+    if (how == patience::later) {
+      const frame_lines& made = put_native(about, nullptr);
+      wishes_.push_back(std::move(about));
+      return made;
+    }
+  }
+  // A walker in the process itself sees nothing but return addresses: the call is one before.
+  const resolution found = resolver_.find(about.module, about.build_id, about.address - (about.address > 0 ? 1 : 0));
+  const std::scoped_lock lock(mutex_);
+  return put_native(about, &found);
+}
+
+bool frame_book::work(std::chrono::steady_clock::time_point deadline) {
+  for (bool more = true; more;) {
+    wish about;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (wishes_.empty()) {
+        working_ = false;
+        return false;
+      }
+      about = std::move(wishes_.front());
+      wishes_.pop_front();
+    }
+    const resolution found = resolver_.find(about.module, about.build_id, about.address - (about.address > 0 ? 1 : 0));
+    const std::scoped_lock lock(mutex_);
+    put_native(about, &found);
+    // Whoever asked is told once what they wanted is there, or after a while.
+    more = std::chrono::steady_clock::now() < deadline && !wishes_.empty();
+  }
+  generation_.fetch_add(1, std::memory_order_release);
+  const std::scoped_lock lock(mutex_);
+  working_ = !wishes_.empty();
+  return working_;
+}
+
+bool frame_book::wants_work() {
+  const std::scoped_lock lock(mutex_);
+  if (wishes_.empty() || working_) return false;
+  working_ = true;
+  return true;
+}
+
+std::vector<frame_line> frame_book::describe(std::span<const line_id> ids, const trace::tables& tables) {
+  std::vector<frame_line> all;
+  all.reserve(ids.size());
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const line_id id : ids) all.push_back(id < lines_.size() ? lines_[id] : frame_line{});
+  }
+  put_sources(all, tables);
+  return all;
+}
+
+std::vector<frame_line> frame_book::stack(trace::stack_id id, const trace::tables& tables, patience how,
+                                          bool* provisional) {
+  std::vector<line_id> ids;
+  std::unordered_set<std::uint64_t> seen;
+  for (std::size_t depth = 0; id != trace::stack_id::none; ++depth) {
+    const trace::stack_row* row = tables.stacks.find(id);
+    if (row == nullptr) break;
+    if (depth >= deepest || !seen.insert(raw(id)).second) {
+      ids.push_back(remark(cut_remark));
+      break;
+    }
+    const frame_lines of = lines_of(row->frame, tables, how);
+    ids.insert(ids.end(), of.ids.begin(), of.ids.end());
+    if (of.provisional && provisional != nullptr) *provisional = true;
+    id = row->parent;
+  }
+  return describe(ids, tables);
+}
+
+}  // namespace sluice::symbols

@@ -1,0 +1,65 @@
+#include "core/symbols/resolver.hpp"
+
+namespace sluice::symbols {
+
+resolution resolver::find(std::string_view module_path, std::string_view build_id, std::uint64_t address) {
+  module* found = nullptr;
+  const std::pair key{std::string(module_path), std::string(build_id)};
+  {
+    const std::scoped_lock lock(mutex_);
+    auto& place = modules_[key];
+    if (!place) place = std::make_unique<module>();
+    found = place.get();
+  }
+  const std::scoped_lock lock(found->mutex);
+  if (!found->opened) {
+    open(*found, key.first, key.second);
+    found->opened = true;
+  }
+  const auto known = found->known.find(address);
+  if (known != found->known.end()) return known->second;
+  return found->known.emplace(address, look_up(*found, address)).first->second;
+}
+
+void resolver::open(module& which, const std::string& path, const std::string& build_id) const {
+  if (path.starts_with('/')) {
+    auto opened = symbol_file::open(path);
+    if (!opened) {
+      which.why = opened.error().code == error_code::not_found ? verdict::no_file : verdict::unreadable;
+    } else if (!build_id.empty() && (*opened)->build_id() != build_id) {
+      which.why = verdict::other_build;
+    } else {
+      which.code = std::move(*opened);
+    }
+  }
+  // Hexadecimal digits alone: the id becomes part of a path.
+  if (build_id.size() < 3 || build_id.find_first_not_of("0123456789abcdef") != std::string::npos) return;
+  for (const std::string& root : options_.debug_roots) {
+    auto opened = symbol_file::open(root + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug");
+    if (!opened || (*opened)->build_id() != build_id) continue;
+    which.separate = std::move(*opened);
+    return;
+  }
+}
+
+resolution resolver::look_up(module& in, std::uint64_t address) {
+  if (!in.code && !in.separate) return {in.why, {}};
+  resolution made{verdict::no_symbols, {}};
+  for (symbol_file* file : {in.separate.get(), in.code.get()}) {
+    if (file == nullptr || !made.places.empty()) continue;
+    made.places = file->find_lines(address);
+  }
+  const bool named = !made.places.empty() && !made.places.back().function.empty();
+  for (symbol_file* file : {in.separate.get(), in.code.get()}) {
+    if (file == nullptr || named) continue;
+    std::string function = file->find_function(address);
+    if (function.empty()) continue;
+    if (made.places.empty()) made.places.emplace_back();
+    made.places.back().function = std::move(function);
+    break;
+  }
+  if (!made.places.empty()) made.why = verdict::found;
+  return made;
+}
+
+}  // namespace sluice::symbols

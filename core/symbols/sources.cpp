@@ -1,0 +1,79 @@
+// Lines of source for frames: from the recording, else from this machine.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/symbols/frames.hpp"
+
+namespace sluice::symbols {
+namespace {
+
+constexpr std::size_t largest_source = std::size_t{8} << 20;  // bytes; longer files were not written by people
+constexpr std::size_t widest_line = 240;
+
+std::string trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  text = text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+  return std::string(text.substr(0, widest_line));
+}
+
+/// Line `number` of `text`, the first being 0.
+std::string line_of(std::string_view text, std::uint64_t number) {
+  for (; number > 0; --number) {
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  return trimmed(text.substr(0, text.find('\n')));
+}
+
+std::string read_all(int descriptor, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::size_t got = 0;
+  while (got < bytes) {
+    const ssize_t more = ::pread(descriptor, text.data() + got, bytes - got, static_cast<off_t>(got));
+    if (more <= 0) break;
+    got += static_cast<std::size_t>(more);
+  }
+  text.resize(got);
+  return text;
+}
+
+}  // namespace
+
+/// Empty where there is no such file, or one that changed after the recording began.
+const std::string& frame_book::local_file(const std::string& path) {
+  const auto [place, fresh] = local_.try_emplace(path);
+  if (!fresh || !options_.local_sources || !path.starts_with('/')) return place->second;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return place->second;
+  struct stat about {};
+  const bool usable = ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) &&
+                      static_cast<std::uint64_t>(about.st_size) <= largest_source;
+  const std::int64_t changed = static_cast<std::int64_t>(about.st_mtim.tv_sec);
+  const bool unchanged = options_.recorded_at == 0 || changed <= options_.recorded_at / 1'000'000'000;
+  if (usable && unchanged) place->second = read_all(descriptor, static_cast<std::size_t>(about.st_size));
+  ::close(descriptor);
+  return place->second;
+}
+
+void frame_book::put_sources(std::vector<frame_line>& into, const trace::tables& tables) {
+  std::multimap<std::string_view, const trace::source_row*> recorded;
+  for (const trace::source_row& row : tables.sources.rows()) recorded.emplace(tables.text(row.file), &row);
+  const std::scoped_lock lock(source_mutex_);
+  for (frame_line& line : into) {
+    if (line.file.empty() || line.line == 0) continue;
+    const auto [first, last] = recorded.equal_range(line.file);
+    for (auto at = first; at != last && line.source.empty(); ++at) {
+      const trace::source_row& row = *at->second;
+      if (line.line >= row.first_line) line.source = line_of(tables.text(row.text), line.line - row.first_line);
+    }
+    if (line.source.empty() && first == last) line.source = line_of(local_file(line.file), line.line - 1);
+  }
+}
+
+}  // namespace sluice::symbols

@@ -1,0 +1,277 @@
+#include "core/symbols/symbol_file.hpp"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+
+#include "core/format.hpp"
+
+namespace sluice::symbols {
+namespace {
+
+/// More than any unit nests or any overlap of units needs; bounds what a broken file costs.
+constexpr std::size_t most_places = 64;
+constexpr std::size_t most_units_back = 16;
+
+std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+/// The build id among the notes in `data`; empty if it is not there.
+std::string build_id_in(Elf_Data* data) {
+  GElf_Nhdr note;
+  std::size_t name = 0;
+  std::size_t value = 0;
+  for (std::size_t at = 0; data != nullptr && (at = gelf_getnote(data, at, &note, &name, &value)) > 0;) {
+    const auto* bytes = static_cast<const unsigned char*>(data->d_buf);
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof "GNU" &&
+        std::memcmp(bytes + name, "GNU", sizeof "GNU") == 0)
+      return hexadecimal(bytes + value, note.n_descsz);
+  }
+  return {};
+}
+
+std::string build_id_of(Elf* elf) {
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
+    if (std::string id = build_id_in(elf_getdata(section, nullptr)); !id.empty()) return id;
+  }
+  // A file without section headers still has its segments.
+  std::size_t count = 0;
+  if (elf_getphdrnum(elf, &count) != 0) return {};
+  for (std::size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr || header.p_type != PT_NOTE) continue;
+    Elf_Data* data = elf_getdata_rawchunk(elf, static_cast<std::int64_t>(header.p_offset), header.p_filesz,
+                                          header.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+    if (std::string id = build_id_in(data); !id.empty()) return id;
+  }
+  return {};
+}
+
+struct unit_range {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  Dwarf_CU* unit = nullptr;
+};
+
+struct symbol {
+  std::uint64_t low = 0;
+  std::uint64_t bytes = 0;
+  const char* name = nullptr;  ///< In the file's string table.
+};
+
+bool is_function(const GElf_Sym& entry) {
+  const auto type = GELF_ST_TYPE(entry.st_info);
+  return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) && entry.st_shndx != SHN_UNDEF &&
+         entry.st_value != 0;
+}
+
+std::string name_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  for (const unsigned which : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name}) {
+    if (dwarf_attr_integrate(die, which, &attribute) == nullptr) continue;
+    if (const char* text = dwarf_formstring(&attribute); text != nullptr) return readable_name(text);
+  }
+  return {};
+}
+
+std::uint64_t number(Dwarf_Die* die, unsigned which) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  return dwarf_attr(die, which, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
+}
+
+/// A unit's names of files are relative to where it was compiled.
+std::string absolute(const char* file, Dwarf_Die* unit) {
+  namespace fs = std::filesystem;
+  if (file == nullptr || file[0] == '\0') return {};
+  Dwarf_Attribute attribute;
+  const char* folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+  const fs::path path = folder != nullptr && file[0] != '/' ? fs::path(folder) / file : fs::path(file);
+  return path.lexically_normal().string();
+}
+
+}  // namespace
+
+struct symbol_file::state {
+  int descriptor = -1;
+  Elf* elf = nullptr;
+  Dwarf* debug = nullptr;
+  std::string build_id;
+  std::optional<std::vector<unit_range>> units;  ///< By low; made at the first question.
+  std::optional<std::vector<symbol>> table;      ///< Likewise.
+
+  state() = default;
+  state(const state&) = delete;
+  state& operator=(const state&) = delete;
+  ~state() {
+    if (debug != nullptr) dwarf_end(debug);
+    if (elf != nullptr) elf_end(elf);
+    if (descriptor >= 0) ::close(descriptor);
+  }
+
+  /// Asks every unit itself rather than .debug_aranges, which not every compiler writes.
+  void list_units() {
+    units.emplace();
+    if (debug == nullptr) return;
+    Dwarf_CU* unit = nullptr;
+    Dwarf_Half version = 0;
+    std::uint8_t type = 0;
+    Dwarf_Die die;
+    while (dwarf_get_units(debug, unit, &unit, &version, &type, &die, nullptr) == 0) {
+      if (type != DW_UT_compile && type != DW_UT_skeleton) continue;
+      Dwarf_Addr base = 0;
+      Dwarf_Addr low = 0;
+      Dwarf_Addr high = 0;
+      for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &low, &high)) > 0;)
+        if (low < high) units->push_back({low, high, unit});
+    }
+    std::sort(units->begin(), units->end(), [](const auto& a, const auto& b) { return a.low < b.low; });
+  }
+
+  Dwarf_CU* unit_at(std::uint64_t address) {
+    if (!units) list_units();
+    auto after = std::upper_bound(units->begin(), units->end(), address,
+                                  [](std::uint64_t a, const unit_range& range) { return a < range.low; });
+    for (std::size_t i = 0; i < most_units_back && after != units->begin(); ++i)
+      if ((--after)->high > address) return after->unit;
+    return nullptr;
+  }
+
+  void read_table(Elf_Scn* section, const GElf_Shdr& header) {
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || header.sh_entsize == 0) return;
+    const std::size_t count = header.sh_size / header.sh_entsize;
+    for (std::size_t i = 0; i < count; ++i) {
+      GElf_Sym entry;
+      if (gelf_getsym(data, static_cast<int>(i), &entry) == nullptr || !is_function(entry)) continue;
+      const char* name = elf_strptr(elf, header.sh_link, entry.st_name);
+      if (name == nullptr || name[0] == '\0') continue;
+      table->push_back({entry.st_value, entry.st_size != 0 ? entry.st_size : rest_of_section(entry), name});
+    }
+  }
+
+  /// Hand-written assembly says no length: it lasts to the next symbol, but not beyond its section.
+  std::uint64_t rest_of_section(const GElf_Sym& entry) {
+    GElf_Shdr header;
+    Elf_Scn* section = elf_getscn(elf, entry.st_shndx);
+    if (section == nullptr || gelf_getshdr(section, &header) == nullptr) return 0;
+    const std::uint64_t offset = entry.st_value - header.sh_addr;
+    return offset < header.sh_size ? header.sh_size - offset : 0;
+  }
+
+  void list_symbols() {
+    table.emplace();
+    for (const unsigned wanted : {SHT_SYMTAB, SHT_DYNSYM}) {
+      for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != nullptr && header.sh_type == wanted) read_table(section, header);
+      }
+      if (!table->empty()) break;
+    }
+    // Of several names for one address the longest function comes last, and is found.
+    std::stable_sort(table->begin(), table->end(), [](const symbol& a, const symbol& b) {
+      return a.low != b.low ? a.low < b.low : a.bytes < b.bytes;
+    });
+  }
+};
+
+symbol_file::symbol_file(std::unique_ptr<state> s) : state_(std::move(s)) {}
+symbol_file::~symbol_file() = default;
+
+const std::string& symbol_file::build_id() const { return state_->build_id; }
+
+result<std::unique_ptr<symbol_file>> symbol_file::open(const std::string& path) {
+  static std::once_flag once;
+  std::call_once(once, [] { elf_version(EV_CURRENT); });
+  auto made = std::make_unique<state>();
+  // The path comes from a recording and may name anything: a pipe must not keep us waiting.
+  made->descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (made->descriptor < 0)
+    return fail(errno == ENOENT || errno == ENOTDIR ? error_code::not_found : error_code::io, describe_errno(errno),
+                path);
+  struct stat about {};
+  if (::fstat(made->descriptor, &about) != 0 || !S_ISREG(about.st_mode))
+    return fail(error_code::foreign, "not a regular file", path);
+  made->elf = elf_begin(made->descriptor, ELF_C_READ, nullptr);
+  if (made->elf == nullptr || elf_kind(made->elf) != ELF_K_ELF)
+    return fail(error_code::foreign, "not an ELF file", path);
+  made->build_id = build_id_of(made->elf);
+  made->debug = dwarf_begin_elf(made->elf, DWARF_C_READ, nullptr);
+  return std::unique_ptr<symbol_file>(new symbol_file(std::move(made)));
+}
+
+std::vector<place> symbol_file::find_lines(std::uint64_t address) {
+  std::vector<place> places;
+  Dwarf_CU* unit = state_->unit_at(address);
+  if (unit == nullptr) return places;
+  Dwarf_Die whole;
+  Dwarf_Die split;
+  std::uint8_t type = 0;
+  if (dwarf_cu_info(unit, nullptr, &type, &whole, &split, nullptr, nullptr, nullptr) != 0) return places;
+  // With split debug information the lines stay with the skeleton, the functions go to the other file.
+  Dwarf_Die* of_functions = type == DW_UT_skeleton && split.addr != nullptr ? &split : &whole;
+
+  place at;
+  if (Dwarf_Line* line = dwarf_getsrc_die(&whole, address); line != nullptr) {
+    int row = 0;
+    if (dwarf_lineno(line, &row) == 0 && row > 0) at.line = static_cast<std::uint64_t>(row);
+    at.file = absolute(dwarf_linesrc(line, nullptr, nullptr), &whole);
+  }
+  Dwarf_Die* scopes = nullptr;
+  int count = dwarf_getscopes(of_functions, address, &scopes);
+  if (count > 0) {
+    // The scopes around an inlined function are those of its definition; from the innermost one itself they are its callers.
+    Dwarf_Die innermost = scopes[0];
+    std::free(scopes);
+    scopes = nullptr;
+    count = dwarf_getscopes_die(&innermost, &scopes);
+  }
+  Dwarf_Files* files = nullptr;
+  std::size_t file_count = 0;
+  for (int i = 0; i < count && places.size() < most_places; ++i) {
+    const int tag = dwarf_tag(&scopes[i]);
+    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
+    at.function = name_of(&scopes[i]);
+    at.inlined = tag == DW_TAG_inlined_subroutine;
+    places.push_back(at);
+    if (!at.inlined) break;
+    at = {};
+    at.line = number(&scopes[i], DW_AT_call_line);
+    const std::uint64_t called_from = number(&scopes[i], DW_AT_call_file);
+    if (files == nullptr && dwarf_getsrcfiles(of_functions, &files, &file_count) != 0) files = nullptr;
+    if (files != nullptr && called_from < file_count)
+      at.file = absolute(dwarf_filesrc(files, called_from, nullptr, nullptr), &whole);
+  }
+  std::free(scopes);
+  if (places.empty() && at.line > 0) places.push_back(at);
+  return places;
+}
+
+std::string symbol_file::find_function(std::uint64_t address) {
+  if (!state_->table) state_->list_symbols();
+  const std::vector<symbol>& table = *state_->table;
+  auto after =
+      std::upper_bound(table.begin(), table.end(), address, [](std::uint64_t a, const symbol& s) { return a < s.low; });
+  if (after == table.begin()) return {};
+  const symbol& found = *(after - 1);
+  return address - found.low < found.bytes ? readable_name(found.name) : std::string();
+}
+
+}  // namespace sluice::symbols

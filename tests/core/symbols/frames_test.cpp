@@ -1,0 +1,185 @@
+#include "core/symbols/frames.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
+#include <filesystem>
+#include <fstream>
+
+namespace sluice::symbols {
+namespace {
+
+using ::testing::HasSubstr;
+using trace::frame_kind;
+
+/// Tables of a recording, made by hand.
+class book : public ::testing::Test {
+ protected:
+  trace::string_id text(std::string words) {
+    const trace::string_id id{++last_};
+    tables_.strings.put({id, std::move(words)});
+    return id;
+  }
+  trace::frame_id python(const std::string& function, const std::string& file, std::uint64_t line) {
+    trace::frame_row row;
+    row.id = trace::frame_id{++last_};
+    row.kind = frame_kind::python;
+    row.function = text(function);
+    row.file = text(file);
+    row.line = line;
+    tables_.frames.put(row);
+    return row.id;
+  }
+  trace::frame_id native(trace::string_id module, std::uint64_t address) {
+    trace::frame_row row;
+    row.id = trace::frame_id{++last_};
+    row.kind = frame_kind::native;
+    row.module = module;
+    row.address = address;
+    tables_.frames.put(row);
+    return row.id;
+  }
+  trace::stack_id stack(trace::stack_id caller, trace::frame_id frame) {
+    const trace::stack_id id{++last_};
+    tables_.stacks.put({id, caller, frame});
+    return id;
+  }
+
+  trace::tables tables_;
+  std::uint64_t last_ = 0;
+};
+
+TEST_F(book, tells_a_python_frame_with_its_file_and_line) {
+  frame_book frames;
+  const auto main = stack({}, python("<module>", "/home/me/train.py", 3));
+  const auto forward = stack(main, python("Linear.forward", "/usr/lib/python3/dist-packages/torch/nn/linear.py", 114));
+  const auto lines = frames.stack(forward, tables_, frame_book::patience::at_once);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(text_of(lines[0]), "Linear.forward at /usr/lib/python3/dist-packages/torch/nn/linear.py:114");
+  EXPECT_EQ(place_of(lines[0]), "nn/linear.py:114");
+  EXPECT_FALSE(lines[0].own);
+  EXPECT_EQ(name_of(lines[1]), "<module>");
+  EXPECT_TRUE(lines[1].own);
+}
+
+TEST_F(book, says_why_a_native_frame_has_no_name) {
+  frame_book frames;
+  const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
+  const auto lines = frames.stack(stack({}, frame), tables_, frame_book::patience::at_once);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(name_of(lines[0]), "libgone.so+0x12ac");
+  EXPECT_EQ(text_of(lines[0]), "libgone.so+0x12ac in /opt/app/libgone.so (libgone.so is not on this machine)");
+}
+
+TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
+  frame_book frames;
+  const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
+  const auto before = frames.lines_of(frame, tables_, frame_book::patience::later);
+  EXPECT_TRUE(before.provisional);
+  EXPECT_TRUE(frames.describe(before.ids, tables_)[0].missing.empty()) << "nobody has looked yet";
+  EXPECT_TRUE(frames.wants_work());
+  EXPECT_FALSE(frames.wants_work()) << "somebody works on it";
+  const auto generation = frames.generation();
+  EXPECT_FALSE(frames.work(std::chrono::steady_clock::now()));
+  EXPECT_GT(frames.generation(), generation);
+  const auto after = frames.lines_of(frame, tables_, frame_book::patience::later);
+  EXPECT_FALSE(after.provisional);
+  EXPECT_THAT(frames.describe(after.ids, tables_)[0].missing, HasSubstr("not on this machine"));
+  EXPECT_FALSE(frames.wants_work());
+}
+
+TEST_F(book, gives_the_same_line_to_frames_that_read_the_same) {
+  frame_book frames;
+  const auto one = frames.lines_of(python("f", "/a.py", 1), tables_, frame_book::patience::at_once);
+  const auto same = frames.lines_of(python("f", "/a.py", 1), tables_, frame_book::patience::at_once);
+  const auto other = frames.lines_of(python("f", "/a.py", 2), tables_, frame_book::patience::at_once);
+  EXPECT_EQ(one.ids, same.ids);
+  EXPECT_NE(one.ids, other.ids);
+}
+
+TEST_F(book, ends_a_ring_of_parents_with_a_remark) {
+  const auto frame = python("f", "/a.py", 1);
+  tables_.stacks.put({trace::stack_id{1001}, trace::stack_id{1002}, frame});
+  tables_.stacks.put({trace::stack_id{1002}, trace::stack_id{1001}, frame});
+  frame_book frames;
+  const auto lines = frames.stack(trace::stack_id{1001}, tables_, frame_book::patience::at_once);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(name_of(lines[2]), cut_remark);
+}
+
+TEST_F(book, cuts_a_stack_that_is_deeper_than_any_recorder_walks) {
+  const auto frame = python("f", "/a.py", 1);
+  trace::stack_id id{};
+  for (int i = 0; i < 10'000; ++i) id = stack(id, frame);
+  frame_book frames;
+  EXPECT_EQ(frames.stack(id, tables_, frame_book::patience::at_once).size(), frame_book::deepest + 1);
+}
+
+TEST_F(book, reads_sources_from_the_recording_first) {
+  const auto frame = python("step", "/nowhere/train.py", 12);
+  trace::source_row row;
+  row.id = trace::source_id{1};
+  row.file = text("/nowhere/train.py");
+  row.first_line = 10;
+  row.text = text("def step():\n    # forward\n    loss = model(x).sum()   \n    return loss\n");
+  tables_.sources.put(row);
+  frame_book frames;
+  const auto of = [&](trace::frame_id id) {
+    return frames.describe(frames.lines_of(id, tables_, frame_book::patience::at_once).ids, tables_).at(0).source;
+  };
+  EXPECT_EQ(of(frame), "loss = model(x).sum()");
+  EXPECT_EQ(of(python("step", "/nowhere/train.py", 9)), "");
+  EXPECT_EQ(of(python("step", "/nowhere/train.py", 999)), "");
+}
+
+TEST_F(book, reads_sources_of_this_machine_unless_they_changed_since) {
+  const std::string path = ::testing::TempDir() + "sluice-source-" + std::to_string(::getpid()) + ".py";
+  std::ofstream(path) << "import torch\nx = torch.ones(3)\n";
+  const auto frame = python("<module>", path, 2);
+  const auto source_with = [&](const frame_book_options& options) {
+    frame_book frames(options);
+    return frames.describe(frames.lines_of(frame, tables_, frame_book::patience::at_once).ids, tables_).at(0).source;
+  };
+  EXPECT_EQ(source_with({}), "x = torch.ones(3)");
+  struct stat about {};
+  ASSERT_EQ(::stat(path.c_str(), &about), 0);
+  const std::int64_t changed = about.st_mtim.tv_sec * 1'000'000'000;
+  EXPECT_EQ(source_with({{}, changed + 5'000'000'000, true}), "x = torch.ones(3)");
+  EXPECT_EQ(source_with({{}, changed - 5'000'000'000, true}), "") << "these lines are not those that ran";
+  EXPECT_EQ(source_with({{}, 0, false}), "");
+  std::filesystem::remove(path);
+}
+
+TEST(own_files, are_not_those_of_python_its_packages_and_the_system) {
+  EXPECT_TRUE(is_own_file(frame_kind::python, "/home/me/train.py"));
+  EXPECT_TRUE(is_own_file(frame_kind::python, "<stdin>"));
+  EXPECT_FALSE(is_own_file(frame_kind::python, "/usr/lib/python3.12/threading.py"));
+  EXPECT_FALSE(
+      is_own_file(frame_kind::python, "/home/me/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py"));
+  EXPECT_FALSE(is_own_file(frame_kind::python, "<frozen importlib._bootstrap>"));
+  EXPECT_TRUE(is_own_file(frame_kind::native, "/home/me/build/solver"));
+  EXPECT_FALSE(is_own_file(frame_kind::native, "/usr/lib/x86_64-linux-gnu/libcuda.so.1"));
+  EXPECT_FALSE(is_own_file(frame_kind::native, "/home/me/venv/lib/python3.12/site-packages/torch/lib/libc10.so"));
+  EXPECT_FALSE(is_own_file(frame_kind::native, "/home/me/bin/python3.12"));
+  EXPECT_FALSE(is_own_file(frame_kind::native, ""));
+}
+
+TEST(line_to_name, is_the_innermost_of_the_programs_own) {
+  frame_line library{frame_kind::python, "forward", "/x/site-packages/torch/a.py", 1, "", 0, false, false, "", ""};
+  frame_line mine{frame_kind::python, "train", "/home/me/train.py", 7, "", 0, false, true, "", ""};
+  frame_line main{frame_kind::python, "<module>", "/home/me/train.py", 90, "", 0, false, true, "", ""};
+  frame_line solver{frame_kind::native, "solve()", "", 0, "/home/me/solver", 16, false, true, "", ""};
+  frame_line driver{frame_kind::native, "", "", 0, "/usr/lib/libcuda.so.1", 32, false, false, "", ""};
+  const auto named = [](std::vector<const frame_line*> stack) { return stack.at(line_to_name(stack)); };
+  EXPECT_EQ(named({&driver, &library, &mine, &main}), &mine);
+  EXPECT_EQ(named({&driver, &solver, &library, &mine}), &mine) << "Python first";
+  EXPECT_EQ(named({&driver, &solver, &library}), &solver);
+  EXPECT_EQ(named({&driver, &library}), &library);
+  EXPECT_EQ(named({&driver}), &driver);
+  EXPECT_EQ(line_to_name({}), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::symbols
