@@ -200,12 +200,53 @@ class writer {
     return all;
   }
 
+  static json frame(const symbols::frame_line& line) {
+    static constexpr const char* kinds[] = {"unknown", "native", "python", "kernel"};
+    return {{"kind", kinds[static_cast<std::size_t>(line.kind) % std::size(kinds)]},
+            {"function", line.function},
+            {"file", line.file},
+            {"line", count_or_null(line.line)},
+            {"module", line.module},
+            {"address", line.kind == trace::frame_kind::native ? json(format_address(line.address)) : json(nullptr)},
+            {"inlined", line.inlined},
+            {"own", line.own},
+            {"missing", line.missing},
+            {"source", line.source}};
+  }
+
+  enum class figures_of : std::uint8_t { memory, copies, copies_without_kernels };
+
+  static json line_figures(const analysis::stack_figures& figures, figures_of what) {
+    if (what == figures_of::memory) return {{"blocks", figures.count}, {"bytes", figures.bytes}};
+    return {{"count", figures.count},
+            {"bytes", figures.bytes},
+            {"busy_ns", figures.busy},
+            {"alone_ns", what == figures_of::copies ? json(figures.alone) : json(nullptr)}};
+  }
+
+  static json lines(const analysis::line_uses& uses, figures_of what) {
+    json all = json::array();
+    for (const analysis::line_use& use : uses.lines) {
+      json one = line_figures(use.figures, what);
+      one["frame"] = frame(use.line);
+      json stack = json::array();
+      for (const symbols::frame_line& line : use.stack) stack.push_back(frame(line));
+      one["stack"] = std::move(stack);
+      one["of_that_stack"] = line_figures(use.heaviest, what);
+      all.push_back(std::move(one));
+    }
+    return {{"lines", std::move(all)},
+            {"other_lines", line_figures(uses.other, what)},
+            {"without_stack", line_figures(uses.without, what)}};
+  }
+
   json holders(const analysis::memory_statistics& of, json& into) const {
     json all = json::array();
     for (const analysis::memory_peak& peak : of_.peaks) {
       if (peak.device != of.device || peak.level != of.level || peak.kind != of.kind) continue;
       into["blocks_at_maximum"] = peak.blocks;
       into["other_holders_bytes"] = peak.other_bytes;
+      into["by_line_at_maximum"] = peak.lines.empty() ? json(nullptr) : lines(peak.lines, figures_of::memory);
       for (const analysis::holder& h : peak.holders) {
         all.push_back({{"name", text(h.name)},
                        {"pool", id_or_null(h.pool)},
@@ -289,6 +330,13 @@ class writer {
     return all;
   }
 
+  json copying(const analysis::transfer_statistics& of) const {
+    for (const analysis::copying_lines& each : of_.copying)
+      if (each.device == of.device && each.direction == of.direction)
+        return lines(each.uses, each.kernels_known ? figures_of::copies : figures_of::copies_without_kernels);
+    return nullptr;
+  }
+
   json transfers() const {
     json all = json::array();
     for (const analysis::transfer_statistics& t : of_.whole.transfers) {
@@ -314,7 +362,8 @@ class writer {
                      {"fastest_event", id_or_null(t.fastest)},
                      {"link_peak_bytes_per_second", number_or_null(t.link_peak)},
                      {"attainable_bytes_per_second", number_or_null(t.attainable)},
-                     {"parts", std::move(parts)}});
+                     {"parts", std::move(parts)},
+                     {"by_line", copying(t)}});
     }
     return all;
   }

@@ -44,6 +44,7 @@ class writer {
     text_ += training_text(subject_);
     pools();
     transfers();
+    lines_of_copies();
     devices();
     names("Kernels by time", of_.whole.kernels, of_.whole.kernel_names);
     names("Named ranges by time", of_.whole.ranges, of_.whole.ranges.size());
@@ -144,6 +145,7 @@ class writer {
           format_some(of.samples, "time"), device_label(of.device, tables_), format_bytes(of.recorder));
     }
     holders();
+    lines_at_peak();
     fragmentation();
   }
 
@@ -169,6 +171,66 @@ class writer {
         line("  {}: {}", what, format_some(peak.blocks, "block"));
         text_ += holder_table(peak).text(4);
       }
+    }
+  }
+
+  // --- lines of the program -----------------------------------------------------------------------------------------
+
+  /// "step, train.py:40" and its source.
+  static void add_line(text_table& table, std::vector<std::string> figures, const symbols::frame_line& line) {
+    const std::string place = symbols::place_of(line);
+    const std::string name = shortened(symbols::name_of(line), name_columns);
+    figures.push_back(place.empty() || place == name ? name : fmt::format("{}, {}", place, name));
+    figures.push_back(shortened(line.missing.empty() ? line.source : fmt::format("({})", line.missing), name_columns));
+    table.row(std::move(figures));
+  }
+
+  void lines_at_peak() {
+    bool titled = false;
+    for (const analysis::memory_peak& peak : of_.peaks) {
+      if (peak.lines.empty()) continue;
+      if (!titled) section("Which lines held it at the peak (the innermost of the program's own; Python first)");
+      titled = true;
+      line("  {}, {}: {}", place(peak.device), name_of(peak.level), name_of(peak.kind));
+      const auto share = [&](const analysis::stack_figures& part) {
+        return format_share(static_cast<double>(part.bytes) / static_cast<double>(peak.bytes));
+      };
+      text_table table("rrrll");
+      for (const analysis::line_use& use : peak.lines.lines)
+        add_line(table, {format_bytes(use.figures.bytes), share(use.figures), format_some(use.figures.count, "block")},
+                 use.line);
+      const auto rest = [&](const analysis::stack_figures& figures, const char* what) {
+        if (figures.count > 0)
+          table.row({format_bytes(figures.bytes), share(figures), format_some(figures.count, "block"), what, ""});
+      };
+      rest(peak.lines.other, "other lines");
+      rest(peak.lines.without, "no stack was recorded for these");
+      text_ += table.text(4);
+    }
+  }
+
+  void lines_of_copies() {
+    bool titled = false;
+    for (const analysis::copying_lines& copying : of_.copying) {
+      if (!titled) section("Which lines copied (waited: no kernel ran beside the copy)");
+      titled = true;
+      line("  {}, {}", capital(name_of(copying.direction)), place(copying.device));
+      text_table table("rrrrll");
+      table.row({"waited", "copied for", "bytes", "", "", ""});
+      const auto figures_of = [&](const analysis::stack_figures& f) -> std::vector<std::string> {
+        return {copying.kernels_known ? format_time(f.alone) : "not known", format_time(f.busy), format_bytes(f.bytes),
+                f.count == 1 ? "1 copy" : fmt::format("{} copies", format_count(f.count))};
+      };
+      for (const analysis::line_use& use : copying.uses.lines) add_line(table, figures_of(use.figures), use.line);
+      const auto rest = [&](const analysis::stack_figures& figures, const char* what) {
+        if (figures.count == 0) return;
+        std::vector<std::string> cells = figures_of(figures);
+        cells.insert(cells.end(), {what, ""});
+        table.row(std::move(cells));
+      };
+      rest(copying.uses.other, "other lines");
+      rest(copying.uses.without, "no stack was recorded for these");
+      text_ += table.text(4);
     }
   }
 

@@ -152,7 +152,8 @@ action declare_screenshot(CLI::App& command) {
       ->type_name("dark|light")
       ->capture_default_str();
   command
-      .add_option("--view", wanted->view, "One panel only: timeline, summary, details, statistics, blocks, messages")
+      .add_option("--view", wanted->view,
+                  "One panel only: timeline, summary, details, statistics, blocks, stacks, messages")
       ->type_name("NAME");
   command.add_option("--scale", wanted->scale, "Of text and measures, for dense displays")
       ->check(CLI::Range(0.5, 4.0).description(""))

@@ -49,6 +49,7 @@ application::application(application_options options)
   views_.push_back(make_details_view());
   views_.push_back(make_statistics_view());
   views_.push_back(make_blocks_view());
+  views_.push_back(make_stacks_view());
   views_.push_back(make_messages_view());
   recordings_ = find_recordings(options_.recordings_folder);
   session_.animations = options_.animations;
@@ -241,7 +242,7 @@ void application::layout_panels(unsigned dock, ImVec2 size) {
   ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? 0.30F : 0.36F, &below, &centre);
   if (!wide) right = below;
   for (const char* name : {"Summary", "Details", "Statistics"}) ImGui::DockBuilderDockWindow(name, right);
-  for (const char* name : {"Blocks", "Messages"}) ImGui::DockBuilderDockWindow(name, below);
+  for (const char* name : {"Blocks", "Stacks", "Messages"}) ImGui::DockBuilderDockWindow(name, below);
   ImGui::DockBuilderDockWindow("Timeline", centre);
   if (ImGuiDockNode* node = ImGui::DockBuilderGetNode(centre))
     node->SetLocalFlags(node->LocalFlags | ImGuiDockNodeFlags_NoTabBar);

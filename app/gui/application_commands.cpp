@@ -210,7 +210,8 @@ void application::add_selection_commands() {
                      [this](const argument& with) {
                        if (const auto* what = std::get_if<selection>(&with)) {
                          session_.select(*what);
-                         show_answer("Details");
+                         if (what->kind == selection_kind::event || what->kind == selection_kind::block)
+                           show_answer("Details");
                        }
                      },
                  .enabled = ready});

@@ -9,7 +9,13 @@ namespace sluice::gui {
 
 enum class document_id : std::uint32_t { none = 0 };
 
-enum class selection_kind : std::uint8_t { none, event, block, track };
+enum class selection_kind : std::uint8_t {
+  none,
+  event,
+  block,
+  track,
+  frame  ///< Of the call tree: a query::stack_view's id.
+};
 
 /// The one selection of the window.
 struct selection {

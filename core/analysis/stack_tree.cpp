@@ -74,6 +74,12 @@ class merger {
     return place->second;
   }
 
+  bool folds(std::uint32_t line) {
+    const auto [place, fresh] = folds_.try_emplace(line);
+    if (fresh) place->second = lines_.folded(line);
+    return place->second;
+  }
+
   /// Into `path_`, innermost first.
   void list_lines(trace::stack_id id) {
     path_.clear();
@@ -91,6 +97,8 @@ class merger {
       id = row->parent;
     }
     if (path_.empty()) path_.push_back(lines_.none);  // The file never told of this stack.
+    if (lines_.folded)
+      path_.erase(std::remove_if(path_.begin() + 1, path_.end(), [&](auto l) { return folds(l); }), path_.end());
   }
 
   stack_tree in_preorder(const std::vector<std::vector<std::uint32_t>>& children) const {
@@ -124,6 +132,7 @@ class merger {
   std::vector<growing_node> nodes_;
   std::unordered_map<std::uint64_t, std::uint32_t> children_;  ///< By parent and line.
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_frame_;
+  std::unordered_map<std::uint32_t, bool> folds_;
   std::vector<std::uint32_t> path_;
   std::unordered_set<std::uint64_t> seen_;
   bool cut_ = false;

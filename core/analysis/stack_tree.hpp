@@ -35,8 +35,10 @@ struct stack_tree {
 /// How frames become lines of the tree. Frames that read the same have the same line.
 struct stack_lines {
   std::function<std::vector<std::uint32_t>(trace::frame_id)> of;  ///< Innermost first; at least one.
-  std::uint32_t none = 0;                                         ///< Of what has no stack.
-  std::uint32_t cut = 0;                                          ///< In place of callers that are not followed.
+  /// Lines to leave out, such as a library's, so that what is left is short; the innermost line of a stack stays. Null: none.
+  std::function<bool(std::uint32_t)> folded;
+  std::uint32_t none = 0;  ///< Of what has no stack.
+  std::uint32_t cut = 0;   ///< In place of callers that are not followed.
 };
 
 enum class stack_order : std::uint8_t {

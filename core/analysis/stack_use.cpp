@@ -70,11 +70,11 @@ stack_use live_stacks(const memory_use& memory, const block_filter& filter, time
 time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
                   const std::atomic<bool>& cancelled) {
   __extension__ using wide = __int128;
-  struct step {
+  struct change {
     time_ns time = 0;
     std::int64_t bytes = 0;
   };
-  std::vector<step> steps;
+  std::vector<change> steps;
   wide level = 0;
   std::size_t seen = 0;
   for (const block_record& block : memory.blocks()) {
@@ -88,7 +88,7 @@ time_ns peak_time(const memory_use& memory, const block_filter& filter, time_ran
     }
     if (block.freed() && block.died < range.end) steps.push_back({block.died, -bytes});
   }
-  std::sort(steps.begin(), steps.end(), [](const step& a, const step& b) { return a.time < b.time; });
+  std::sort(steps.begin(), steps.end(), [](const change& a, const change& b) { return a.time < b.time; });
   wide highest = level;
   time_ns when = range.begin;
   for (std::size_t i = 0; i < steps.size();) {
@@ -115,6 +115,7 @@ stack_use allocating_stacks(const memory_use& memory, const block_filter& filter
 stack_use copying_stacks(const index& from, const copy_filter& filter, time_range range,
                          const std::atomic<bool>& cancelled) {
   gatherer all(cancelled);
+  bool kernels_known = false;
   const auto& devices = from.devices().devices();
   for (const copy_record& copy : from.copies().copies()) {
     if (!all.goes_on()) break;
@@ -126,14 +127,16 @@ stack_use copying_stacks(const index& from, const copy_filter& filter, time_rang
     const time_ns end = std::max(begin, std::min(copy.end, range.end));
     stack_figures figures{copy.bytes, 1, end - begin, 0};
     if (copy.end != latest_time) figures.bytes = part_of(copy.bytes, end - begin, copy.end - copy.begin);
-    if (copy.direction != trace::direction::h2h) {
-      const auto device = devices.find(copy.device);
-      const bool kernels = device != devices.end() && !device->second.kernels.empty() && end > begin;
-      figures.alone = figures.busy - (kernels ? device->second.kernels.busy(begin, end) : 0);
+    const auto device = devices.find(copy.device);
+    if (device != devices.end() && !device->second.kernels.empty() && copy.direction != trace::direction::h2h) {
+      kernels_known = true;
+      if (end > begin) figures.alone = figures.busy - device->second.kernels.busy(begin, end);
     }
     all.add(from.copies().stack_of(copy.call), figures);
   }
-  return all.take(range.begin);
+  stack_use made = all.take(range.begin);
+  made.kernels_known = kernels_known;
+  return made;
 }
 
 }  // namespace sluice::analysis

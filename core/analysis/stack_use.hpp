@@ -19,7 +19,7 @@ struct stack_figures {
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;  ///< Of blocks, or of copies.
   time_ns busy = 0;         ///< Of copies: the sum of their lengths.
-  time_ns alone = 0;        ///< Of that, while no kernel ran on their device: it waited for data.
+  time_ns alone = 0;        ///< Of that, while no kernel ran on their device: it waited for data. See `kernels_known`.
 
   /// Stays at the highest number instead of wrapping, whatever a file says.
   void add(const stack_figures& more);
@@ -35,6 +35,8 @@ struct stack_use {
   std::vector<stack_share> shares;  ///< One a stack, by its id.
   time_ns time = 0;                 ///< The moment they are about, for live bytes.
   bool cancelled = false;
+  bool kernels_known =
+      false;  ///< Some device of the copies has recorded kernels: without, `alone` is 0 and says nothing.
 };
 
 /// Layers hold one another, so there is always one; without a device or a kind, all of them count.

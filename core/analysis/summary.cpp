@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/analysis/index.hpp"
+#include "core/analysis/line_use.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -42,7 +43,7 @@ std::vector<memory_peak> find_peaks(const memory_use& memory, const range_statis
   std::vector<memory_peak> peaks;
   for (const memory_statistics& of : whole.memory) {
     if (of.maximum == 0) continue;
-    memory_peak peak{of.device, of.level, of.kind, of.maximum, of.maximum_time, 0, {}, 0};
+    memory_peak peak{of.device, of.level, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}};
     find_holders(memory, {of.device, of.level, of.kind}, peak);
     peaks.push_back(std::move(peak));
   }
@@ -197,6 +198,12 @@ std::vector<process_figure> list_processes(const index& from, const trace::table
 }  // namespace
 
 summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
+  symbols::frame_book book({{}, trace.realtime_origin(), true});
+  return summarise(from, trace, range, naming{book});
+}
+
+summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
+                  const naming& names) {
   const trace::tables& tables = trace.tables();
   summary all;
   all.span = whole_of(trace);
@@ -209,6 +216,7 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
   all.processes = list_processes(from, tables);
   all.whole = measure(from, tables, range.value_or(all.span));
   all.peaks = find_peaks(from.memory(), all.whole);
+  put_lines(from, tables, names, all);
   all.unfreed = find_unfreed(from.memory(), tables, all.whole.range);
   all.failures = find_failures(from.memory(), all.whole.range);
   all.fragmentation = find_fragmentation(from.memory(), all.peaks);

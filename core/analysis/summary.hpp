@@ -7,7 +7,9 @@
 
 #include "core/analysis/marks.hpp"
 #include "core/analysis/range_statistics.hpp"
+#include "core/analysis/stack_use.hpp"
 #include "core/analysis/training.hpp"
+#include "core/symbols/frames.hpp"
 #include "core/trace/model.hpp"
 #include "core/trace/reader.hpp"
 
@@ -25,6 +27,31 @@ struct holder {
   std::uint64_t largest_bytes = 0;
 };
 
+/// A line of the program, and what the stacks that are named after it (symbols::line_to_name) are accountable for.
+struct line_use {
+  symbols::frame_line line;
+  stack_figures figures;
+  stack_figures heaviest;                  ///< Of the stack below.
+  std::vector<symbols::frame_line> stack;  ///< The one that weighs most, innermost first.
+};
+
+/// Lines by what they are accountable for, the most first.
+struct line_uses {
+  std::vector<line_use> lines;  ///< At most `summary::line_limit`.
+  stack_figures other;          ///< Of lines beyond the limit.
+  stack_figures without;        ///< What no stack was recorded for.
+  stack_figures total;
+  [[nodiscard]] bool empty() const { return lines.empty(); }
+};
+
+/// The copies of one direction on one device, by line: by the time for which the device waited for them, then by their lengths.
+struct copying_lines {
+  trace::device_id device{};
+  trace::direction direction = trace::direction::unknown;
+  bool kernels_known = false;  ///< Otherwise nobody can say for which copies the device waited.
+  line_uses uses;
+};
+
 /// The highest use of one layer and kind on one device, and who held it.
 struct memory_peak {
   trace::device_id device{};
@@ -35,6 +62,7 @@ struct memory_peak {
   std::uint64_t blocks = 0;
   std::vector<holder> holders;    ///< Biggest first, at most `summary::holder_limit`.
   std::uint64_t other_bytes = 0;  ///< Of holders beyond the limit.
+  line_uses lines{};              ///< Empty where no stacks were recorded.
 };
 
 /// A block born in the recording that was still there at its end.
@@ -141,6 +169,7 @@ struct summary {
   range_statistics whole;                           ///< The figures of `span`, or of the range asked for.
   std::vector<memory_peak> peaks;                   ///< By device, layer, kind; only what was ever used.
   std::vector<unfreed_group> unfreed;               ///< Most bytes first.
+  std::vector<copying_lines> copying;               ///< Only where the calls have stacks.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
   std::vector<fragmentation_figure> fragmentation;  ///< Only where segments and what lies in them are known.
   std::vector<peak_composition> compositions;       ///< Of the peaks of layers that hold tensors.
@@ -152,13 +181,24 @@ struct summary {
 
   static constexpr std::size_t holder_limit = 8;
   static constexpr std::size_t unfreed_limit = 16;
+  static constexpr std::size_t line_limit = 8;
   static constexpr std::size_t failure_limit = 64;
 };
 
 class index;
 
+/// How the lines of stacks are named: by `book`, which may look native symbols up at once or leave that for later.
+struct naming {
+  symbols::frame_book& book;
+  symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;
+  bool* provisional = nullptr;  ///< Set where names are still to come.
+};
+
 /// The figures of the whole recording, or of `range`: then peaks, failures and findings are the range's, and of blocks never
 /// freed only those born in it count. `from` must have taken in all of `trace`. O(events in the range + blocks).
+[[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
+                                const naming& names);
+/// The same, with native functions named in the call.
 [[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace,
                                 std::optional<time_range> range = std::nullopt);
 

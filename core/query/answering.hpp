@@ -15,6 +15,9 @@ struct sources {
   const analysis::index& index;
   const trace::snapshot& trace;
   const std::atomic<bool>& cancelled;  ///< Set when nobody wants the answer any more.
+  symbols::frame_book& frames;
+  symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;  ///< For native symbols.
+  bool& provisional;  ///< Set by an answer that has frames whose symbols are still to be looked up.
 };
 
 [[nodiscard]] result<track_list> answer_to(const tracks_question& question, const sources& from);
@@ -24,6 +27,7 @@ struct sources {
 [[nodiscard]] result<analysis::range_statistics> answer_to(const statistics_question& question, const sources& from);
 [[nodiscard]] result<analysis::summary> answer_to(const summary_question& question, const sources& from);
 [[nodiscard]] result<event_details> answer_to(const details_question& question, const sources& from);
+[[nodiscard]] result<stack_view> answer_to(const stacks_question& question, const sources& from);
 [[nodiscard]] result<std::vector<message>> answer_to(const messages_question& question, const sources& from);
 
 /// No view is wider; bounds what a question can cost.

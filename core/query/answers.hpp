@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/analysis/categories.hpp"
 #include "core/analysis/slice_kind.hpp"
+#include "core/analysis/stack_tree.hpp"
 #include "core/analysis/time_range.hpp"
+#include "core/symbols/frames.hpp"
 #include "core/trace/model.hpp"
 
 /// What views are told. Plain values: a view draws them and owns nothing else.
@@ -153,7 +156,44 @@ struct event_details {
   time_range span;
   std::uint64_t track = 0;  ///< Where it is drawn.
   std::vector<detail> details;
+  std::vector<symbols::frame_line> stack;  ///< Of the call that made it, innermost first; empty if none was recorded.
 };
+
+// --- stacks ---------------------------------------------------------------------------------------------------------
+
+/// What stacks are weighed by.
+enum class stack_measure : std::uint8_t {
+  peak,        ///< What was live when the blocks held most bytes in the range.
+  live,        ///< What was live at a moment.
+  allocated,   ///< What was born in the range.
+  transferred  ///< What was copied in the range.
+};
+
+/// Memory that has a total of its own.
+struct memory_choice {
+  trace::layer level = trace::layer::driver;
+  trace::device_id device{};
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  std::uint64_t peak = 0;   ///< Bytes, in the whole recording.
+  std::string label;        ///< "GPU 0, framework: device"
+  bool has_stacks = false;  ///< Some of its blocks have one.
+};
+
+/// Call stacks merged into one tree, and the lines that its nodes name.
+struct stack_view {
+  analysis::stack_tree tree;  ///< A node's `line` is an index into `lines`.
+  std::vector<symbols::frame_line> lines;
+  std::vector<std::uint64_t> ids;      ///< Of each node: a hash of the lines down to it, the same in every answer.
+  analysis::stack_figures without;     ///< Of `tree.nodes[0].all`, what no stack was recorded for.
+  std::vector<memory_choice> choices;  ///< Most bytes first.
+  std::optional<std::size_t> choice;   ///< The one that this is about; none for copies, and where there is no memory.
+  time_ns time = 0;                    ///< Of the peak, or the moment asked for.
+  bool recorded = false;               ///< The recording holds stacks at all.
+  bool kernels_known = false;          ///< Of copies: otherwise `alone` says nothing.
+  bool symbols_pending = false;        ///< Some native functions are still to be named.
+};
+
+// --- messages -------------------------------------------------------------------------------------------------------
 
 struct message {
   trace::severity severity = trace::severity::info;

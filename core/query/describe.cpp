@@ -96,14 +96,7 @@ class words {
     return put("How it is known", names[static_cast<std::size_t>(row.source) % names.size()]);
   }
   words& stack(trace::stack_id id) {
-    // A prefix tree: at most so many frames, in case a file's parents form a ring.
-    for (int depth = 0; depth < 64 && id != trace::stack_id::none; ++depth) {
-      const trace::stack_row* row = tables_.stacks.find(id);
-      if (row == nullptr) break;
-      if (const trace::frame_row* frame = tables_.frames.find(row->frame))
-        put(depth == 0 ? "Stack" : "", frame_text(*frame));
-      id = row->parent;
-    }
+    made_.stack = from_.frames.stack(id, tables_, from_.patience, &from_.provisional);
     return *this;
   }
   words& on_track(const track& where) {
@@ -137,19 +130,6 @@ class words {
   event_details done() { return std::move(made_); }
 
  private:
-  std::string frame_text(const trace::frame_row& frame) const {
-    const std::string_view function = tables_.text(frame.function);
-    const std::string_view file = tables_.text(frame.file);
-    const std::string_view module = tables_.text(frame.module);
-    std::string made = function.empty() ? format_address(frame.address) : std::string(function);
-    if (!file.empty()) {
-      made += fmt::format(" {}:{}", file, frame.line);
-    } else if (!module.empty()) {
-      made += fmt::format(" in {}", module);
-    }
-    return made;
-  }
-
   const sources& from_;
   const trace::tables& tables_;
   event_details made_;
@@ -251,6 +231,7 @@ event_details describe(const trace::transfer_event& row, const sources& from) {
   w.device(row.device).stream(row.stream).put("Asynchronous", row.asynchronous ? "yes" : "no");
   if (row.peer != trace::device_id::none) w.put("From device", analysis::device_label(row.peer, w.tables()));
   w.queued(row.enqueued, row.time).event("Asked for by", row.call).put_nonzero("Graph node", row.graph_node);
+  w.stack(from.index.copies().stack_of(row.call));
   return w.common(row).on_stream(row, row.device, row.stream).done();
 }
 
@@ -297,7 +278,8 @@ event_details describe(const trace::api_call_event& row, const sources& from) {
   w.title(name.empty() ? "API call" : name).interval(row.time, row.end);
   w.put("Result", row.status == 0 ? "success" : fmt::format("error {}", row.status));
   if (row.bytes > 0) w.bytes("Bytes", row.bytes);
-  return w.stream(row.stream).put_nonzero("Correlation", row.correlation).common(row).on_thread(row).done();
+  w.stream(row.stream).put_nonzero("Correlation", row.correlation).common(row).stack(row.stack);
+  return w.on_thread(row).done();
 }
 
 event_details describe(const trace::graph_definition_event& row, const sources& from) {

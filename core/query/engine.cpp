@@ -27,7 +27,11 @@ std::atomic<std::uint64_t> next_serial{1};
 
 struct engine::state {
   state(std::shared_ptr<trace::file> f, engine_options o)
-      : opened(std::move(f)), options(std::move(o)), target(opened->latest()), pool(options.threads) {}
+      : opened(std::move(f)),
+        options(std::move(o)),
+        target(opened->latest()),
+        frames({options.symbols, target->realtime_origin(), true}),
+        pool(options.threads) {}
 
   const std::uint64_t serial = next_serial.fetch_add(1);
   const std::shared_ptr<trace::file> opened;
@@ -46,6 +50,8 @@ struct engine::state {
   std::atomic<bool> complete{false};  ///< Same as `built`, for those who do not lock.
   std::atomic<bool> refreshing{false};
   steady::time_point woken = steady::now();  ///< By the building task.
+
+  symbols::frame_book frames;
 
   task_pool pool;  ///< Last: its threads use all of the above and end first.
 
@@ -96,6 +102,13 @@ struct engine::state {
     }
   }
 
+  /// Names native functions for a while, then queues itself again.
+  void find_symbols() {
+    const bool more = frames.work(steady::now() + refresh_interval);
+    if (more) pool.add([this] { find_symbols(); });
+    wake();
+  }
+
   void look_for_more() {
     refreshing = false;
     const auto found = opened->refresh();
@@ -138,7 +151,9 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
   }
   const std::atomic<bool> never{false};
   const std::shared_lock lock(state_->index_mutex);
-  auto found = answer_to(question, sources{state_->index, *now, never});
+  bool provisional = false;
+  auto found = answer_to(question, sources{state_->index, *now, never, state_->frames,
+                                           symbols::frame_book::patience::at_once, provisional});
   if (!found) return tl::unexpected<error>(found.error());
   return std::make_shared<const typename Question::answer_type>(std::move(*found));
 }
@@ -157,6 +172,8 @@ struct slot<Question>::state {
     std::optional<Question> answered;
     std::uint64_t generation = 0;  ///< Of the index when it was answered.
     bool complete = false;         ///< The index was complete then.
+    bool provisional = false;      ///< Native functions were still to be named,
+    std::uint64_t symbols = 0;     ///< and this many lots of names had been found.
     steady::time_point when;
     steady::duration took{};  ///< To work it out.
   };
@@ -175,6 +192,8 @@ struct slot<Question>::state {
     const auto now = from.current();
     std::uint64_t generation = 0;
     bool complete = false;
+    bool provisional = false;
+    const std::uint64_t names = from.frames.generation();
     result<value_type> found = fail(error_code::cancelled, "the question was withdrawn");
     steady::duration took{};
     {
@@ -182,7 +201,8 @@ struct slot<Question>::state {
       const auto begin = steady::now();
       complete = from.complete;
       generation = from.generation;
-      found = answer_to(question, sources{from.index, *now, at->cancelled});
+      found = answer_to(question, sources{from.index, *now, at->cancelled, from.frames,
+                                          symbols::frame_book::patience::later, provisional});
       took = steady::now() - begin;
     }
     if (at->cancelled) return;
@@ -196,12 +216,15 @@ struct slot<Question>::state {
       }
       at->answered = question;
       at->generation = generation;
-      at->complete = complete;
+      at->complete = complete && !provisional;
+      at->provisional = provisional;
+      at->symbols = names;
       at->when = steady::now();
       at->took = took;
       at->running = !(at->wanted == question);
       if (at->running) from.pool.add([&from, at] { run(from, at); });
     }
+    if (from.frames.wants_work()) from.pool.add([&from] { from.find_symbols(); });
     from.wake();
   }
 
@@ -214,7 +237,8 @@ struct slot<Question>::state {
     cell& at = *current;
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == question;
-    const bool newest = same && at.generation == from.generation.load();
+    const bool unnamed = at.provisional && at.symbols != from.frames.generation();
+    const bool newest = same && at.generation == from.generation.load() && !unnamed;
     const auto pause = std::max<steady::duration>(refresh_interval, at.took * refresh_share);
     const bool soon_enough = same && !from.complete && steady::now() - at.when < pause;
     if (!newest && !soon_enough) {
@@ -253,6 +277,7 @@ SLUICE_QUESTION(blocks_question)
 SLUICE_QUESTION(statistics_question)
 SLUICE_QUESTION(summary_question)
 SLUICE_QUESTION(details_question)
+SLUICE_QUESTION(stacks_question)
 SLUICE_QUESTION(messages_question)
 #undef SLUICE_QUESTION
 

@@ -83,6 +83,22 @@ struct details_question {
   using answer_type = event_details;
 };
 
+/// Which lines hold memory, allocate it or copy it.
+struct stacks_question {
+  time_range range;
+  stack_measure measure = stack_measure::peak;
+  time_ns at = 0;                       ///< For `live`.
+  std::optional<trace::layer> level{};  ///< None: the memory that says most, see `stack_view::choice`.
+  std::optional<trace::device_id> device{};
+  std::optional<trace::memory_kind> kind{};
+  std::optional<trace::direction> direction{};  ///< For `transferred`.
+  analysis::stack_weight weight = analysis::stack_weight::bytes;
+  analysis::stack_order order = analysis::stack_order::from_caller;
+  bool fold = false;  ///< Leaves out the lines of libraries, but for the innermost of a stack.
+  friend bool operator==(const stacks_question&, const stacks_question&) = default;
+  using answer_type = stack_view;
+};
+
 struct messages_question {
   friend bool operator==(const messages_question&, const messages_question&) = default;
   using answer_type = std::vector<message>;
@@ -91,6 +107,7 @@ struct messages_question {
 struct engine_options {
   unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
   std::function<void()> wake;  ///< Called from a task's thread when an answer got better.
+  symbols::resolver_options symbols{};
 };
 
 /// Answers questions about one open trace. Thread-safe. One engine a document; it holds the index of the snapshot that

@@ -12,7 +12,7 @@ result<analysis::range_statistics> answer_to(const statistics_question& question
 }
 
 result<analysis::summary> answer_to(const summary_question&, const sources& from) {
-  return analysis::summarise(from.index, from.trace);
+  return analysis::summarise(from.index, from.trace, std::nullopt, {from.frames, from.patience, &from.provisional});
 }
 
 result<std::vector<message>> answer_to(const messages_question&, const sources& from) {

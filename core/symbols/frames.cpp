@@ -219,6 +219,11 @@ bool frame_book::wants_work() {
   return true;
 }
 
+bool frame_book::is_own(line_id id) {
+  const std::scoped_lock lock(mutex_);
+  return id < lines_.size() && (lines_[id].own || lines_[id].kind == frame_kind::unknown);
+}
+
 std::vector<frame_line> frame_book::describe(std::span<const line_id> ids, const trace::tables& tables) {
   std::vector<frame_line> all;
   all.reserve(ids.size());
@@ -230,8 +235,8 @@ std::vector<frame_line> frame_book::describe(std::span<const line_id> ids, const
   return all;
 }
 
-std::vector<frame_line> frame_book::stack(trace::stack_id id, const trace::tables& tables, patience how,
-                                          bool* provisional) {
+std::vector<line_id> frame_book::lines_of_stack(trace::stack_id id, const trace::tables& tables, patience how,
+                                                bool* provisional) {
   std::vector<line_id> ids;
   std::unordered_set<std::uint64_t> seen;
   for (std::size_t depth = 0; id != trace::stack_id::none; ++depth) {
@@ -246,7 +251,30 @@ std::vector<frame_line> frame_book::stack(trace::stack_id id, const trace::table
     if (of.provisional && provisional != nullptr) *provisional = true;
     id = row->parent;
   }
-  return describe(ids, tables);
+  return ids;
+}
+
+std::vector<frame_line> frame_book::stack(trace::stack_id id, const trace::tables& tables, patience how,
+                                          bool* provisional) {
+  return describe(lines_of_stack(id, tables, how, provisional), tables);
+}
+
+line_id frame_book::line_of(trace::stack_id id, const trace::tables& tables, patience how, bool* provisional) {
+  std::unordered_set<std::uint64_t> seen;
+  for (trace::stack_id at = id; at != trace::stack_id::none && seen.size() < deepest && seen.insert(raw(at)).second;) {
+    const trace::stack_row* row = tables.stacks.find(at);
+    const trace::frame_row* frame = row == nullptr ? nullptr : tables.frames.find(row->frame);
+    if (frame == nullptr) break;
+    if (frame->kind == frame_kind::python && is_own_file(frame->kind, tables.text(frame->file)))
+      return lines_of(row->frame, tables, how).ids.front();
+    at = row->parent;
+  }
+  const std::vector<line_id> ids = lines_of_stack(id, tables, how, provisional);
+  if (ids.empty()) return remark("unknown stack");
+  const std::scoped_lock lock(mutex_);
+  std::vector<const frame_line*> lines;
+  for (const line_id each : ids) lines.push_back(&lines_[each]);  // A deque's elements stay where they are.
+  return ids[line_to_name(lines)];
 }
 
 }  // namespace sluice::symbols

@@ -77,11 +77,18 @@ class frame_book {
   /// A line that stands for no frame: "no stack recorded".
   [[nodiscard]] line_id remark(std::string_view words);
 
+  /// Whether the line is the program's own, or a remark.
+  [[nodiscard]] bool is_own(line_id id);
+
   /// What the book knows about each line, with its source text.
   [[nodiscard]] std::vector<frame_line> describe(std::span<const line_id> ids, const trace::tables& tables);
   /// The same for all lines of a stack, innermost first: at most `deepest` frames, and a remark where more were left out.
   [[nodiscard]] std::vector<frame_line> stack(trace::stack_id id, const trace::tables& tables, patience how,
                                               bool* provisional = nullptr);
+  /// The line to name for a stack, by `line_to_name`. Native symbols are looked up only where no Python line of the program's
+  /// own decides it.
+  [[nodiscard]] line_id line_of(trace::stack_id id, const trace::tables& tables, patience how,
+                                bool* provisional = nullptr);
   /// No recorder walks further; bounds what a file whose parents form a ring costs.
   static constexpr std::size_t deepest = 2048;
 
@@ -104,6 +111,8 @@ class frame_book {
   line_id put(frame_line&& line);
   void learn_modules(const trace::tables& tables);
   const frame_lines& put_native(const wish& about, const resolution* found);
+  [[nodiscard]] std::vector<line_id> lines_of_stack(trace::stack_id id, const trace::tables& tables, patience how,
+                                                    bool* provisional);
   const std::string& local_file(const std::string& path);
   void put_sources(std::vector<frame_line>& into, const trace::tables& tables);
 

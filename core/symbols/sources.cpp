@@ -22,7 +22,7 @@ std::string trimmed(std::string_view text) {
 }
 
 /// Line `number` of `text`, the first being 0.
-std::string line_of(std::string_view text, std::uint64_t number) {
+std::string nth_line(std::string_view text, std::uint64_t number) {
   for (; number > 0; --number) {
     const auto end = text.find('\n');
     if (end == std::string_view::npos) return {};
@@ -70,9 +70,9 @@ void frame_book::put_sources(std::vector<frame_line>& into, const trace::tables&
     const auto [first, last] = recorded.equal_range(line.file);
     for (auto at = first; at != last && line.source.empty(); ++at) {
       const trace::source_row& row = *at->second;
-      if (line.line >= row.first_line) line.source = line_of(tables.text(row.text), line.line - row.first_line);
+      if (line.line >= row.first_line) line.source = nth_line(tables.text(row.text), line.line - row.first_line);
     }
-    if (line.source.empty() && first == last) line.source = line_of(local_file(line.file), line.line - 1);
+    if (line.source.empty() && first == last) line.source = nth_line(local_file(line.file), line.line - 1);
   }
 }
 

@@ -14,7 +14,9 @@ constexpr time_ns ms = 1'000'000;
 
 class pipeline {
  public:
-  explicit pipeline(file_writer& to) : to_(to) {}
+  pipeline(file_writer& to, bool with_stacks) : to_(to) {
+    if (with_stacks) stacks();
+  }
 
   void write() {
     tables();
@@ -88,6 +90,42 @@ class pipeline {
     to_.add(pool);
   }
 
+  stack_id call(stack_id caller, frame_kind kind, const char* function, const char* file, std::uint64_t line) {
+    frame_row frame;
+    frame.id = frame_id{++frames_};
+    frame.kind = kind;
+    frame.function = to_.intern(function);
+    frame.file = to_.intern(file);
+    frame.line = line;
+    if (kind == frame_kind::native) frame.module = to_.intern("/home/me/pipeline/fast.so");
+    to_.add(frame);
+    to_.add(stack_row{stack_id{frames_}, caller, frame.id});
+    return stack_id{frames_};
+  }
+
+  /// As a Python program would have them, that calls a library and an extension of its own.
+  void stacks() {
+    const char* own = "/home/me/pipeline/pipeline.py";
+    const char* library = "/home/me/venv/lib/python3.12/site-packages/cupy/cuda/memory.py";
+    source_row source;
+    source.id = source_id{1};
+    source.file = to_.intern(own);
+    source.first_line = 40;
+    source.text = to_.intern("def process(chunk):\n    out = pool.get(CHUNK)\n    fast.scale_and_add(out, chunk)\n");
+    to_.add(source);
+    const stack_id main = call(call({}, frame_kind::python, "<module>", own, 90), frame_kind::python, "main", own, 81);
+    setup_ = call(main, frame_kind::python, "set_up", own, 22);
+    segment_stack_ = call(call(setup_, frame_kind::python, "MemoryPool.malloc", library, 1412), frame_kind::python,
+                          "Memory.__init__", library, 104);
+    const stack_id process = call(main, frame_kind::python, "process", own, 41);
+    chunk_ = call(call(process, frame_kind::python, "MemoryPool.malloc", library, 1412), frame_kind::python,
+                  "SingleDeviceMemoryPool.malloc", library, 1210);
+    copy_in_ = call(call(main, frame_kind::python, "load", own, 33), frame_kind::native, "fast::upload(float const*)",
+                    "/home/me/pipeline/fast.cpp", 118);
+    copy_out_ = call(call(main, frame_kind::python, "store", own, 57), frame_kind::native, "fast::download(float*)",
+                     "/home/me/pipeline/fast.cpp", 131);
+  }
+
   block_id alloc(time_ns time, layer level, memory_kind kind, std::uint64_t bytes, const char* name,
                  block_id parent = {}) {
     auto row = at<alloc_event>(time);
@@ -101,6 +139,7 @@ class pipeline {
     row.bytes = bytes;
     row.call_begin = time - 20'000;
     row.name = to_.intern(name);
+    row.stack = level == layer::pool ? chunk_ : kind == memory_kind::device ? segment_stack_ : setup_;
     to_.add(row);
     return row.block;
   }
@@ -133,6 +172,7 @@ class pipeline {
     call.name = to_.intern("cuMemcpyAsync");
     call.stream = stream;
     call.bytes = sample::chunk_bytes;
+    call.stack = way == direction::h2d ? copy_in_ : copy_out_;
     call.id = to_.next_event();
     to_.add(call);
     auto row = at<transfer_event>(begin);
@@ -207,6 +247,8 @@ class pipeline {
   file_writer& to_;
   std::uint64_t blocks_ = 0;
   std::uint64_t used_ = 0;
+  std::uint64_t frames_ = 0;
+  stack_id setup_{}, segment_stack_{}, chunk_{}, copy_in_{}, copy_out_{};
   block_id segment_{};
   block_id pinned_{};
 };
@@ -217,10 +259,10 @@ std::string own_path(const std::string& name) {
   return testing::TempDir() + "sluice-" + std::to_string(getpid()) + "-" + name;
 }
 
-void write_sample(const std::string& path) {
+void write_sample(const std::string& path, bool with_stacks) {
   auto to = file_writer::create(path);
   ASSERT_TRUE(to) << to.error().to_string();
-  pipeline(*to).write();
+  pipeline(*to, with_stacks).write();
   const auto closed = to->close();
   ASSERT_TRUE(closed) << closed.error().to_string();
 }

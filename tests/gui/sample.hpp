@@ -14,9 +14,10 @@ struct sample {
 };
 
 /// A chunk pipeline as an H200 would run it, written row by row: copies in, a kernel, copies out, on three streams, with
-/// a host thread, driver and pool memory, a pool, samples of the device's memory, a warning and a lost event.
+/// a host thread, driver and pool memory, a pool, samples of the device's memory, a warning and a lost event; and who asked
+/// for what, `with_stacks`.
 /// Aborts the test on failure.
-void write_sample(const std::string& path);
+void write_sample(const std::string& path, bool with_stacks = true);
 
 /// A path for this process alone: ctest runs tests side by side. Not yet a file.
 [[nodiscard]] std::string own_path(const std::string& name);

@@ -46,6 +46,10 @@ class details_view final : public view {
       draw_row(with, each, column);
       ImGui::PopID();
     }
+    if (!found.stack.empty()) {
+      heading(with, "Stack");
+      stack_lines(with, found.stack);
+    }
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "app/gui/views/view.hpp"
 
@@ -35,6 +36,10 @@ void swatch(const view_context& with, ImU32 colour, bool hatched = false);
 
 /// Text that looks and acts like a link. True when clicked.
 bool link(const view_context& with, std::string_view text);
+
+/// A stack, innermost first: the program's own lines with their source, the others muted; the line that the stack is named
+/// after is marked.
+void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack);
 
 /// A thin line of progress at the top of the current window while an answer is not complete.
 void progress_line(const view_context& with, bool complete, float progress);

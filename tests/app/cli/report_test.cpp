@@ -73,6 +73,17 @@ void tell_a_training(recording& made) {
   made.writer().add(failed);
 }
 
+void gather_members(const nlohmann::json& value, std::set<std::string>& into) {
+  if (value.is_object()) {
+    for (const auto& [key, child] : value.items()) {
+      into.insert(key);
+      gather_members(child, into);
+    }
+  } else if (value.is_array()) {
+    for (const auto& child : value) gather_members(child, into);
+  }
+}
+
 class report : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -100,6 +111,19 @@ class report : public ::testing::Test {
         << "if the change is meant, run again with SLUICE_WRITE_GOLDEN=1 and review the difference";
   }
 
+  void expect_described(const analysis::summary& all) {
+    std::set<std::string> members;
+    gather_members(nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"})), members);
+    EXPECT_GT(members.size(), 80U);
+    std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/app/cli/report_schema.md");
+    std::stringstream text;
+    text << in.rdbuf();
+    const std::string described = text.str();
+    for (const std::string& member : members) {
+      EXPECT_TRUE(described.find("`" + member + "`") != std::string::npos) << member << " is not in report_schema.md";
+    }
+  }
+
   recording made_;
   std::optional<indexed> all_;
 };
@@ -119,30 +143,112 @@ TEST_F(report, prints_a_range) {
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_range.txt");
 }
 
-void gather_members(const nlohmann::json& value, std::set<std::string>& into) {
-  if (value.is_object()) {
-    for (const auto& [key, child] : value.items()) {
-      into.insert(key);
-      gather_members(child, into);
-    }
-  } else if (value.is_array()) {
-    for (const auto& child : value) gather_members(child, into);
+/// A training that says which line asked for what.
+class report_of_stacks : public report {
+ protected:
+  trace::stack_id call(trace::stack_id caller, std::string_view function, std::string_view file, std::uint64_t line) {
+    trace::frame_row frame;
+    frame.id = trace::frame_id{++last_};
+    frame.kind = trace::frame_kind::python;
+    frame.function = told_.text(function);
+    frame.file = told_.text(file);
+    frame.line = line;
+    told_.writer().add(frame);
+    told_.writer().add(trace::stack_row{trace::stack_id{last_}, caller, frame.id});
+    return trace::stack_id{last_};
   }
+  void alloc(trace::time_ns time, std::uint64_t bytes, trace::stack_id by) {
+    auto row = told_.event<trace::alloc_event>(time);
+    row.block = trace::block_id{++last_};
+    row.bytes = bytes;
+    row.kind = memory_kind::device;
+    row.level = layer::framework;
+    row.device = trace::device_id{1};
+    row.stack = by;
+    told_.writer().add(row);
+  }
+  void copy(trace::time_ns begin, trace::time_ns end, std::uint64_t bytes, trace::stack_id by) {
+    auto asked = told_.event<trace::api_call_event>(begin);
+    asked.id = told_.writer().next_event();
+    asked.name = told_.text("cuMemcpyHtoDAsync_v2");
+    asked.end = begin + 1000;
+    asked.stack = by;
+    told_.writer().add(asked);
+    auto row = told_.event<trace::transfer_event>(begin);
+    row.end = end;
+    row.bytes = bytes;
+    row.direction = direction::h2d;
+    row.source_kind = memory_kind::host;
+    row.destination_kind = memory_kind::device;
+    row.device = trace::device_id{1};
+    row.stream = trace::stream_id{1};
+    row.call = asked.id;
+    told_.writer().add(row);
+  }
+  void SetUp() override {
+    told_.standard_tables();
+    trace::source_row source;
+    source.id = trace::source_id{1};
+    source.file = told_.text("/home/me/train.py");
+    source.first_line = 38;
+    source.text =
+        told_.text("def step(batch):\n    x = batch.to(device)\n    loss = model(x).sum()\n    loss.backward()\n");
+    told_.writer().add(source);
+    const auto main = call({}, "<module>", "/home/me/train.py", 90);
+    const auto build = call(main, "build", "/home/me/train.py", 12);
+    const auto step = call(main, "step", "/home/me/train.py", 40);
+    const std::string torch = "/home/me/venv/lib/python3.12/site-packages/torch/";
+    const auto linear = call(call(step, "Module._call_impl", torch + "nn/modules/module.py", 1784), "Linear.forward",
+                             torch + "nn/modules/linear.py", 134);
+    const auto relu = call(step, "relu", torch + "nn/functional.py", 1701);
+    alloc(1 * ms, 2 * gib, build);
+    alloc(2 * ms, 3 * gib, linear);
+    alloc(3 * ms, 1 * gib, relu);
+    alloc(4 * ms, 64 * mib, {});
+    const auto load = call(main, "step", "/home/me/train.py", 39);
+    const auto prefetch = call(main, "prefetch", "/home/me/data.py", 30);
+    copy(10 * ms, 40 * ms, 300 * mib, load);
+    copy(50 * ms, 90 * ms, 900 * mib, prefetch);
+    copy(95 * ms, 97 * ms, 1 * mib, {});
+    told_.add_kernel(45 * ms, 92 * ms);
+    told_.close();
+    all_.emplace(told_.open());
+  }
+  recording told_;
+  std::uint64_t last_ = 0;
+};
+
+TEST_F(report_of_stacks, names_the_line_that_holds_the_memory_and_the_copy_that_the_device_waits_for) {
+  const analysis::summary all = summary();
+  expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_stacks.txt");
 }
 
-TEST_F(report, has_every_member_of_its_json_described) {
+TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
   const analysis::summary all = summary();
-  std::set<std::string> members;
-  gather_members(nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"})), members);
-  EXPECT_GT(members.size(), 80U);
-  std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/app/cli/report_schema.md");
-  std::stringstream text;
-  text << in.rdbuf();
-  const std::string described = text.str();
-  for (const std::string& member : members) {
-    EXPECT_TRUE(described.find("`" + member + "`") != std::string::npos) << member << " is not in report_schema.md";
-  }
+  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const auto& memory = json["memory"].at(0)["by_line_at_maximum"];
+  const auto& first = memory["lines"].at(0);
+  EXPECT_EQ(first["bytes"], 4 * gib) << "both blocks of line 40, whatever the framework did below it";
+  EXPECT_EQ(first["blocks"], 2);
+  EXPECT_EQ(first["frame"]["line"], 40);
+  EXPECT_EQ(first["frame"]["source"], "loss = model(x).sum()");
+  EXPECT_EQ(first["of_that_stack"]["bytes"], 3 * gib);
+  ASSERT_EQ(first["stack"].size(), 4U);
+  EXPECT_EQ(first["stack"][0]["function"], "Linear.forward");
+  EXPECT_EQ(first["stack"][0]["own"], false);
+  EXPECT_EQ(first["stack"][3]["function"], "<module>");
+  EXPECT_EQ(memory["without_stack"]["bytes"], 64 * mib);
+  const auto& copies = json["transfers"].at(0)["by_line"];
+  EXPECT_EQ(copies["lines"].at(0)["frame"]["line"], 39);
+  EXPECT_EQ(copies["lines"].at(0)["alone_ns"], 30 * ms);
+  EXPECT_EQ(copies["lines"].at(1)["alone_ns"], 0);
+  EXPECT_EQ(copies["lines"].at(1)["busy_ns"], 40 * ms);
+  EXPECT_EQ(copies["without_stack"]["count"], 1);
 }
+
+TEST_F(report_of_stacks, has_every_member_of_its_json_described) { expect_described(summary()); }
+
+TEST_F(report, has_every_member_of_its_json_described) { expect_described(summary()); }
 
 TEST_F(report, survives_names_that_are_no_utf8) {
   recording odd;

@@ -47,7 +47,7 @@ std::vector<std::uint32_t> lines_of(trace::frame_id frame) {
 }
 constexpr std::uint32_t no_stack = 1000;
 constexpr std::uint32_t cut_line = 1001;
-const stack_lines lines{lines_of, no_stack, cut_line};
+const stack_lines lines{lines_of, nullptr, no_stack, cut_line};
 
 /// A random recording: random stacks, and blocks and copies that have them.
 struct random_trace {
@@ -278,6 +278,14 @@ stack_use one_stack(std::uint64_t stack) {
   return use;
 }
 
+TEST(stack_trees, leave_out_what_is_folded_but_for_the_innermost_line) {
+  stack_lines own = lines;
+  own.folded = [](std::uint32_t line) { return line % 2 == 1; };
+  // From the outermost: 1 2 3 4 5 6 7, then 0 1.
+  const stack_tree tree = merge_stacks(one_stack(9), chain_of(9), own, {}, {}, wanted);
+  EXPECT_EQ(path_to(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1)), (path{2, 4, 6, 0, 1}));
+}
+
 TEST(stack_trees, keep_every_level_of_a_recursion) {
   const stack_tree tree = merge_stacks(one_stack(500), chain_of(500), lines, {}, {}, wanted);
   EXPECT_EQ(tree.nodes.size(), 501U);
@@ -319,7 +327,7 @@ TEST(stack_trees, stay_whole_when_there_are_more_stacks_than_nodes) {
   std::uint64_t id = 0;
   const auto many = static_cast<std::uint64_t>(stack_tree::most_nodes) / 4;
   const stack_lines each_its_own{
-      [](trace::frame_id frame) { return std::vector{static_cast<std::uint32_t>(raw(frame))}; }, 0, 0};
+      [](trace::frame_id frame) { return std::vector{static_cast<std::uint32_t>(raw(frame))}; }, nullptr, 0, 0};
   for (std::uint64_t i = 0; i < many; ++i) {
     trace::stack_id stack{};
     for (int depth = 0; depth < 6; ++depth) {

@@ -306,7 +306,11 @@ TEST_F(answers, survive_stacks_that_form_a_ring) {
   row.bytes = 10;
   row.stack = trace::stack_id{1};
   made_.writer().add(row);
-  EXPECT_EQ(value(*ask(details_question{{}, trace::block_id{1}}), "Stack"), "f1");
+  const auto found = ask(details_question{{}, trace::block_id{1}});
+  ASSERT_EQ(found->stack.size(), 3U);
+  EXPECT_EQ(symbols::text_of(found->stack[0]), "f1");
+  EXPECT_EQ(symbols::text_of(found->stack[1]), "f2");
+  EXPECT_EQ(symbols::text_of(found->stack[2]), symbols::cut_remark);
 }
 
 // --- messages -------------------------------------------------------------------------------------------------------

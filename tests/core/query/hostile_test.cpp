@@ -67,6 +67,14 @@ TEST(hostile_trace, is_answered_whatever_it_says) {
         }
       }
     }
+    for (const auto measure :
+         {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred})
+      for (const auto order : {analysis::stack_order::from_caller, analysis::stack_order::from_callee})
+        for (const time_range& range : ranges) {
+          stacks_question stacks{range, measure, range.begin};
+          stacks.order = order;
+          EXPECT_TRUE(asked.ask_now(stacks));
+        }
     EXPECT_TRUE(asked.ask_now(summary_question{}));
     EXPECT_TRUE(asked.ask_now(messages_question{}));
     for (std::uint64_t id = 0; id < 1010; ++id) {

@@ -1,0 +1,94 @@
+#include "core/analysis/line_use.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/analysis/index.hpp"
+#include "core/analysis/stack_tree.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+const std::atomic<bool> wanted{false};  // A summary is never withdrawn.
+
+/// Gathers stacks under the line that each is named after.
+class line_gatherer {
+ public:
+  line_gatherer(const trace::tables& tables, const naming& names) : tables_(tables), names_(names) {}
+
+  template <class Heavier>
+  line_uses gather(const stack_use& use, Heavier&& heavier) {
+    line_uses made;
+    std::map<symbols::line_id, group> groups;
+    for (const stack_share& share : use.shares) {
+      made.total.add(share.figures);
+      if (share.stack == trace::stack_id::none || tables_.stacks.find(share.stack) == nullptr) {
+        made.without.add(share.figures);
+        continue;
+      }
+      group& of = groups[named_line(share.stack)];
+      of.figures.add(share.figures);
+      if (of.stack == trace::stack_id::none || heavier(share.figures, of.heaviest)) {
+        of.stack = share.stack;
+        of.heaviest = share.figures;
+      }
+    }
+    std::vector<std::pair<symbols::line_id, group>> sorted(groups.begin(), groups.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const auto& a, const auto& b) { return heavier(a.second.figures, b.second.figures); });
+    for (const auto& [line, of] : sorted) {
+      if (made.lines.size() == summary::line_limit) {
+        made.other.add(of.figures);
+        continue;
+      }
+      line_use one{names_.book.describe(std::span(&line, 1), tables_).front(), of.figures, of.heaviest, {}};
+      one.stack = names_.book.stack(of.stack, tables_, names_.patience, names_.provisional);
+      made.lines.push_back(std::move(one));
+    }
+    return made;
+  }
+
+ private:
+  struct group {
+    stack_figures figures;
+    trace::stack_id stack{};
+    stack_figures heaviest;
+  };
+
+  /// Native functions are looked up only if no Python line of the program's own names the stack.
+  symbols::line_id named_line(trace::stack_id stack) {
+    const auto [place, fresh] = named_.try_emplace(raw(stack));
+    if (fresh) place->second = names_.book.line_of(stack, tables_, names_.patience, names_.provisional);
+    return place->second;
+  }
+
+  const trace::tables& tables_;
+  const naming& names_;
+  std::map<std::uint64_t, symbols::line_id> named_;
+};
+
+bool more_bytes(const stack_figures& a, const stack_figures& b) {
+  return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
+}
+bool more_waiting(const stack_figures& a, const stack_figures& b) {
+  return std::tuple(a.alone, a.busy, a.bytes) > std::tuple(b.alone, b.busy, b.bytes);
+}
+
+}  // namespace
+
+void put_lines(const index& from, const trace::tables& tables, const naming& names, summary& into) {
+  if (tables.stacks.rows().empty()) return;
+  line_gatherer lines(tables, names);
+  for (memory_peak& peak : into.peaks) {
+    const block_filter filter{peak.level, peak.device, peak.kind};
+    peak.lines = lines.gather(live_stacks(from.memory(), filter, peak.time, wanted), more_bytes);
+  }
+  for (const transfer_statistics& of : into.whole.transfers) {
+    const stack_use use = copying_stacks(from, {of.device, of.direction}, into.whole.range, wanted);
+    copying_lines copying{of.device, of.direction, use.kernels_known, lines.gather(use, more_waiting)};
+    if (!copying.uses.empty()) into.copying.push_back(std::move(copying));
+  }
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/analysis/labels.hpp"
+#include "core/format.hpp"
+#include "core/query/answering.hpp"
+
+namespace sluice::query {
+namespace {
+
+using analysis::block_record;
+using analysis::memory_key;
+
+constexpr std::string_view no_stack = "(no stack recorded)";
+
+std::string label_of(const memory_key& key, const trace::tables& tables) {
+  const std::string what = fmt::format("{}: {}", name_of(key.level), name_of(key.kind));
+  if (key.device == trace::device_id::none) return "host, " + what;
+  const trace::device_row* row = tables.devices.find(key.device);
+  return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}, {}", row->ordinal, what)
+                                             : fmt::format("{}, {}", analysis::device_label(key.device, tables), what);
+}
+
+std::vector<memory_choice> list_choices(const sources& from) {
+  std::map<memory_key, bool> has_stacks;
+  for (const block_record& block : from.index.memory().blocks())
+    if (block.allocated && !block.imported())
+      has_stacks[{block.device, block.level, block.kind}] |= block.stack != trace::stack_id::none;
+  const time_range whole = analysis::whole_of(from.trace);
+  std::vector<memory_choice> all;
+  for (const auto& [key, tree] : from.index.memory().use()) {
+    const auto over = tree.over(whole.begin, whole.end);
+    if (over.empty() || over.maximum <= 0) continue;
+    all.push_back({key.level, key.device, key.kind, static_cast<std::uint64_t>(over.maximum),
+                   label_of(key, from.trace.tables()), has_stacks[key]});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak > b.peak; });
+  return all;
+}
+
+/// The memory that was asked for; else the innermost layer that still explains a good part of what any layer holds, because a
+/// framework's blocks say which line wants them, where the driver's say only when the framework ran out.
+std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const stacks_question& question) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const memory_choice& each = all[i];
+    if (question.level && each.level != *question.level) continue;
+    if (question.device && each.device != *question.device) continue;
+    if (question.kind && each.kind != *question.kind) continue;
+    if (!best) {
+      best = i;
+      continue;
+    }
+    const memory_choice& other = all[*best];
+    if (each.peak < all.front().peak / 4) continue;
+    if (std::pair(each.has_stacks, each.level) > std::pair(other.has_stacks, other.level)) best = i;
+  }
+  return best;
+}
+
+result<analysis::stack_use> gather(const stacks_question& question, const sources& from, stack_view& into) {
+  const time_range range = analysis::bounded(question.range);
+  if (question.measure == stack_measure::transferred)
+    return analysis::copying_stacks(from.index, {question.device, question.direction}, range, from.cancelled);
+  const auto& memory = from.index.memory();
+  into.choice = choose(into.choices, question);
+  if (!into.choice) return analysis::stack_use{};
+  const memory_choice& chosen = into.choices[*into.choice];
+  const analysis::block_filter filter{chosen.level, chosen.device, chosen.kind};
+  switch (question.measure) {
+    case stack_measure::live:
+      return analysis::live_stacks(memory, filter, analysis::bounded(question.at), from.cancelled);
+    case stack_measure::allocated:
+      return analysis::allocating_stacks(memory, filter, range, from.cancelled);
+    case stack_measure::peak:
+    case stack_measure::transferred:
+      break;
+  }
+  return analysis::live_stacks(memory, filter, analysis::peak_time(memory, filter, range, from.cancelled),
+                               from.cancelled);
+}
+
+std::uint64_t hash_of(const symbols::frame_line& line) {
+  return std::hash<std::string>()(fmt::format("{}\x1f{}\x1f{}", symbols::name_of(line), line.file, line.line));
+}
+
+/// Keeps the lines that the tree names, and gives each node its id.
+void put_lines(const sources& from, stack_view& view) {
+  std::unordered_map<std::uint32_t, std::uint32_t> places;
+  std::vector<symbols::line_id> used;
+  for (analysis::stack_node& node : view.tree.nodes) {
+    if (node.depth == 0) continue;
+    const auto [place, fresh] = places.try_emplace(node.line, static_cast<std::uint32_t>(used.size()));
+    if (fresh) used.push_back(node.line);
+    node.line = place->second;
+  }
+  view.lines = from.frames.describe(used, from.trace.tables());
+  std::vector<std::uint64_t> hashes;
+  for (const symbols::frame_line& line : view.lines) hashes.push_back(hash_of(line));
+  view.ids.reserve(view.tree.nodes.size());
+  for (const analysis::stack_node& node : view.tree.nodes) {
+    // Mixed with the parent's id as boost::hash_combine does, for 64 bits.
+    std::uint64_t id = node.depth == 0 ? 0 : view.ids[node.parent];
+    if (node.depth != 0) id ^= hashes[node.line] + 0x9e3779b97f4a7c15ULL + (id << 12) + (id >> 4);
+    view.ids.push_back(id);
+  }
+}
+
+}  // namespace
+
+result<stack_view> answer_to(const stacks_question& question, const sources& from) {
+  const trace::tables& tables = from.trace.tables();
+  stack_view view;
+  view.recorded = !tables.stacks.rows().empty();
+  view.choices = list_choices(from);
+  auto use = gather(question, from, view);
+  if (!use) return tl::unexpected(use.error());
+  view.time = use->time;
+  view.kernels_known = use->kernels_known;
+  for (const analysis::stack_share& share : use->shares)
+    if (share.stack == trace::stack_id::none) view.without = share.figures;
+  analysis::stack_lines lines;
+  lines.none = from.frames.remark(no_stack);
+  lines.cut = from.frames.remark(symbols::cut_remark);
+  lines.of = [&](trace::frame_id frame) {
+    auto found = from.frames.lines_of(frame, tables, from.patience);
+    view.symbols_pending |= found.provisional;
+    return std::move(found.ids);
+  };
+  if (question.fold) lines.folded = [&](symbols::line_id line) { return !from.frames.is_own(line); };
+  view.tree = analysis::merge_stacks(*use, tables, lines, question.order, question.weight, from.cancelled);
+  if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+  from.provisional |= view.symbols_pending;
+  put_lines(from, view);
+  return view;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,67 @@
+#include "app/gui/views/flames.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sluice::gui {
+namespace {
+
+using analysis::stack_weight;
+
+/// A tree from (depth, line, bytes with everything below) in preorder.
+struct told {
+  std::uint32_t depth, line;
+  std::uint64_t bytes;
+};
+query::stack_view tree_of(const std::vector<told>& nodes) {
+  query::stack_view view;
+  std::vector<std::uint32_t> path;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    path.resize(nodes[i].depth);
+    view.tree.nodes.push_back(
+        {path.empty() ? 0 : path.back(), i + 1, nodes[i].depth, nodes[i].line, {nodes[i].bytes, 1, 0, 0}, {}});
+    for (const std::uint32_t above : path) view.tree.nodes[above].end = i + 1;
+    path.push_back(i);
+    view.ids.push_back(i == 0 ? 0 : 1000 + i);
+  }
+  return view;
+}
+
+const query::stack_view sample = tree_of({{0, 0, 100}, {1, 1, 60}, {2, 2, 40}, {2, 3, 20}, {1, 4, 30}, {2, 1, 30}});
+
+TEST(Flames, LieBelowTheirCallersAndAreAsWideAsTheirShare) {
+  const auto placed = lay_out(sample.tree, 0, stack_weight::bytes, 1000);
+  ASSERT_EQ(placed.size(), 6U);
+  EXPECT_EQ(placed[0].end, 1);
+  for (const flame& each : placed) {
+    EXPECT_EQ(each.row, sample.tree.nodes[each.node].depth);
+    EXPECT_DOUBLE_EQ(each.end - each.begin, static_cast<double>(sample.tree.nodes[each.node].all.bytes) / 100);
+  }
+  EXPECT_DOUBLE_EQ(placed[2].begin, 0.6) << "beside its neighbour; what the root holds itself is at the right";
+}
+
+TEST(Flames, FillTheWidthWithTheFrameZoomedTo) {
+  const auto placed = lay_out(sample.tree, 1, stack_weight::bytes, 1000);
+  ASSERT_EQ(placed.size(), 3U);
+  EXPECT_EQ(placed[0].row, 0U);
+  EXPECT_DOUBLE_EQ(placed[1].end, 40.0 / 60);
+}
+
+TEST(Flames, TooNarrowToSeeAreNotPlaced) {
+  EXPECT_EQ(lay_out(sample.tree, 0, stack_weight::bytes, 1).size(), 2U);
+  EXPECT_TRUE(lay_out(sample.tree, 99, stack_weight::bytes, 100).empty());
+  EXPECT_TRUE(lay_out(sample.tree, 0, stack_weight::alone, 100).empty()) << "nothing weighs anything";
+}
+
+TEST(Flames, AreFoundByTheirIds) {
+  EXPECT_EQ(find_node(sample, 1003), 3U);
+  EXPECT_EQ(find_node(sample, 77), 0U);
+}
+
+TEST(Flames, ThatMatchCountOnceWhenTheyCallThemselves) {
+  const auto view = tree_of({{0, 0, 100}, {1, 1, 60}, {2, 1, 40}, {1, 2, 30}, {2, 1, 10}});
+  EXPECT_DOUBLE_EQ(share_of(view, {false, true, false}, stack_weight::bytes), 0.7);
+  EXPECT_DOUBLE_EQ(share_of(view, {false, false, false}, stack_weight::bytes), 0);
+}
+
+}  // namespace
+}  // namespace sluice::gui

@@ -1,0 +1,100 @@
+// The panel of stacks in a real window: what it says, and that clicks lead into a frame and out of it.
+#include <gtest/gtest.h>
+
+#include "core/format.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using gui::selection_kind;
+
+class StacksPanel : public Window {
+ protected:
+  void open_panel(ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Stacks");
+    user.Yield(4);
+    settle(user);
+  }
+  /// The middle of row `row` of the chart, at a share of its width.
+  static ImVec2 place_in(ImGuiTestContext& user, float share, int row) {
+    const ImGuiTestItemInfo chart = user.ItemInfo("//Stacks/**/flames");
+    return {chart.RectFull.Min.x + chart.RectFull.GetWidth() * share,
+            chart.RectFull.Min.y + 20.0F * static_cast<float>(row) + 10};
+  }
+};
+
+TEST_F(StacksPanel, ShowsWhoHoldsTheMemoryAtThePeak) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const auto asked = app().state().active()->engine->ask_now(
+        query::stacks_question{{app().state().active()->span.begin, app().state().active()->span.end + 1}});
+    ASSERT_TRUE(asked);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("process"), std::string::npos) << words;
+    EXPECT_NE(words.find(format_bytes((*asked)->tree.nodes[0].all.bytes)), std::string::npos) << words;
+    EXPECT_NE(words.find(format_moment((*asked)->time)), std::string::npos);
+    EXPECT_EQ(words.find("MemoryPool.malloc 1412"), std::string::npos) << "libraries are folded";
+  });
+}
+
+TEST_F(StacksPanel, ZoomsIntoAFrameAndGoesBackOut) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    user.MouseMoveToPos(place_in(user, 0.5F, 2));
+    user.Yield(2);
+    EXPECT_NE(read(user).find("share"), std::string::npos) << "the tip";
+    user.MouseClick(0);
+    user.Yield(3);
+    ASSERT_EQ(app().state().selected().kind, selection_kind::frame);
+    user.KeyPress(ImGuiMod_Alt | ImGuiKey_LeftArrow);
+    user.Yield(3);
+    EXPECT_EQ(app().state().selected().kind, selection_kind::none);
+    user.KeyPress(ImGuiMod_Alt | ImGuiKey_RightArrow);
+    user.Yield(3);
+    EXPECT_EQ(app().state().selected().kind, selection_kind::frame);
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(3);
+    EXPECT_EQ(app().state().selected().kind, selection_kind::none);
+  });
+}
+
+TEST_F(StacksPanel, FindsFunctionsAndSaysHowMuchTheyHold) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    user.ItemInput("//Stacks/##search");
+    user.KeyChars("process");
+    user.Yield(3);
+    EXPECT_NE(read(user).find("found in 100 %"), std::string::npos);
+    user.ItemInput("//Stacks/##search");
+    user.KeyChars("nobody");
+    user.Yield(3);
+    EXPECT_NE(read(user).find("found in 0 %"), std::string::npos);
+  });
+}
+
+TEST_F(StacksPanel, ShowsTheStackOfASelectedBlockInItsDetails) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("selection.set", gui::selection{gui::document_id::none, selection_kind::block, 3});
+    app().invoke("panel.focus.Details");
+    user.Yield(4);
+    settle(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("process"), std::string::npos) << words;
+    EXPECT_NE(words.find("pipeline.py:41"), std::string::npos);
+    EXPECT_NE(words.find("out = pool.get(CHUNK)"), std::string::npos);
+  });
+}
+
+TEST_F(StacksPanel, SaysHowToRecordStacksWhereThereAreNone) {
+  use([&](ImGuiTestContext& user) {
+    write_sample(path, false);
+    open_panel(user);
+    EXPECT_NE(read(user).find("--stacks=python"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
