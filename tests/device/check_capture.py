@@ -48,7 +48,11 @@ def program(report, ledger):
     check_pair("pinned and registered host memory", memory(report, "pinned"), pinned)
     check_pair("managed memory", memory(report, "managed"), ledger["managed_alloc"])
     check_pair("arrays", memory(report, "array"), ledger["array_alloc"])
-    check_pair("stream-ordered memory", memory(report, "device", "pool"), ledger["async_alloc"])
+    pooled = [a + b for a, b in zip(ledger["async_alloc"], ledger.get("graph_alloc", [0, 0]))]
+    check_pair("stream-ordered memory, graphs' own included", memory(report, "device", "pool"), pooled)
+    for kind in ("physical", "mapping", "reservation"):
+        check(f"{kind} memory never freed", len([u for u in report["unfreed"] if u["kind"] == kind]), 0)
+    check("pools' memory never freed", len([u for u in report["unfreed"] if u["layer"] == "pool"]), 0)
     check_pair("reserved addresses", memory(report, "reservation"), ledger["address_reserve"])
     check_pair("physical memory", memory(report, "physical"), ledger["physical_alloc"])
     check_pair("mappings", memory(report, "mapping"), ledger["map"])

@@ -125,6 +125,7 @@ inline const driver_call driver_calls[] = {
     CALL(cuMemSetAccess, IN_N(desc, p->count)),
     CALL(cuMemImportFromShareableHandle, OUT(handle)),
     CALL(cuMemRetainAllocationHandle, OUT(handle)),
+    CALL(cuMemExportToShareableHandle, DROP(shareableHandle)),
     CALL(cuIpcOpenMemHandle_v2, OUT(pdptr)),
     CALL(cuIpcCloseMemHandle),
     // managed memory

@@ -218,6 +218,97 @@ void virtual_memory() {
   CHECK(cuMemAddressFree(address, 2 * size));
 }
 
+/// The handle goes first; the bytes live until the last of two mappings does, and one call ends both.
+void physical_memory_released_early() {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = 0;
+  std::size_t size = 0;
+  CHECK(cuMemGetAllocationGranularity(&size, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  CUdeviceptr address = 0;
+  CHECK(cuMemAddressReserve(&address, 2 * size, 0, 0, 0));
+  did("address_reserve", 2 * size);
+  CUmemGenericAllocationHandle handle = 0;
+  CHECK(cuMemCreate(&handle, size, &properties, 0));
+  did("physical_alloc", size);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(cuMemMap(address + static_cast<std::size_t>(i) * size, size, 0, handle, 0));
+    did("map", size);
+  }
+  CHECK(cuMemRelease(handle));
+  CUmemAccessDesc access{};
+  access.location = properties.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  CHECK(cuMemSetAccess(address, 2 * size, &access, 1));
+  CHECK(cuMemUnmap(address, 2 * size));
+  CHECK(cuMemAddressFree(address, 2 * size));
+}
+
+/// What one allocator gave, freed by the other's call.
+void crossed_frees() {
+  void* pooled = nullptr;
+  CHECK(cudaMallocAsync(&pooled, 700 * kib, nullptr));
+  did("async_alloc", 700 * kib);
+  CHECK(cudaStreamSynchronize(nullptr));
+  CHECK(cudaFree(pooled));
+  did("async_free");
+}
+
+/// A context of its own takes 1 MiB with it.
+void lost_context() {
+  CUcontext before = nullptr;
+  CUcontext own = nullptr;
+  CHECK(cuCtxGetCurrent(&before));
+#if CUDA_VERSION >= 13000
+  CHECK(cuCtxCreate(&own, nullptr, 0, 0));
+#else
+  CHECK(cuCtxCreate(&own, 0, 0));
+#endif
+  CUdeviceptr lost = 0;
+  CHECK(cuMemAlloc(&lost, 1 * mib));
+  did("device_alloc", 1 * mib);
+  did("context_alloc", 1 * mib);
+  CHECK(cuCtxDestroy(own));
+  CHECK(cuCtxSetCurrent(before));
+}
+
+/// A memory node of 2 MiB, and one of 512 KiB that a captured allocation makes.
+void graph_memory() {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  CHECK(cudaGraphCreate(&graph, 0));
+  cudaMemAllocNodeParams node{};
+  node.poolProps.allocType = cudaMemAllocationTypePinned;
+  node.poolProps.location.type = cudaMemLocationTypeDevice;
+  node.poolProps.location.id = 0;
+  node.bytesize = 2 * mib;
+  cudaGraphNode_t allocated = nullptr;
+  cudaGraphNode_t freed = nullptr;
+  CHECK(cudaGraphAddMemAllocNode(&allocated, graph, nullptr, 0, &node));
+  did("graph_alloc", 2 * mib);
+  CHECK(cudaGraphAddMemFreeNode(&freed, graph, &allocated, 1, node.dptr));
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  CHECK(cudaGraphDestroy(graph));
+  cudaStream_t stream = nullptr;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  CHECK(cudaGraphLaunch(exec, stream));
+  did("graph_launch");
+  CHECK(cudaStreamSynchronize(stream));
+  usleep(120000);  // What the graphs hold is sampled.
+  CHECK(cudaGraphExecDestroy(exec));
+
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  void* captured = nullptr;
+  CHECK(cudaMallocAsync(&captured, 512 * kib, stream));
+  did("graph_alloc", 512 * kib);
+  CHECK(cudaFreeAsync(captured, stream));
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaStreamDestroy(stream));
+  CHECK(cudaDeviceGraphMemTrim(0));
+}
+
 void arrays() {
   cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
   cudaArray_t array = nullptr;
@@ -342,6 +433,10 @@ int main(int argc, char** argv) {
   stream_ordered_memory();
   managed_memory();
   virtual_memory();
+  physical_memory_released_early();
+  crossed_frees();
+  lost_context();
+  graph_memory();
   arrays();
   graphs();
   batch_copy();
