@@ -38,14 +38,15 @@ def torch_steps(steps):
         kept.append(torch.empty((i % 7 + 1) * 333_333, device=device, dtype=torch.uint8))
         if i % 5 == 4:
             kept = kept[2:]
-        if i % 10 == 9:
+        emptied = i % 10 == 9
+        if emptied:
             del out, loss, data
             torch.cuda.empty_cache()
         torch.cuda.synchronize()
         sluice.step(i)
         stats = torch.cuda.memory_stats()
         said.append({"step": i, "allocated": stats["allocated_bytes.all.current"], "reserved": stats["reserved_bytes.all.current"],
-                     "allocations": stats.get("allocation.all.allocated")})
+                     "allocations": stats.get("allocation.all.allocated"), "emptied": emptied})
     return said
 
 
@@ -78,10 +79,14 @@ def numba_steps(steps):
         kept.append(cuda.device_array((i % 5 + 1, 4096), dtype=numpy.float64))
         if i % 3 == 2:
             kept = kept[4:]
-        cuda.current_context().deallocations.clear()  # Numba frees late, in batches.
+        context = cuda.current_context()
+        context.deallocations.clear()  # Numba frees late, in batches.
         cuda.synchronize()
         sluice.step(i)
-        said.append({"step": i, "allocated": sum(a.nbytes for a in kept)})
+        # What it holds, and what it has still to give back.
+        waiting = sum(entry[2] for entry in context.deallocations._cons)
+        said.append({"step": i, "allocated": sum(m.size for m in context.allocations.values()) + waiting,
+                     "arrays": sum(a.nbytes for a in kept), "waiting": waiting})
     return said
 
 
