@@ -194,6 +194,16 @@ TEST_F(Record, ACommandsOwnOptionsAreItsOwn) {
   EXPECT_EQ(run({"-o", "t.sluice", "--", "echo", "--", "-o", "x"}).out, "-- -o x\n");
 }
 
+TEST_F(Record, StacksAreAsAskedFor) {
+  if (!std::filesystem::exists(SLUICE_BINARY_DIR "/libsluice_capture.so"))
+    GTEST_SKIP() << "skipped: built without CUDA";
+  EXPECT_EQ(run({"-o", "t.sluice", "--", "sh", "-c", "echo $SLUICE_STACKS"}).out, "python\n");
+  EXPECT_EQ(run({"-o", "t.sluice", "--stacks", "all", "--", "sh", "-c", "echo $SLUICE_STACKS"}).out, "all\n");
+  const outcome wrong = run({"-o", "t.sluice", "--stacks=ruby", "--", "true"});
+  EXPECT_EQ(wrong.status, 125);
+  EXPECT_THAT(wrong.err, HasSubstr("--stacks"));
+}
+
 TEST_F(Record, ACommandWithoutCudaMakesAValidFile) {
   const outcome plain = run({"-o", "t.sluice", "--", "sh", "-c", "echo hello; exit 3"});
   EXPECT_EQ(plain.status, 3);
