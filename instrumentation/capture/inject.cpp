@@ -15,6 +15,7 @@
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/torch.hpp"
+#include "instrumentation/capture/touches.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -67,6 +68,7 @@ void report_rival(CUptiResult result) {
 void at_exit() {
   if (owner.load() != getpid()) return;
   note_ending(true);
+  report_untouched();
   if (!finish_flushing(last_flush_ms)) {
     collector::message(warning, "CUPTI did not hand over its last records: device times end early");
   }

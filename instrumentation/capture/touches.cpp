@@ -1,11 +1,14 @@
 #include "instrumentation/capture/touches.hpp"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include <atomic>
 
 #include "instrumentation/capture/live_blocks.hpp"
+#include "instrumentation/capture/options.hpp"
+#include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -41,6 +44,7 @@ constexpr std::size_t function_slots = 16384, function_probes = 32;
 function_slot functions[function_slots];
 std::atomic<std::uint32_t> generation{1};
 std::atomic<std::uint64_t> memory_taken{0};
+std::atomic<std::uint64_t> not_scanned{0};
 
 /// Zeroes, for ever. Null past the bound: a program that makes that many functions anew loses the touches of the last.
 void* take(std::size_t bytes) {
@@ -109,7 +113,10 @@ const char* name_of(const call& c, CUfunction function) {
     return old;
   }
   auto* fresh = static_cast<function_layout*>(take(sizeof(function_layout) + count * sizeof(parameter)));
-  if (fresh == nullptr) return nullptr;
+  if (fresh == nullptr) {
+    not_scanned.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
   fresh->generation.store(present, std::memory_order_relaxed);
   fresh->count = count;
   fresh->bytes = static_cast<std::uint32_t>(end);
@@ -135,6 +142,7 @@ const function_layout* layout_of(const call& c, CUfunction function) {
     }
     return ask(c, function, slot);
   }
+  not_scanned.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
@@ -257,6 +265,17 @@ void touch(const call& c, CUstream stream, std::uint64_t graph, std::uint64_t na
   touched_blocks blocks(c, stream, graph, name);
   scan(blocks, words, count);
   blocks.emit();
+}
+
+void report_untouched() noexcept {
+  const std::uint64_t blocks = live_blocks::untracked();
+  const std::uint64_t launches = not_scanned.load(std::memory_order_relaxed);
+  if (!options.touches || (blocks == 0 && launches == 0)) return;
+  char text[200];
+  snprintf(text, sizeof text,
+           "touches are incomplete: %llu blocks and %llu launches were beyond what the recorder keeps track of",
+           static_cast<unsigned long long>(blocks), static_cast<unsigned long long>(launches));
+  collector::message(raw(trace::severity::warning), text);
 }
 
 void forget_functions() noexcept { generation.fetch_add(1, std::memory_order_acq_rel); }

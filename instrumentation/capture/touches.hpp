@@ -23,4 +23,7 @@ void touch(const call& c, CUstream stream, std::uint64_t graph, std::uint64_t na
 /// A module has been unloaded, or another recording begins: handles of functions may come to mean others.
 void forget_functions() noexcept;
 
+/// Says what could not be looked up, if anything: blocks and functions beyond what there is room for. At the end.
+void report_untouched() noexcept;
+
 }  // namespace sluice::capture
