@@ -135,6 +135,17 @@ void report_totals_of(std::uint32_t device) {
   }
 }
 
+/// The name's key, once this writer has the name; 0 before.
+std::atomic<std::uint64_t> name_key{0};
+
+std::uint64_t name_of_blocks() {
+  const std::uint64_t known = name_key.load(std::memory_order_relaxed);
+  if (known != 0) return known;
+  const std::uint64_t key = collector::intern(block_name);
+  name_key.store(key, std::memory_order_relaxed);
+  return key;
+}
+
 std::uint32_t number_of(c10::Device device) {
   return device.index < 0 ? collector::no_device : static_cast<std::uint32_t>(device.index);
 }
@@ -145,7 +156,7 @@ void block_appears(std::uint64_t address, std::uint64_t bytes, std::uint64_t now
   out.header.time = now;
   out.address = address;
   out.bytes = bytes;
-  out.name = collector::intern(block_name);
+  out.name = name_of_blocks();
   out.stack = current_stack();
   out.device = device;
   out.level = raw(trace::layer::framework);
@@ -182,7 +193,7 @@ void out_of_memory(std::int64_t bytes, c10::Device device) {
   collector::alloc_failed_record out{};
   out.header.time = collector::now();
   out.bytes = bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
-  out.name = collector::intern(block_name);
+  out.name = name_of_blocks();
   out.stack = current_stack();
   out.status = CUDA_ERROR_OUT_OF_MEMORY;
   out.device = number_of(device);
@@ -208,6 +219,7 @@ void report_totals() noexcept {
 void forget_totals() noexcept {
   reporting.unlock();
   for (sent_totals& s : sent) s = {};
+  name_key.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace sluice::capture::torch

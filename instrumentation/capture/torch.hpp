@@ -12,7 +12,7 @@ void find_real_functions() noexcept;
 /// was stated with. O(devices).
 void report_totals() noexcept;
 
-/// In a fork's child: nobody has heard of the counters yet.
+/// In a fork's child, and for another writer: nobody has heard of the counters and their names yet.
 void forget_totals() noexcept;
 
 }  // namespace sluice::capture::torch

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -64,7 +65,7 @@ torch_run record_torch(const std::string& mode, bool preload = true) {
                 {}};
   run.said = read(ledger);
   fs::remove(ledger);
-  EXPECT_EQ(run.made.status, 0);
+  EXPECT_EQ(run.made.status, mode == "killed" ? 128 + SIGKILL : 0);
   EXPECT_EQ(run.made.summary.lost_events, 0U);
   return run;
 }
@@ -188,6 +189,20 @@ TEST_P(Torch, ItsOwnFunctionIsCalledExactlyAsOftenAsWithoutUs) {
 
 INSTANTIATE_TEST_SUITE_P(Allocator, Torch, testing::Values("native", "expandable", "threads", "fork"),
                          [](const auto& p) { return p.param; });
+
+// Every block is in the ring before the program goes on.
+TEST(TorchKilled, AllBlocksAreThere) {
+  const auto [run, said] = record_torch("killed");
+  EXPECT_EQ(places(blocks_of(run, layer::framework)), places(said));
+  EXPECT_EQ(frees_of(run, layer::framework).size(), said.frees);
+  EXPECT_EQ(held_at_end(run), said.allocated);
+}
+
+TEST(TorchAtExit, WhatDestructorsFreeIsFreed) {
+  const auto [run, said] = record_torch("late");
+  EXPECT_EQ(frees_of(run, layer::framework).size(), said.frees + 1);
+  EXPECT_EQ(held_at_end(run), said.allocated - 512);
+}
 
 TEST(TorchBackendCudaMallocAsync, TensorsAreThePoolsBlocks) {
   const auto [run, said] = record_torch("async");

@@ -1,6 +1,7 @@
 // fake_torch_program: a "PyTorch program" for machines without either. As Python does, it loads its libraries for itself alone.
 //
 //   fake_torch_program native|expandable|threads|fork|out-of-memory LEDGER    allocates by the fake caching allocator
+//   fake_torch_program late|killed LEDGER the same, and frees a block in a destructor of a static object; ends by SIGKILL
 //   fake_torch_program async LEDGER       by cuMemAllocAsync, as PyTorch with backend:cudaMallocAsync: reports nothing
 //   fake_torch_program host LEDGER        host tensors only; never touches CUDA
 //
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -67,6 +69,16 @@ void work(fake_allocator& with, unsigned seed) {
     }
   }
 }
+
+/// Frees after everything else, as a tensor that a program's global holds.
+struct late_release {
+  fake_allocator* to = nullptr;
+  void* block = nullptr;
+  ~late_release() {
+    if (block != nullptr) to->release(block);
+  }
+};
+late_release at_the_very_end;
 
 /// A loader's worker: shares host tensors, never touches CUDA. Its end runs no destructors, as multiprocessing's.
 int worker(fake_allocator& torch) {
@@ -127,6 +139,10 @@ int main(int argc, char** argv) {
     } else {
       work(allocator, 1);
     }
+    if (mode == "late") {
+      at_the_very_end.to = &allocator;
+      at_the_very_end.block = allocate(allocator, 512);
+    }
     if (mode == "fork") status = worker(allocator);
     if (mode == "out-of-memory" && allocator.allocate(std::size_t{1} << 50) != nullptr) status = 3;
   }
@@ -136,5 +152,7 @@ int main(int argc, char** argv) {
   for (const std::string& line : ledger) out << line << '\n';
   out << "totals " << allocator.allocated() << ' ' << allocator.reserved() << '\n';
   out << "real " << told.usage << ' ' << told.failures << '\n';
+  out.close();
+  if (mode == "killed") kill(getpid(), SIGKILL);
   return status == 0 ? 0 : 3;
 }
