@@ -63,7 +63,11 @@ def graph(device):
     captured = torch.cuda.CUDAGraph()
     with torch.cuda.graph(captured):
         step()
-    return captured.replay
+
+    def replay(keep=step):  # The graph reads the batch and writes the weights that `step` holds.
+        captured.replay()
+
+    return replay
 
 
 def timed_steps(step):
