@@ -16,9 +16,32 @@ needs it on its path (it is one file, in the folder `python` beside the program 
 """
 import contextlib
 import ctypes
+import importlib.machinery
+import importlib.util
+import os
+import sys
 
 __all__ = ["recording", "step", "mark", "push", "pop", "scope", "pause", "resume", "tag", "tag_model", "block_alloc", "block_free",
            "watch_cupy", "watch_rmm"]
+
+
+def _make_way():
+    """PYTHONPATH goes before installed packages: one of the same name that the program means is found here instead of us."""
+    here = os.path.realpath(os.path.dirname(__file__))
+    elsewhere = [folder for folder in sys.path if os.path.realpath(folder or ".") != here]
+    other = importlib.machinery.PathFinder.find_spec("sluice", elsewhere)
+    if other is None or other.loader is None or other.origin is None:
+        return
+    with open(other.origin, encoding="utf-8", errors="replace") as text:
+        if text.read(200).startswith(__doc__.splitlines()[0], 3):  # A copy of this file.
+            return
+    module = importlib.util.module_from_spec(other)
+    sys.modules[__name__] = module
+    other.loader.exec_module(module)
+
+
+if __name__ == "sluice":
+    _make_way()
 
 
 def _find():

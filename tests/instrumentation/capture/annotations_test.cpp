@@ -1,7 +1,10 @@
 // What a program says of itself by sluice.h and sluice.py: in the recording where there is one, of no effect where there is none.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -138,6 +141,33 @@ TEST_F(SluiceModule, TagsAModelsWeightsGradientsAndOptimizerState) {
   EXPECT_EQ(tags_of(run, 0x30000), (tags{{"category", "gradient"}, {"name", "weight"}}));
   EXPECT_EQ(tags_of(run, 0x40000), (tags{{"category", "optimizer state"}, {"name", "weight.exp_avg"}}));
   EXPECT_EQ(run.frees.size(), 1U);
+}
+
+/// A folder with a package called sluice that is not ours, as pip might have installed it.
+class OtherSluice : public SluiceModule {
+ protected:
+  void SetUp() override {
+    SluiceModule::SetUp();
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ + "/sluice.py") << "\"\"\"Water.\"\"\"\nGATES = 3\n";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  const std::string folder_ = testing::TempDir() + "/other-sluice-" + std::to_string(getpid());
+};
+
+TEST_F(OtherSluice, IsTheOneThatAProgramMeans) {
+  run_options options = SluiceModule::options("recorded");
+  options.arguments = {"-c", "import sluice, sys; sys.exit(sluice.GATES)"};
+  options.variables["PYTHONPATH"] += ":" + folder_;  // Stands for the installed packages, which come later too.
+  EXPECT_EQ(record(options).status, 3);
+}
+
+TEST_F(OtherSluice, IsNotACopyOfOurs) {
+  std::filesystem::copy_file(SLUICE_BINARY_DIR "/python/sluice.py", folder_ + "/sluice.py",
+                             std::filesystem::copy_options::overwrite_existing);
+  run_options options = SluiceModule::options("recorded");
+  options.variables["PYTHONPATH"] += ":" + folder_;
+  EXPECT_EQ(record(options).status, 0);
 }
 
 }  // namespace
