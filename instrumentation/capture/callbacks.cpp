@@ -55,7 +55,10 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
   if (is_in_pause(slots[id], data)) return;
   const bool failed = data.callbackSite != CUPTI_API_ENTER && data.functionReturnValue != nullptr &&
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
-  if (data.callbackSite != CUPTI_API_ENTER && slots[id].done_at_entry && !failed) return;
+  if (data.callbackSite != CUPTI_API_ENTER) {
+    if (data.contextUid != 0) open_context(data.contextUid);
+    if (entry.exit == nullptr || (slots[id].done_at_entry && !failed)) return;
+  }
   call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread};
   if (data.callbackSite == CUPTI_API_ENTER) {
     c.begin = c.now;
@@ -63,8 +66,6 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
     if (entry.enter == nullptr) return;
     entry.enter(c);
   } else {
-    if (data.contextUid != 0) open_context(data.contextUid);
-    if (entry.exit == nullptr) return;
     c.begin = data.correlationData != nullptr && *data.correlationData != 0 ? *data.correlationData : c.now;
     if (failed) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
     c.name = name_of(slots[id]);

@@ -85,7 +85,7 @@ void node_added(const call& c, CUgraph graph, const Node* node) {
 }
 
 void graph_launch(const call& c, CUgraphExec graph) {
-  if (options.kernels || options.graphs) work_starts(c);
+  if (options.kernels || (options.graphs && !options.graph_nodes)) work_starts(c);
   note_graph_launch(c.correlation(), key_of(graph));
 }
 

@@ -1,5 +1,6 @@
 // What CUPTI itself costs, with as little of our own as can be: the callbacks and records of a mode asked for, counted and thrown
-// away. For bench_recorder.py, in the place of the capture library (CUDA_INJECTION64_PATH); BENCH_CUPTI=memory|timeline.
+// away. For bench_recorder.py, in the place of the capture library (CUDA_INJECTION64_PATH). BENCH_CUPTI names parts: launches,
+// allocations, copies (their callbacks), copy-records, graph-records, kernel-records; without any, CUPTI is subscribed to and no more.
 #include <cuda.h>
 #include <cupti.h>
 #include <pthread.h>
@@ -7,8 +8,9 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <initializer_list>
+#include <string>
+#include <string_view>
 
 namespace {
 
@@ -33,28 +35,40 @@ void* flush(void*) {
 }  // namespace
 
 extern "C" int InitializeInjection() {
-  const char* mode = std::getenv("BENCH_CUPTI");
-  const bool timeline = mode != nullptr && std::strcmp(mode, "timeline") == 0;
+  const std::string_view said = std::getenv("BENCH_CUPTI") == nullptr ? "" : std::getenv("BENCH_CUPTI");
+  const auto wanted = [said](std::string_view part) {
+    return (',' + std::string(said) + ',').find(',' + std::string(part) + ',') != std::string::npos;
+  };
   CUpti_SubscriberHandle subscriber{};
   if (cuptiSubscribe(&subscriber, on_callback, nullptr) != CUPTI_SUCCESS) return 1;
-  cuptiActivityRegisterCallbacks(requested, completed);
-  for (const CUpti_CallbackId id :
-       {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync, CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync, CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async,
-        CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async}) {
-    cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  const auto call_back = [&](std::initializer_list<CUpti_CallbackId> calls) {
+    for (const CUpti_CallbackId id : calls) cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  };
+  if (wanted("launches")) {
+    call_back({CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+               CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+               CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch});
   }
-  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
-  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2);
-  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
-  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-  if (timeline) cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  if (wanted("allocations")) {
+    call_back({CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
+               CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync, CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz,
+               CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync, CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz});
+  }
+  if (wanted("copies")) {
+    call_back({CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2,
+               CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async,
+               CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async});
+  }
+  const bool records = wanted("copy-records") || wanted("graph-records") || wanted("kernel-records");
+  if (!records) return 1;
+  cuptiActivityRegisterCallbacks(requested, completed);
+  if (wanted("copy-records")) {
+    cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
+    cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2);
+    cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+  }
+  if (wanted("graph-records")) cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (wanted("kernel-records")) cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   pthread_t thread{};
   pthread_create(&thread, nullptr, flush, nullptr);
   return 1;
