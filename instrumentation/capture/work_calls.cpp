@@ -18,7 +18,9 @@ std::uint64_t number(const T* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-void starts(const call& c) { work_starts(c); }
+void starts(const call& c) {
+  if (options.copies) work_starts(c);
+}
 
 /// A copy or a memset. Into a graph it is a node's definition, and touches its blocks at every launch.
 void done(const call& c, const work& w) {
