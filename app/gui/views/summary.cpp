@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "app/gui/format.hpp"
 #include "app/gui/views/views.hpp"
@@ -38,6 +39,8 @@ class summary_view final : public view {
     }
     draw_findings(with, all);
     draw_peaks(with, all);
+    draw_compositions(with, all);
+    draw_steps(with, all);
     draw_unfreed(with, all);
   }
 
@@ -107,6 +110,60 @@ class summary_view final : public view {
       }
       if (each.other_bytes > 0) field(with, format_bytes(static_cast<double>(each.other_bytes)), "others", with.px(90));
       ImGui::Unindent(with.px(15));
+      ImGui::PopID();
+    }
+  }
+
+  static void draw_compositions(const view_context& with, const analysis::summary& all) {
+    for (const analysis::peak_composition& peak : all.compositions) {
+      heading(with, "At the peak, by category");
+      ImGui::TextDisabled("%s, %s:  %s%s", name_of(peak.level).data(), name_of(peak.kind).data(),
+                          format_bytes(peak.bytes).c_str(), peak.inferred() ? ", inferred" : "");
+      // One bar of the parts, then what they are.
+      const ImVec2 at = ImGui::GetCursorScreenPos();
+      const float width = std::min(ImGui::GetContentRegionAvail().x, with.px(420));
+      const float height = with.px(12);
+      double before = 0;
+      for (const analysis::category_share& share : peak.shares) {
+        const auto x_of = [&](double bytes) {
+          return std::floor(
+              at.x + width * static_cast<float>(bytes / static_cast<double>(std::max<std::uint64_t>(peak.bytes, 1))));
+        };
+        const double after = before + static_cast<double>(share.bytes);
+        ImGui::GetWindowDrawList()->AddRectFilled({x_of(before), at.y}, {x_of(after), at.y + height},
+                                                  with.colours.categories[static_cast<std::size_t>(share.what)]);
+        before = after;
+      }
+      ImGui::Dummy({width, height + with.px(2)});
+      for (const analysis::category_share& share : peak.shares) {
+        swatch(with, with.colours.categories[static_cast<std::size_t>(share.what)]);
+        field(with, analysis::category_name(share.what),
+              format_bytes(share.bytes) + ", " +
+                  format_share(static_cast<double>(share.bytes) /
+                               static_cast<double>(std::max<std::uint64_t>(peak.bytes, 1))) +
+                  ", " + format_some(share.blocks, "block"),
+              with.px(110));
+      }
+    }
+  }
+
+  static void draw_steps(const view_context& with, const analysis::summary& all) {
+    int number = 0;
+    for (const analysis::step_summary& of : all.steps) {
+      if (of.steps.empty()) continue;
+      heading(with, of.source == analysis::step_source::pattern ? "Steps (inferred)" : "Steps");
+      ImGui::PushID(number++);
+      field(with, "steps", format_count(of.count) + ", " + format_time(of.median_duration) + " each (median)",
+            with.px(110));
+      const analysis::step_figures& highest = of.steps[of.highest];
+      field(with, "highest peak", format_bytes(highest.peak) + " in step " + std::to_string(highest.number),
+            with.px(110));
+      if (of.keeps_growing) field(with, "grows by", format_bytes(of.growth) + " a step", with.px(110));
+      if (link(with, "Show the highest")) {
+        with.commands.invoke("selection.range", highest.span);
+        const query::time_ns air = highest.span.length() / 10 + 1;
+        with.commands.invoke("timeline.go_to", query::time_range{highest.span.begin - air, highest.span.end + air});
+      }
       ImGui::PopID();
     }
   }
