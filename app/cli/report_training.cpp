@@ -144,6 +144,11 @@ class text_writer {
   }
 
   std::string origin(const analysis::unused_group& group) const {
+    if (group.stack != trace::stack_id::none) {
+      const std::string place = symbols::place_of(group.line);
+      const std::string called = symbols::name_of(group.line);
+      return shortened(place.empty() || place == called ? called : fmt::format("{}, {}", place, called), name_columns);
+    }
     const std::string_view name = tables_.text(group.name);
     return shortened(name.empty() ? "no name" : readable_name(name), name_columns);
   }
@@ -234,16 +239,18 @@ json of_steps(const analysis::step_summary& of) {
 json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
   json groups = json::array();
   for (const analysis::unused_group& group : of.groups)
-    groups.push_back({{"name", std::string(tables.text(group.name))},
-                      {"stack", id_or_null(group.stack)},
-                      {"category", group.what == analysis::category::none ? json(nullptr)
-                                                                          : json(analysis::category_name(group.what))},
-                      {"blocks", group.blocks},
-                      {"bytes", group.bytes},
-                      {"at_maximum_bytes", group.bytes_at_peak},
-                      {"mean_bytes", group.mean_bytes},
-                      {"longest_ns", group.longest},
-                      {"longest_block", id_or_null(group.longest_block)}});
+    groups.push_back(
+        {{"name", std::string(tables.text(group.name))},
+         {"stack", id_or_null(group.stack)},
+         {"line", group.stack == trace::stack_id::none ? json(nullptr) : json(symbols::text_of(group.line))},
+         {"category",
+          group.what == analysis::category::none ? json(nullptr) : json(analysis::category_name(group.what))},
+         {"blocks", group.blocks},
+         {"bytes", group.bytes},
+         {"at_maximum_bytes", group.bytes_at_peak},
+         {"mean_bytes", group.mean_bytes},
+         {"longest_ns", group.longest},
+         {"longest_block", id_or_null(group.longest_block)}});
   return {{"device", id_or_null(of.device)},
           {"layer", name_of(of.level)},
           {"kind", name_of(of.kind)},

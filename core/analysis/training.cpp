@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "core/analysis/index.hpp"
@@ -211,16 +212,17 @@ time_ns patience_of(const tensor_facts& facts, trace::process_id process, time_r
 }  // namespace
 
 std::vector<unused_memory> find_unused(const index& from, const trace::snapshot& trace,
-                                       const std::vector<memory_peak>& peaks, time_range range) {
+                                       const std::vector<memory_peak>& peaks, time_range range, const naming& names) {
   std::vector<unused_memory> all;
   if (from.touches().empty() || range.length() <= 0) return all;
   const auto facts = from.tensors(trace);
   std::map<trace::process_id, time_ns> patience;
+  std::map<trace::stack_id, symbols::line_id> lines;
   for (const memory_peak& peak : peaks) {
     const memory_key key{peak.device, peak.level, peak.kind};
     if (!facts->use.contains(key) || !is_device_resident(peak.kind)) continue;
     unused_memory of{peak.device, peak.level, peak.kind, peak.time, peak.bytes, 0, 0, {}, 0, 0, 0};
-    std::map<std::tuple<trace::stack_id, trace::string_id, category>, unused_group> groups;
+    std::map<std::tuple<symbols::line_id, trace::string_id, category>, unused_group> groups;
     for_each_of(key, from, *facts, [&](const block_record& block, const block_category& is) {
       if (!block.live_in(range)) return;
       const block_touches used = from.touches().of(block);
@@ -234,8 +236,13 @@ std::vector<unused_memory> find_unused(const index& from, const trace::snapshot&
       const auto [least, fresh] = patience.try_emplace(block.process, 0);
       if (fresh) least->second = patience_of(*facts, block.process, whole_of(trace));
       if (idle <= 0 || (!block.freed() && idle <= least->second)) return;
-      unused_group& group = groups[{block.stack, block.name, is.what}];
-      group.stack = block.stack;
+      const auto [line, unknown] = lines.try_emplace(block.stack);
+      if (unknown)
+        line->second = block.stack == trace::stack_id::none
+                           ? names.book.remark("no stack recorded")
+                           : names.book.line_of(block.stack, trace.tables(), names.patience, names.provisional);
+      unused_group& group = groups[{line->second, block.name, is.what}];
+      if (group.stack == trace::stack_id::none) group.stack = block.stack;
       group.name = block.name;
       group.what = is.what;
       group.exact = is.exact();
@@ -260,6 +267,10 @@ std::vector<unused_memory> find_unused(const index& from, const trace::snapshot&
     for (std::size_t i = unused_memory::limit; i < of.groups.size(); ++i)
       of.other_bytes_at_peak += of.groups[i].bytes_at_peak;
     if (of.groups.size() > unused_memory::limit) of.groups.resize(unused_memory::limit);
+    for (unused_group& group : of.groups) {
+      if (group.stack == trace::stack_id::none) continue;
+      group.line = names.book.describe(std::span(&lines.at(group.stack), 1), trace.tables()).front();
+    }
     if (!of.groups.empty() || of.never_touched > 0) all.push_back(std::move(of));
   }
   return all;

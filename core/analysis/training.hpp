@@ -6,6 +6,7 @@
 #include "core/analysis/categories.hpp"
 #include "core/analysis/steps.hpp"
 #include "core/analysis/time_range.hpp"
+#include "core/symbols/frames.hpp"
 #include "core/trace/reader.hpp"
 
 /// What a recording says about tensors: what the peak is made of, what the steps cost, what was kept without use. Part of
@@ -14,6 +15,7 @@ namespace sluice::analysis {
 
 class index;
 struct memory_peak;
+struct naming;
 
 /// Part of a peak: the blocks of one category.
 struct category_share {
@@ -73,9 +75,10 @@ struct step_summary {
   static constexpr std::size_t limit = 256;
 };
 
-/// Blocks of one origin that were held after their last use.
+/// Blocks of one origin, the line that their stacks are named by, that were held after their last use.
 struct unused_group {
-  trace::stack_id stack{};
+  trace::stack_id stack{};   ///< One of them; none: no stack was recorded.
+  symbols::frame_line line;  ///< Means something if there is a stack.
   trace::string_id name{};
   category what = category::none;
   bool exact = false;  ///< The category.
@@ -113,6 +116,7 @@ struct unused_memory {
 /// What was held without use in the range; empty when the recording has no touches. A block that was never freed counts only
 /// when it was idle for more than two steps (a tenth of the recording, without steps): most state is last used near the end.
 [[nodiscard]] std::vector<unused_memory> find_unused(const index& from, const trace::snapshot& trace,
-                                                     const std::vector<memory_peak>& peaks, time_range range);
+                                                     const std::vector<memory_peak>& peaks, time_range range,
+                                                     const naming& names);
 
 }  // namespace sluice::analysis

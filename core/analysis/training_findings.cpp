@@ -33,6 +33,17 @@ class training_finder {
     return found_.back();
   }
 
+  static std::string who(const unused_group& group) {
+    std::string text = format_some(group.blocks, "block");
+    if (group.what != category::none)
+      text += fmt::format(" {} {}", group.exact ? "tagged as" : "taken for", category_name(group.what));
+    if (group.stack != trace::stack_id::none) {
+      const std::string place = symbols::place_of(group.line);
+      text += " of " + (place.empty() ? symbols::name_of(group.line) : place);
+    }
+    return text;
+  }
+
   static std::string_view inferred(const peak_composition& peak) { return peak.inferred() ? " (inferred)" : ""; }
 
   void composition(const peak_composition& peak) {
@@ -65,16 +76,13 @@ class training_finder {
     const double share = share_of(unused.bytes_at_peak, unused.peak_bytes);
     if (share < 0.03 || static_cast<double>(unused.bytes_at_peak) < worth_saving / 4) return;
     const unused_group& most = unused.groups.front();
-    finding& f =
-        add(finding_kind::unused_memory, severity::warning,
-            fmt::format(
-                "At the peak of {}, {} ({}) had been used for the last time and were still held; {} of that by {}.",
-                format_bytes(unused.peak_bytes), format_bytes(unused.bytes_at_peak), format_share(share),
-                format_bytes(most.bytes_at_peak),
-                fmt::format("{}{}", format_some(most.blocks, "block"),
-                            most.what == category::none ? "" : fmt::format(" taken for {}", category_name(most.what)))),
-            "Let go of results before the next ones are made: del what a step no longer needs, or let its scope end.",
-            unused.peak_time);
+    finding& f = add(
+        finding_kind::unused_memory, severity::warning,
+        fmt::format("At the peak of {}, {} ({}) had been used for the last time and were still held; {} of that by {}.",
+                    format_bytes(unused.peak_bytes), format_bytes(unused.bytes_at_peak), format_share(share),
+                    format_bytes(most.bytes_at_peak), who(most)),
+        "Let go of results before the next ones are made: del what a step no longer needs, or let its scope end.",
+        unused.peak_time);
     f.block = most.longest_block;
   }
 

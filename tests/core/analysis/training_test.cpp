@@ -304,6 +304,7 @@ TEST(unused_memory, is_what_was_held_after_its_last_use) {
   ASSERT_EQ(all.unused.size(), 1U);
   EXPECT_GE(all.unused[0].bytes_at_peak, 48 * mib) << "the output of the step before";
   EXPECT_EQ(all.unused[0].groups.front().what, category::activation);
+  EXPECT_EQ(symbols::place_of(all.unused[0].groups.front().line), "me/model.py:33");
   ASSERT_NE(find(all, finding_kind::unused_memory), nullptr);
   EXPECT_NE(find(all, finding_kind::unused_memory)->block, trace::block_id::none);
   EXPECT_EQ(find(read_training({}).summed(), finding_kind::unused_memory), nullptr);
