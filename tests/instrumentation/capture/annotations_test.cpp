@@ -143,6 +143,18 @@ TEST_F(SluiceModule, TagsAModelsWeightsGradientsAndOptimizerState) {
   EXPECT_EQ(run.frees.size(), 1U);
 }
 
+TEST_F(SluiceModule, BlocksOfTheWatchedPoolsOfCupyAndRmm) {
+  run_options options = SluiceModule::options("");
+  options.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/pools.py"};
+  const recording run = record(options);
+  EXPECT_EQ(run.status, 0);
+  std::multiset<std::pair<std::string, std::uint64_t>> blocks;
+  for (const alloc_event& a : run.allocs) blocks.emplace(text(run, a.name), a.bytes);
+  EXPECT_EQ(blocks, (decltype(blocks){{"CuPy", 512}, {"RMM", 1000}, {"RMM", 2000}}));
+  EXPECT_EQ(run.frees.size(), 2U);
+  EXPECT_EQ(run_bare(options), 0) << "nothing is wrapped without a recorder";
+}
+
 /// A folder with a package called sluice that is not ours, as pip might have installed it.
 class OtherSluice : public SluiceModule {
  protected:
