@@ -183,6 +183,20 @@ class finder {
 
   // --- devices ------------------------------------------------------------------------------------------------------
 
+  /// The line whose copies the device waited for longest, as a sentence; empty where no stacks were recorded.
+  [[nodiscard]] std::string longest_waited_for(trace::device_id device) const {
+    const line_use* longest = nullptr;
+    for (const copying_lines& copying : of_.copying) {
+      if (copying.device != device || copying.uses.empty()) continue;
+      const line_use& first = copying.uses.lines.front();
+      if (longest == nullptr || first.figures.alone > longest->figures.alone) longest = &first;
+    }
+    if (longest == nullptr || longest->figures.alone == 0) return {};
+    const std::string place = symbols::place_of(longest->line);
+    return fmt::format(" Longest for the copies of {}{}: {}.", symbols::name_of(longest->line),
+                       place.empty() ? "" : fmt::format(" ({})", place), format_time(longest->figures.alone));
+  }
+
   void activity(const device_activity& device) {
     const double span = static_cast<double>(of_.whole.range.length());
     const double copies = static_cast<double>(device.copy_busy);
@@ -190,7 +204,9 @@ class finder {
       add(finding_kind::copies_not_overlapped, severity::warning,
           fmt::format("Copies ran for {} and {} of that beside kernels: the GPU waited {} for data, {} of the {}.",
                       format_time(device.copy_busy), format_share(static_cast<double>(device.overlap) / copies),
-                      format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / span), part_),
+                      format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / span),
+                      part_) +
+              longest_waited_for(device.device),
           "Copy the next piece on a stream of its own while a kernel works on this one.");
     }
     // What comes before its first work and after its last is not the GPU waiting: an import, a save.

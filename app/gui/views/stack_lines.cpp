@@ -17,7 +17,6 @@ void tip(const view_context& with, const symbols::frame_line& line) {
 
 /// Name at the left, place at the right; the name gives way.
 void one_line(const view_context& with, const symbols::frame_line& line, bool named) {
-  const std::string name = symbols::name_of(line);
   const std::string place = symbols::place_of(line);
   const float indent = with.px(12);
   const float left = ImGui::GetCursorPosX();
@@ -30,9 +29,9 @@ void one_line(const view_context& with, const symbols::frame_line& line, bool na
   ImGui::BeginGroup();
   ImGui::SetCursorPosX(left + indent);
   ImGui::PushStyleColor(ImGuiCol_Text, line.own ? with.colours.text : with.colours.muted);
-  clipped_text(short_name(name), room - place_width - with.px(12));
+  clipped_text(short_name(line), room - place_width - with.px(12));
   ImGui::PopStyleColor();
-  ImGui::SameLine(left + indent + room - place_width);
+  ImGui::SameLine(indent + room - place_width);  // from where the group begins
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   clipped_text(place, place_width + 1);
   const bool remark = !line.missing.empty();
@@ -46,6 +45,11 @@ void one_line(const view_context& with, const symbols::frame_line& line, bool na
 }
 
 }  // namespace
+
+std::string short_name(const symbols::frame_line& line) {
+  const std::string name = symbols::name_of(line);
+  return line.kind == trace::frame_kind::native && !line.function.empty() ? short_name(name) : name;
+}
 
 void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack) {
   std::vector<const symbols::frame_line*> lines;

@@ -255,7 +255,7 @@ class stacks_view final : public view {
   }
 
   [[nodiscard]] std::string short_name_of(std::uint32_t node) const {
-    return std::string(short_name(symbols::name_of(shown_->lines[shown_->tree.nodes[node].line])));
+    return short_name(shown_->lines[shown_->tree.nodes[node].line]);
   }
 
   void draw_legend(const view_context& with) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,9 @@ bool link(const view_context& with, std::string_view text);
 /// A stack, innermost first: the program's own lines with their source, the others muted; the line that the stack is named
 /// after is marked.
 void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack);
+
+/// What names a line of a stack in little room: C++ names lose their namespaces and arguments.
+[[nodiscard]] std::string short_name(const symbols::frame_line& line);
 
 /// A thin line of progress at the top of the current window while an answer is not complete.
 void progress_line(const view_context& with, bool complete, float progress);

@@ -246,6 +246,12 @@ TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
   EXPECT_EQ(copies["without_stack"]["count"], 1);
 }
 
+TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
+  const analysis::summary all = summary(analysis::time_range{0, 48 * ms});
+  EXPECT_THAT(report_text({all, all_->snapshot->tables(), "train.sluice"}),
+              HasSubstr("Longest for the copies of step (me/train.py:39): 30.0 ms."));
+}
+
 TEST_F(report_of_stacks, has_every_member_of_its_json_described) { expect_described(summary()); }
 
 TEST_F(report, has_every_member_of_its_json_described) { expect_described(summary()); }
