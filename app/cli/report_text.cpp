@@ -138,11 +138,14 @@ class writer {
                  format_bytes(of.at_end), "", ""});
     }
     text_ += table.text(2);
+    const bool managed = std::any_of(of_.whole.memory.begin(), of_.whole.memory.end(),
+                                     [](const auto& m) { return m.kind == trace::memory_kind::managed; });
     for (const analysis::untracked_statistics& of : of_.whole.untracked) {
       line(
-          "  (1) context, modules, libraries, other processes; sampled {} on {}. The recorder's own, about {}, "
+          "  (1) context, modules, libraries, {}other processes; sampled {} on {}. The recorder's own, about {}, "
           "is not in it.",
-          format_some(of.samples, "time"), device_label(of.device, tables_), format_bytes(of.recorder));
+          managed ? "managed pages here, " : "", format_some(of.samples, "time"), device_label(of.device, tables_),
+          format_bytes(of.recorder));
     }
     holders();
     lines_at_peak();

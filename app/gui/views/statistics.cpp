@@ -128,7 +128,10 @@ class statistics_view final : public view {
     ImGui::EndTable();
     if (all.untracked.empty()) return;
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    ImGui::TextWrapped("Not tracked, as sampled: contexts, modules, libraries and other processes.");
+    const bool managed = std::any_of(all.memory.begin(), all.memory.end(),
+                                     [](const auto& m) { return m.kind == trace::memory_kind::managed; });
+    ImGui::TextWrapped("Not tracked, as sampled: contexts, modules, libraries, %sother processes.",
+                       managed ? "pages of managed memory that lie here, " : "");
     ImGui::PopStyleColor();
   }
 

@@ -55,8 +55,7 @@ group group_of(const query::track& what, const trace::tables& tables) {
 
 /// Whether what the track shows comes late, with the device's own times.
 bool is_of_device_times(query::track_kind kind) {
-  return kind == query::track_kind::stream || kind == query::track_kind::direction ||
-         kind == query::track_kind::bandwidth;
+  return kind == query::track_kind::stream || kind == query::track_kind::direction;
 }
 
 }  // namespace
