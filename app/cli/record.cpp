@@ -63,8 +63,8 @@ command_process::variables environment_for(const record_options& options, collec
   const std::vector<std::string> cupti = capture::find_cupti(options.command, lookup);
   if (!capture::can_be_preloaded(*library)) {
     session.warn(*library +
-                 " cannot be preloaded (a path with a space or a colon, or a build with a sanitizer): "
-                 "PyTorch's blocks are not recorded");
+                 " cannot be preloaded, for its path has a space or a colon: PyTorch's blocks and what programs say by "
+                 "sluice.py are not recorded; move the two files elsewhere");
   }
   auto variables = capture::launch_environment(*library, session.socket_name(), cupti, lookup);
   variables.emplace_back("SLUICE_MODE", options.mode);

@@ -21,6 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A library of ours that was built with a sanitizer would bring its runtime into programs that were built without.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool with_sanitizer = true;
+#else
+constexpr bool with_sanitizer = false;
+#endif
+
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream in(text);
@@ -164,12 +171,7 @@ result<std::string> capture_library_of(const std::string& program) {
 }
 
 bool can_be_preloaded(const std::string& capture_library) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static_cast<void>(capture_library);
-  return false;  // It would bring the sanitizer's runtime into programs that were built without.
-#else
   return capture_library.find_first_of(": ") == std::string::npos;
-#endif
 }
 
 std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& capture_library,
@@ -185,7 +187,7 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
                                                              {"NVTX_INJECTION64_PATH", capture_library},
                                                              {"SLUICE_SOCKET", socket_name}};
   if (!files.empty()) variables.emplace_back("SLUICE_CUPTI_PATH", files);
-  if (can_be_preloaded(capture_library)) {
+  if (can_be_preloaded(capture_library) && !with_sanitizer) {
     variables.emplace_back("LD_PRELOAD", joined(capture_library, inherited("LD_PRELOAD").value_or("")));
     // A program built with AddressSanitizer refuses to start when something is loaded before its runtime. Ours replaces nothing
     // that the sanitizer does.

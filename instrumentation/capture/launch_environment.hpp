@@ -36,6 +36,7 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
                                                                                   std::span<const std::string> cupti,
                                                                                   const variable_lookup& inherited);
 
+/// The dynamic loader can read this path in LD_PRELOAD.
 /// What is interposed (PyTorch's allocator) and what programs say by themselves (sluice.h, sluice.py) needs LD_PRELOAD.
 [[nodiscard]] bool can_be_preloaded(const std::string& capture_library);
 
