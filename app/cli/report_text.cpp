@@ -319,12 +319,20 @@ class writer {
     line("  {}", about);
   }
 
+  /// That a device has none says nothing of the program.
+  bool kernels_left_out() const {
+    return std::any_of(of_.processes.begin(), of_.processes.end(),
+                       [](const auto& process) { return process.mode == trace::recording_mode::memory; });
+  }
+
   void devices() {
     if (of_.whole.devices.empty()) return;
     section("What the devices did");
     const trace::time_ns span = of_.whole.range.length();
     for (const analysis::device_activity& device : of_.whole.devices) {
-      line("  {}: busy {} of the time ({} of {})", device_label(device.device, tables_), share_of(device.busy, span),
+      const bool no_kernels = device.kernels == 0 && kernels_left_out();
+      line("  {}: {} {} of the time ({} of {})", device_label(device.device, tables_),
+           no_kernels ? "kernels not recorded; copies and memsets took" : "busy", share_of(device.busy, span),
            format_time(device.busy), format_time(span));
       text_table table("lrrl");
       if (device.kernels > 0) {
@@ -333,6 +341,8 @@ class writer {
       }
       if (device.copy_busy > 0) {
         table.row({"copies", "", format_time(device.copy_busy), share_of(device.copy_busy, span)});
+      }
+      if (device.copy_busy > 0 && !no_kernels) {
         table.row({"  beside kernels", "", format_time(device.overlap),
                    fmt::format("{} of the copies' time", share_of(device.overlap, device.copy_busy))});
         table.row({"  alone: waiting for data", "", format_time(device.copy_only), share_of(device.copy_only, span)});
