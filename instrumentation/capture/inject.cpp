@@ -105,6 +105,7 @@ bool begin(const char* cupti_paths, bool late) {
     collector::message(warning, why);
     return false;
   }
+  leave_out_code_at(reinterpret_cast<const void*>(cupti.subscribe));
   const CUptiResult result = subscribe();
   if (result != CUPTI_SUCCESS) {
     report_rival(result);

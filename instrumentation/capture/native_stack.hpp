@@ -6,9 +6,9 @@
 /// The native call stack of the calling thread.
 ///
 /// How: each return address has a rule that says where its caller's frame is; rules are computed once from the unwind tables
-/// (eh_frame.hpp) and kept in a lock-free cache, so that a frame seen before costs a look-up and two loads. After the idea of
-/// async-profiler's and framehop's caches. Code without tables is passed by its frame pointer, when that leads back into known
-/// code.
+/// (eh_frame.hpp) and kept in a lock-free cache, so that a frame seen before costs a look-up and two loads, after the idea of
+/// async-profiler's and framehop's caches; each thread remembers its last walk (stack_trail.hpp). Code without tables is passed
+/// by its frame pointer, when that leads back into known code.
 ///
 /// It cannot fault in a healthy program: the thread's own stack is read between the stack pointer and its top only, on any other
 /// stack (a signal's, a coroutine's) each page is tried first, and frames must lie further and further up. Wrong rules make a

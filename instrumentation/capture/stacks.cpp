@@ -1,6 +1,9 @@
 #include "instrumentation/capture/stacks.hpp"
 
+#include <atomic>
+
 #include "instrumentation/capture/merge_frames.hpp"
+#include "instrumentation/capture/modules.hpp"
 #include "instrumentation/capture/native_stack.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/python_stack.hpp"
@@ -18,11 +21,14 @@ namespace {
 
 constexpr std::size_t most = collector::maximum_frames;
 
+std::atomic<std::uint64_t> also_begin{0}, also_end{0};
+
 bool is_ours(std::uint64_t pc) {
-  return pc >= reinterpret_cast<std::uint64_t>(__ehdr_start) && pc <= reinterpret_cast<std::uint64_t>(_etext);
+  return (pc >= reinterpret_cast<std::uint64_t>(__ehdr_start) && pc <= reinterpret_cast<std::uint64_t>(_etext)) ||
+         (pc >= also_begin.load(std::memory_order_relaxed) && pc < also_end.load(std::memory_order_relaxed));
 }
 
-/// The native frames without the innermost ones, which are this library's.
+/// The native frames without the innermost ones, which are this library's and CUPTI's.
 struct native_stack {
   native_stack() noexcept {
     const std::size_t found = native_frames(words, most, 0);
@@ -55,6 +61,13 @@ struct native_stack {
 
 void prepare_stacks() noexcept {
   if (options.stacks == stack_mode::python || options.stacks == stack_mode::all) find_python();
+}
+
+void leave_out_code_at(const void* address) noexcept {
+  loaded_module module;
+  if (!find_module(reinterpret_cast<std::uint64_t>(address), module)) return;
+  also_begin.store(module.begin, std::memory_order_relaxed);
+  also_end.store(module.end, std::memory_order_relaxed);
 }
 
 std::uint64_t current_stack() noexcept {

@@ -117,7 +117,7 @@ TEST_F(NativeProgram, EveryStackBeginsInTheDriverAndEndsWhereItsThreadBegan) {
     const std::vector<frame_row> stack = frames(a.bytes);
     ASSERT_GE(stack.size(), 4U) << a.bytes;
     EXPECT_THAT(file_name(stack.front()), HasSubstr("libcuda.so"))
-        << a.bytes << ": the recorder's own frames are left out";
+        << a.bytes << ": the recorder's own frames are left out, and CUPTI's";
     const std::string last = functions(a.bytes).back();
     EXPECT_TRUE(last == "fake_native_program: _start" || last.starts_with("libc.so.6: ")) << a.bytes << ": " << last;
     for (const frame_row& frame : stack) EXPECT_NE(frame.module, string_id::none) << a.bytes;

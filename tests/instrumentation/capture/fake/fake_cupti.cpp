@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <deque>
+#include <mutex>
 
 #include "tests/instrumentation/capture/fake/fake_hub.hpp"
 
@@ -16,6 +18,23 @@ sluice::fake::hub& hub() {
     return find == nullptr ? nullptr : find();
   }();
   return *found;
+}
+
+/// Callbacks come through frames of this library, as they do through CUPTI's.
+struct subscription {
+  CUpti_CallbackFunc callback;
+  void* user;
+};
+void CUPTIAPI hand_on(void* to, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  const auto& s = *static_cast<const subscription*>(to);
+  s.callback(s.user, domain, id, data);
+  asm volatile("" : : : "memory");  // No jump: this frame stays.
+}
+CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) {
+  static std::deque<subscription> all;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  return hub().subscribe(subscriber, hand_on, &all.emplace_back(subscription{callback, user}));
 }
 
 }  // namespace
@@ -32,12 +51,12 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) {
-  return hub().subscribe(subscriber, callback, user);
+  return subscribe(subscriber, callback, user);
 }
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) { return hub().unsubscribe(subscriber); }
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user,
                               CUpti_SubscriberParams* parameters) {
-  const CUptiResult result = hub().subscribe(subscriber, callback, user);
+  const CUptiResult result = subscribe(subscriber, callback, user);
   if (result != CUPTI_SUCCESS && parameters != nullptr && parameters->oldSubscriberName != nullptr) {
     std::snprintf(parameters->oldSubscriberName, parameters->oldSubscriberSize, "Fake Systems");
   }
