@@ -19,7 +19,7 @@ extern char** environ;  // NOLINT(readability-redundant-declaration)
 namespace sluice::cli {
 namespace {
 
-constexpr std::array waited_signals = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+constexpr std::array waited_signals = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR2};
 constexpr std::array changed_actions = {SIGCHLD, SIGPIPE, SIGXFSZ};
 
 tl::unexpected<error> not_executable(const std::string& name, int why) {
@@ -153,12 +153,13 @@ result<command_process> command_process::start(std::span<const std::string> comm
   return not_executable(words[0], why);
 }
 
-int command_process::wait(const signal_desk& signals) const {
+int command_process::wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) const {
   for (;;) {
     int status = 0;
     if (::waitpid(pid_, &status, WNOHANG) == pid_) return status_of(status);
     // A signal that merges with an earlier one is made up for by the timeout.
-    const auto signal = signals.next(std::chrono::milliseconds(500));
+    const auto signal = signals.next(period);
+    heard(signal);
     const bool meant_to_end = signal && (*signal == SIGTERM || *signal == SIGHUP);
     if (meant_to_end) ::kill(pid_, *signal);
   }

@@ -19,7 +19,7 @@ namespace sluice::cli {
 [[nodiscard]] result<std::string> find_program(const std::string& name);
 
 /// Signals while a command runs: the terminal's go to the command, which is in our process group; what is sent to end us is
-/// passed on; a file that grows past its limit and a closed standard error are errors, not deaths. One object at a time,
+/// passed on; SIGUSR2 is for us; a file that grows past its limit and a closed standard error are errors, not deaths. One object at a time,
 /// made before any thread.
 class signal_desk {
  public:
@@ -51,8 +51,11 @@ class command_process {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
+  /// Told of each signal meanwhile, and every `period` of none.
+  using listener = std::function<void(std::optional<int> signal)>;
+
   /// Waits for its end and passes on what `signals` gets meanwhile. 0..255, or 128 + n for signal n.
-  [[nodiscard]] int wait(const signal_desk& signals) const;
+  [[nodiscard]] int wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) const;
 
  private:
   explicit command_process(pid_t pid) : pid_(pid) {}

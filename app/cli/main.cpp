@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   const std::vector<verb> verbs = {
       {"record", "Record what a program does with GPU memory",
        [&](CLI::App& command) { return declare_record(command, after_dashes); }},
+      {"attach", "Says why a running program is not recorded", declare_attach},
       {"report", "Print the figures of a recording", declare_report},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
 #ifdef SLUICE_HAVE_GUI

@@ -32,6 +32,10 @@ struct record_options {
   std::string graphs = "whole";
   std::string stacks = "python";
   bool sources = false;
+  double delay_seconds = 0;
+  double duration_seconds = 0;  ///< 0: to the end.
+  std::uint64_t ring_bytes = 0;
+  std::uint64_t trigger_peak = 0;
   std::vector<std::string> command;
   bool misplaced_option = false;  ///< What looks like an option of ours, and is none, is where the command should be.
 };
@@ -75,7 +79,7 @@ command_process::variables environment_for(const record_options& options, collec
 
 /// The command has ended, but processes that it started may go on, or be about to say their first word. A daemon among
 /// them would go on for ever, so there is an end to the waiting, and Ctrl-C brings it about at once.
-void wait_for_descendants(const collector::session& session, const signal_desk& signals, double seconds) {
+void wait_for_descendants(collector::session& session, const signal_desk& signals, double seconds) {
   const auto start = steady_clock::now();
   const auto deadline = start + milliseconds(static_cast<std::int64_t>(seconds * 1000));
   bool told = false;
@@ -85,7 +89,11 @@ void wait_for_descendants(const collector::session& session, const signal_desk& 
       told = true;
     }
     const auto signal = signals.next(milliseconds(20));
-    if (signal && *signal != SIGCHLD) return;
+    if (signal == SIGUSR2) {
+      session.dump("SIGUSR2 came");
+    } else if (signal && *signal != SIGCHLD) {
+      return;
+    }
   }
 }
 
@@ -130,6 +138,47 @@ int status_for(const error& e) {
   return e.code == error_code::invalid_argument ? status_not_executable : status_not_recorded;
 }
 
+/// When the recording begins and ends while the command runs, and dumps on request.
+class timetable {
+ public:
+  timetable(collector::session& session, const record_options& options)
+      : session_(session), options_(options), delayed_(options.delay_seconds > 0) {}
+
+  void look(std::optional<int> signal) {
+    const double passed = std::chrono::duration<double>(steady_clock::now() - start_).count();
+    if (delayed_ && passed >= options_.delay_seconds) begin();
+    const bool over = options_.duration_seconds > 0 && passed >= options_.delay_seconds + options_.duration_seconds;
+    if (over && !summary_) summary_ = session_.stop();
+    if (signal == SIGUSR2 && !summary_) session_.dump("SIGUSR2 came");
+  }
+  [[nodiscard]] milliseconds period() const {
+    return milliseconds(options_.delay_seconds > 0 || options_.duration_seconds > 0 ? 20 : 500);
+  }
+  /// The recording was ended by its duration.
+  [[nodiscard]] bool ended() const { return summary_.has_value(); }
+
+  result<collector::session_summary> finish() {
+    if (delayed_) {
+      session_.warn("the command ended before the recording was to begin (--delay): only what was live then is in it");
+      begin();
+    }
+    if (!summary_) summary_ = session_.stop();
+    return *summary_;
+  }
+
+ private:
+  void begin() {
+    delayed_ = false;
+    session_.begin_now();
+  }
+
+  collector::session& session_;
+  const record_options& options_;
+  steady_clock::time_point start_ = steady_clock::now();
+  bool delayed_;
+  std::optional<result<collector::session_summary>> summary_;
+};
+
 int record(const record_options& options) {
   if (options.command.empty()) {
     complain("no command to record; expected: sluice record [-o FILE] -- CMD ARGS");
@@ -152,7 +201,11 @@ int record(const record_options& options) {
     return status_not_recorded;
   }
   const signal_desk signals;
-  auto session = collector::session::start(path, {.sources = options.sources});
+  auto session = collector::session::start(path, {.sources = options.sources,
+                                                  .ring_bytes = options.ring_bytes,
+                                                  .delayed = options.delay_seconds > 0,
+                                                  .dump_on_failure = options.ring_bytes != 0,
+                                                  .dump_above_bytes = options.trigger_peak});
   if (!session) {
     complain(session.error().to_string());
     return status_not_recorded;
@@ -165,10 +218,13 @@ int record(const record_options& options) {
     return status_for(command.error());
   }
   session->add_process(static_cast<std::uint64_t>(command->pid()), joined(options.command));
-  const int status = command->wait(signals);
-  session->process_exited(static_cast<std::uint64_t>(command->pid()), status);
-  wait_for_descendants(*session, signals, options.linger_seconds);
-  const auto summary = session->stop();
+  timetable times(*session, options);
+  const int status = command->wait(signals, times.period(), [&](std::optional<int> signal) { times.look(signal); });
+  if (!times.ended()) {
+    session->process_exited(static_cast<std::uint64_t>(command->pid()), status);
+    wait_for_descendants(*session, signals, options.linger_seconds);
+  }
+  const auto summary = times.finish();
   if (!summary) {
     complain(summary.error().to_string());
     return status == 0 ? status_not_recorded : status;
@@ -215,6 +271,26 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->capture_default_str();
   command.add_flag("--sources", options->sources,
                    "Keep the lines of source around each recorded Python frame, to read them on another machine");
+  command
+      .add_option("--delay", options->delay_seconds,
+                  "Seconds of CMD to leave out first; what is live then is known all the same")
+      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->type_name("SECONDS");
+  command.add_option("--duration", options->duration_seconds, "Seconds to record; CMD then goes on without")
+      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->type_name("SECONDS");
+  command
+      .add_option("--ring", options->ring_bytes,
+                  "Keep the last part only, in a file of about this size (64MiB, 1GiB). SIGUSR2 to sluice, and an\n"
+                  "allocation that fails, write what there is then to a file of its own")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50).description(""))
+      ->type_name("SIZE");
+  command
+      .add_option("--trigger-peak", options->trigger_peak,
+                  "Write such a file when more device memory than this is in use")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE");
   command.prefix_command();
   command.footer(
       "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"

@@ -29,6 +29,9 @@ void complain(const std::string& line);
 /// `after_dashes` is what followed "--": the command to record. It outlives the action.
 [[nodiscard]] action declare_record(CLI::App& command, std::span<const std::string> after_dashes);
 
+/// Refuses, and says why.
+[[nodiscard]] action declare_attach(CLI::App& command);
+
 [[nodiscard]] action declare_demo(CLI::App& command);
 
 /// Built with the window only.

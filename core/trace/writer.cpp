@@ -63,6 +63,24 @@ struct file_writer::state {
     if (fd >= 0) ::close(fd);
   }
 
+  bool write_file_header() {
+    file_header header;
+    header.flags = options.simulated ? file_flag_simulated : 0;
+    header.realtime_origin = options.realtime_origin;
+    header.checksum = header_checksum(header);
+    return write_all(std::as_bytes(std::span(&header, 1)));
+  }
+
+  /// The index and what says where it is. A failed flush leaves none: a reader walks what is there and says that the end is
+  /// missing.
+  void write_end() {
+    trailer t;
+    t.index_offset = offset;
+    t.checksum = header_checksum(t);
+    if (!failure) flush_rows<index_row>();
+    if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
+  }
+
   template <class Row>
   std::vector<Row>& buffer() {
     return std::get<std::vector<Row>>(buffers);
@@ -161,30 +179,42 @@ file_writer::~file_writer() {
   if (state_) static_cast<void>(close());
 }
 
-result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
-  auto s = std::make_unique<state>();
-  s->path = path;
-  s->options = options;
-  s->options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
-  s->fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (s->fd < 0) {
+namespace {
+
+/// Opens and locks `path` for a new trace, empty.
+result<int> open_empty(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) {
     return fail(error_code::io, "cannot create: " + describe_errno(errno), path,
                 "name a file in a folder that you may write to");
   }
   // The lock tells readers that the file still grows; the system lets go of it however we end.
   struct flock whole {};
   whole.l_type = F_WRLCK;
-  if (::fcntl(s->fd, F_OFD_SETLK, &whole) != 0 && (errno == EAGAIN || errno == EACCES)) {
+  const bool taken = ::fcntl(fd, F_OFD_SETLK, &whole) != 0 && (errno == EAGAIN || errno == EACCES);
+  if (taken) {
+    ::close(fd);
     return fail(error_code::io, "another recording is being written into it", path, "name another file");
   }
-  if (::ftruncate(s->fd, 0) != 0 && errno != EINVAL) {  // EINVAL: a device such as /dev/full, which has no length.
-    return fail(error_code::io, "cannot empty: " + describe_errno(errno), path, "name another file");
+  if (::ftruncate(fd, 0) != 0 && errno != EINVAL) {  // EINVAL: a device such as /dev/full, which has no length.
+    const int why = errno;
+    ::close(fd);
+    return fail(error_code::io, "cannot empty: " + describe_errno(why), path, "name another file");
   }
-  file_header header;
-  header.flags = options.simulated ? file_flag_simulated : 0;
-  header.realtime_origin = options.realtime_origin;
-  header.checksum = header_checksum(header);
-  if (!s->write_all(std::as_bytes(std::span(&header, 1)))) return tl::unexpected<error>(*s->failure);
+  return fd;
+}
+
+}  // namespace
+
+result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
+  auto s = std::make_unique<state>();
+  s->path = path;
+  s->options = options;
+  s->options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
+  const auto fd = open_empty(path);
+  if (!fd) return tl::unexpected<error>(fd.error());
+  s->fd = *fd;
+  if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
   return file_writer(std::move(s));
 }
 
@@ -219,21 +249,87 @@ result<void> file_writer::flush() {
 result<void> file_writer::close() {
   if (state_->fd < 0) return state_->outcome();
   state_->flush_all();
-  const trailer end_mark = [&] {
-    trailer t;
-    t.index_offset = state_->offset;
-    t.checksum = header_checksum(t);
-    return t;
-  }();
-  // A failed flush leaves no index: a reader walks what is there and says that the end is missing.
-  if (!state_->failure) state_->flush_rows<index_row>();
-  if (!state_->failure) state_->write_all(std::as_bytes(std::span(&end_mark, 1)));
+  state_->write_end();
   if (::close(state_->fd) != 0 && !state_->failure) {
     state_->failure =
         error{error_code::io, "cannot close: " + describe_errno(errno), state_->path, error::no_offset, {}};
   }
   state_->fd = -1;
   return state_->outcome();
+}
+
+result<std::uint64_t> file_writer::mark() {
+  const auto flushed = flush();
+  if (!flushed) return tl::unexpected<error>(flushed.error());
+  return state_->offset;
+}
+
+/// A file with the chunks of `from`, less the events before `mark`.
+result<std::unique_ptr<file_writer::state>> file_writer::rewrite(const state& from, const std::string& path,
+                                                                 std::uint64_t mark, std::uint64_t& behind) {
+  auto to = std::make_unique<state>();
+  to->path = path;
+  to->options = from.options;
+  const auto fd = open_empty(path);
+  if (!fd) return tl::unexpected<error>(fd.error());
+  to->fd = *fd;
+  to->write_file_header();
+  behind = 0;
+  std::vector<std::byte> bytes;
+  for (const index_row& chunk : std::get<std::vector<index_row>>(from.buffers)) {
+    if (chunk.offset < mark && !is_table(chunk.type)) continue;
+    if (chunk.offset >= mark && behind == 0) behind = to->offset;
+    bytes.resize(sizeof(chunk_header) + chunk.stored_bytes);
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got =
+          ::pread(from.fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(chunk.offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return fail(error_code::io, "cannot be read back", from.path, {});
+      done += static_cast<std::size_t>(got);
+    }
+    index_row moved = chunk;
+    moved.offset = to->offset;
+    if (!to->write_all(bytes)) return tl::unexpected<error>(*to->failure);
+    to->buffer<index_row>().push_back(moved);
+  }
+  if (behind == 0) behind = to->offset;
+  if (to->failure) return tl::unexpected<error>(*to->failure);
+  return to;
+}
+
+result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
+  state& s = *state_;
+  if (s.fd < 0 || s.failure) return mark;
+  const std::string beside = s.path + ".part";
+  std::uint64_t behind = 0;
+  auto made = rewrite(s, beside, mark, behind);
+  if (!made || ::rename(beside.c_str(), s.path.c_str()) != 0) {
+    const int why = errno;
+    ::unlink(beside.c_str());
+    if (!made) return tl::unexpected<error>(made.error());
+    return fail(error_code::io, "cannot replace itself: " + describe_errno(why), s.path, {});
+  }
+  std::swap(s.fd, (*made)->fd);  // The old one is closed with `made`.
+  s.offset = (*made)->offset;
+  s.buffer<index_row>() = std::move((*made)->buffer<index_row>());
+  return behind;
+}
+
+result<void> file_writer::copy_to(const std::string& path) {
+  const auto flushed = flush();
+  if (!flushed || state_->fd < 0) return flushed;
+  std::uint64_t behind = 0;
+  // Nobody sees half of it.
+  const std::string beside = path + ".part";
+  auto made = rewrite(*state_, beside, 0, behind);
+  if (made) (*made)->write_end();
+  result<void> written = made ? (*made)->outcome() : tl::unexpected<error>(made.error());
+  if (written && ::rename(beside.c_str(), path.c_str()) != 0) {
+    written = fail(error_code::io, "cannot be renamed to: " + describe_errno(errno), path, {});
+  }
+  if (!written) ::unlink(beside.c_str());
+  return written;
 }
 
 std::uint64_t file_writer::bytes_written() const { return state_->offset; }

@@ -61,12 +61,25 @@ class file_writer {
   /// Flushes, writes the index, and closes. Later calls do nothing.
   result<void> close();
 
+  /// Writes everything that waits, and returns where it ends in the file: what is added from here on lies behind.
+  result<std::uint64_t> mark();
+
+  /// Forgets the events before `mark`; tables stay. The file is written anew beside itself and takes its own place at once, so a
+  /// crash leaves the one or the other. Returns where what followed the mark begins now. O(file). Errors: io, no_space: the file
+  /// stays as it was.
+  result<std::uint64_t> drop_before(std::uint64_t mark);
+
+  /// A whole trace of what there is now, in another file, which is replaced. O(file). Errors: io, no_space; this file is as it was.
+  result<void> copy_to(const std::string& path);
+
   /// Bytes on disk so far.
   [[nodiscard]] std::uint64_t bytes_written() const;
   [[nodiscard]] const std::string& path() const;
 
  private:
   struct state;
+  static result<std::unique_ptr<state>> rewrite(const state& from, const std::string& path, std::uint64_t mark,
+                                                std::uint64_t& behind);
   explicit file_writer(std::unique_ptr<state> s);
   template <class Row>
   void append(const Row& row);

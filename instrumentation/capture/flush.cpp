@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "instrumentation/capture/live_set.hpp"
 #include "instrumentation/capture/native_stack.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/rivals.hpp"
@@ -291,6 +292,7 @@ void* loop(void*) {
     torch::report_totals();
     if (++turns % turns_a_search == 0) prepare_stacks();
     watch_native_modules();
+    repair_live_set();
     if (options.samples) sample(last);
     if (options.flushes || last) flush(last);
 

@@ -281,7 +281,8 @@ void assembler::add_loss(recorded_process& process, loss_event loss) {
   file_.add(loss);
   lost_events_ += loss.events;
   lost_memory_events_ += loss.memory_events;
-  if (loss.memory_events == 0) return;
+  // A ring reports its loss when there is room again, or at its end: the live set may have come before.
+  if (loss.memory_events == 0 || loss.end < process.reconciled) return;
   process.inexact = true;
   write_checkpoint(std::max(reached_, loss.end));
 }

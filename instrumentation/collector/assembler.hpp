@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/trace/writer.hpp"
@@ -21,6 +23,9 @@ namespace sluice::collector {
 struct assembler_options {
   bool simulated = false;
   std::size_t checkpoint_every = 65536;
+  std::uint64_t ring_bytes = 0;         ///< Keep the last part in a file of about this size; 0: keep all.
+  bool notice_failures = false;         ///< A failed allocation is worth a dump.
+  std::uint64_t most_device_bytes = 0;  ///< More of it in use is worth a dump; 0: no limit.
 };
 
 /// Everything known of one recorded process.
@@ -33,8 +38,11 @@ struct recorded_process {
   block_ledger blocks;
   work_joiner work;
   open_ranges ranges;
-  bool inexact = false;  ///< Memory events were lost.
-  bool heard = false;    ///< It has said something.
+  bool inexact = false;                             ///< Memory events were lost.
+  std::vector<block_ledger::known_block> live_set;  ///< What it says is live, as far as it has come.
+  trace::time_ns live_set_from = trace::unknown_time;
+  trace::time_ns reconciled = INT64_MIN;  ///< Losses before this have been made good.
+  bool heard = false;                     ///< It has said something.
 };
 
 /// One ring's place in the recording.
@@ -76,6 +84,18 @@ class assembler {
 
   /// Writes all that is left and a last checkpoint.
   void finish(const clock_anchor& present);
+
+  /// A checkpoint, now.
+  void write_live_set() { write_checkpoint(now()); }
+
+  /// In a ring, forgets what lies too far back. After `advance`. Errors: io, no_space; the file goes on growing.
+  result<void> keep_ring();
+  /// Forgets everything that happened until now; what is live is known by a checkpoint. Errors: as above.
+  result<void> forget_past();
+  /// From here on; 0: everything is kept.
+  void set_ring(std::uint64_t bytes) { options_.ring_bytes = bytes; }
+  /// Something happened that is worth a dump, in words; "" if nothing did since the last call.
+  [[nodiscard]] std::string take_trigger() { return std::exchange(trigger_, {}); }
 
   /// A message of the recorder's own.
   void add_message(trace::severity severity, std::string_view text);
@@ -166,8 +186,12 @@ class assembler {
   void on(const context& c, const message_record& r);
   void on(const context& c, const loss_record& r);
   void on_event_edge(const context& c, const event_edge_record& r, bool recorded);
+  void on_live_set(const context& c, const record_view& record);
   void add_loss(recorded_process& process, trace::loss_event loss);
   void consider_checkpoint(trace::time_ns time);
+  void consider_peak(recorded_process& process);
+  result<void> add_mark();
+  result<void> drop_before(std::uint64_t mark);
   void write_checkpoint(trace::time_ns time);
 
   trace::file_writer& file_;
@@ -192,6 +216,9 @@ class assembler {
   trace::time_ns present_ = 0;
   trace::time_ns last_anchor_ = 0;  ///< In the file.
 
+  std::vector<std::uint64_t> marks_;  ///< Where in the file checkpoints begin that it may be cut at; oldest first.
+  std::string trigger_;
+  bool above_peak_ = false;
   std::uint64_t device_events_ = 0;
   std::uint64_t lost_events_ = 0;
   std::uint64_t lost_memory_events_ = 0;

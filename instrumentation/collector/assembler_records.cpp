@@ -81,6 +81,9 @@ bool assembler::dispatch_memory(const context& c, const record_view& record) {
     case record_type::pool_state:
       on(c, decode<pool_state_record>(record));
       return true;
+    case record_type::live_set:
+      on_live_set(c, record);
+      return true;
     case record_type::context_end:
       c.process.blocks.end_context(names_.context(c.process.names, decode<context_end_record>(record).context), c.time);
       return true;
@@ -181,6 +184,7 @@ void assembler::on(const context& c, const alloc_record& r) {
   if ((c.flags & flag_ipc) != 0) row.flags |= ipc_import;
   if ((c.flags & flag_graph) != 0) row.flags |= graph_memory;
   c.process.blocks.add(row, {r.parent, r.owner, (c.flags & flag_shared) != 0}, now_);
+  consider_peak(c.process);
   consider_checkpoint(c.time);
 }
 
@@ -194,6 +198,7 @@ void assembler::on(const context& c, const free_record& r) {
   request.kind = checked<memory_kind>(r.kind);
   request.range = r.bytes;
   c.process.blocks.remove(request, now_);
+  consider_peak(c.process);
   consider_checkpoint(c.time);
 }
 
@@ -211,9 +216,42 @@ void assembler::on(const context& c, const alloc_failed_record& r) {
   row.pool = names_.pool(names, r.pool);
   row.bytes = r.bytes;
   row.error = r.status;
+  if (options_.notice_failures) {
+    trigger_ = "an allocation failed in process " + std::to_string(c.process.names.row.pid);
+  }
   row.name = names_.text(r.name);
   row.stack = stacks_.stack(c.process.stacks, r.stack);
   file_.add(row);
+}
+
+void assembler::on_live_set(const context& c, const record_view& record) {
+  const auto r = decode<live_set_record>(record);
+  recorded_process& process = c.process;
+  if (r.last == live_set_begins) {
+    process.live_set.clear();
+    process.live_set_from = c.time;
+  }
+  if (process.live_set_from == unknown_time) return;
+  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
+  const std::size_t count = std::min<std::size_t>(r.count, words.size() / (3 * sizeof(std::uint64_t)));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t word[3];
+    std::memcpy(word, words.data() + i * sizeof word, sizeof word);
+    block_ledger::known_block block;
+    block.address = word[0];
+    block.bytes = word[1];
+    block.level = checked<layer>(static_cast<std::uint8_t>(word[2]));
+    block.kind = checked<memory_kind>(static_cast<std::uint8_t>(word[2] >> 8));
+    block.device = names_.device(process.names, static_cast<std::uint32_t>(word[2] >> 16));
+    process.live_set.push_back(block);
+  }
+  if (r.last != live_set_ends) return;
+  const bool all = process.blocks.reconcile(process.live_set, process.names.id, process.live_set_from, c.time, now_);
+  process.live_set.clear();
+  process.reconciled = process.live_set_from;
+  process.live_set_from = unknown_time;
+  process.inexact = process.inexact && (!all || (c.flags & flag_estimated) != 0);
+  write_checkpoint(c.time);
 }
 
 void assembler::on(const context& c, const pool_state_record& r) {

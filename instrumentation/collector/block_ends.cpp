@@ -34,8 +34,8 @@ void block_ledger::end_those(Choose&& choose, time_ns when) {
       ended.insert(block.block);
       held_again_.erase(block.block);
       end_by_inference(block, when);
-      retire(block, place);
-      live_[place].erase(block.address);
+      retire(block, place, when);
+      erase(place, block);
     }
   }
 }
@@ -106,7 +106,7 @@ void block_ledger::let_go_of_physical(const free_request& request, const alloc_e
   const alloc_event* block = live_[place].find(address);
   if (block == nullptr) return;
   end_by_inference(*block, request.row.time);
-  live_[place].erase(address);
+  erase(place, *block);
 }
 
 }  // namespace sluice::collector

@@ -79,6 +79,24 @@ std::size_t block_ledger::live_blocks() const {
   return count;
 }
 
+// What a driver's pool has given out is no block of the driver's layer; what a framework carved from one is.
+std::uint64_t block_ledger::device_bytes_of(const alloc_event& block) {
+  const bool given_out =
+      block.kind == memory_kind::device || block.kind == memory_kind::managed || block.kind == memory_kind::physical;
+  const bool by_driver = block.level == layer::driver || (block.level == layer::pool && block.parent == block_id::none);
+  return given_out && by_driver && (block.flags & ipc_import) == 0 ? block.bytes : 0;
+}
+
+alloc_event& block_ledger::put(std::size_t place, const alloc_event& row) {
+  device_bytes_ += device_bytes_of(row);
+  return live_[place].put(row.address, row);
+}
+
+void block_ledger::erase(std::size_t place, const alloc_event& block) {
+  device_bytes_ -= device_bytes_of(block);
+  live_[place].erase(block.address);
+}
+
 // --------------------------------------------------------------------------------------------------------- allocating
 
 block_id block_ledger::add(alloc_event row, const block_ties& ties, const patience& now) {
@@ -92,8 +110,8 @@ block_id block_ledger::add(alloc_event row, const block_ties& ties, const patien
     if (same) return there->block;  // Seen when the recording began and again by its hook.
     // Its free was lost, or its thread has not got round to writing it.
     displaced_.emplace(address_key{place, row.address}, displaced_block{*there, row.time, now});
-    retire(*there, place);
-    live_[place].erase(row.address);
+    retire(*there, place, row.time);
+    erase(place, *there);
   }
   row.block = static_cast<block_id>(++last_block_);
   row.parent = parent_of(row, ties.parent);
@@ -104,7 +122,7 @@ block_id block_ledger::add(alloc_event row, const block_ties& ties, const patien
     if (graph == nullptr) graph = std::make_shared<memory_of_graph>();
     graph->addresses.push_back(row.address);
   }
-  if (!match_early_free(row, place, now)) live_[place].put(row.address, row);
+  if (!match_early_free(row, place, now)) put(place, row);
   return row.block;
 }
 
@@ -116,7 +134,7 @@ bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, c
     free_request request = f->second.request;
     request.row.block = row.block;
     early_frees_.erase(f);
-    retire(row, place);
+    retire(row, place, request.row.time);
     await_completion(request, now);
     return true;
   }
@@ -161,8 +179,8 @@ void block_ledger::remove(free_request request, const patience& now) {
     if (found->kind == memory_kind::mapping) let_go_of_physical(request, *found);
     request.row.block = found->block;
     request.row.level = found->level;
-    retire(*found, place);
-    live_[place].erase(request.row.address);
+    retire(*found, place, request.row.time);
+    erase(place, *found);
     await_completion(request, now);
     return;
   }
@@ -241,11 +259,11 @@ void block_ledger::write(const free_request& request) {
   written_frees_[request.row.address] = id;
 }
 
-void block_ledger::retire(const alloc_event& block, std::size_t place) {
+void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns when) {
   const bool a_reservation = place % spaces == 1 || place % spaces == 2;
   if (a_reservation) return;  // No work names these.
-  const retired_block freed{block.address, block.block,
-                            std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1})};
+  const retired_block freed{block.address, block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}),
+                            when};
   const bool fresh = retired_.find(block.address) == nullptr;
   retired_.put(block.address, freed);
   if (!fresh) return;
@@ -280,6 +298,11 @@ void block_ledger::settle(const patience& now, bool everything) {
     d = displaced_.erase(d);
   }
   settle_early_frees(now, everything);
+}
+
+void block_ledger::write_freed() {
+  for (const waiting_free& waiting : incomplete_) write(waiting.request);
+  incomplete_.clear();
 }
 
 void block_ledger::settle_early_frees(const patience& now, bool everything) {

@@ -52,6 +52,20 @@ class block_ledger {
   /// `graph` is destroyed: its memory goes unless another holds it. Freed, inferred.
   void end_graph(std::uint64_t graph, trace::time_ns when);
 
+  /// One of the blocks that a process says are live.
+  struct known_block {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    trace::layer level{};
+    trace::memory_kind kind{};
+    trace::device_id device{};
+  };
+  /// Makes the live set what the process said between `from` and `to`, after memory events were lost: what it does not name was
+  /// freed, inferred; what was not known was born before. What moved meanwhile is left to its own records. A layer that it names
+  /// nothing of is left alone, for another recorder in the process may have it; false if that leaves blocks in doubt. O(live).
+  bool reconcile(const std::vector<known_block>& live, trace::process_id process, trace::time_ns from,
+                 trace::time_ns to, const patience& now);
+
   /// The latest free of `address` was completed at `when`.
   void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);
 
@@ -59,6 +73,12 @@ class block_ledger {
   /// enqueued before a stream-ordered free may be seen after it. None if it is unknown. O(layers * log live).
   [[nodiscard]] trace::block_id find(std::uint64_t address) const;
   [[nodiscard]] const trace::alloc_event* find_live(std::uint64_t address) const;
+
+  /// Writes the frees that wait for their completion only; that comes as an attribute of theirs then.
+  void write_freed();
+
+  /// Bytes of device memory that the driver has given out: plain blocks, and blocks of its pools. O(1).
+  [[nodiscard]] std::uint64_t device_bytes() const { return device_bytes_; }
 
   /// Writes what has waited long enough; all of it if `everything`.
   void settle(const patience& now, bool everything);
@@ -90,6 +110,7 @@ class block_ledger {
     std::uint64_t address = 0;
     trace::block_id block{};
     std::uint64_t bytes = 0;
+    trace::time_ns when = 0;
   };
   using address_key = std::pair<std::size_t, std::uint64_t>;  // Place and address.
 
@@ -105,11 +126,16 @@ class block_ledger {
   bool match_early_free(const trace::alloc_event& row, std::size_t place, const patience& now);
   bool match_displaced(free_request& request, std::size_t place, const patience& now);
   const trace::alloc_event* live_block(const free_request& request, std::size_t& place) const;
-  void retire(const trace::alloc_event& block, std::size_t place);
+  void retire(const trace::alloc_event& block, std::size_t place, trace::time_ns when);
   void await_completion(const free_request& request, const patience& now);
   void write(const free_request& request);
   void settle_early_frees(const patience& now, bool everything);
 
+  trace::alloc_event& put(std::size_t place, const trace::alloc_event& row);
+  void erase(std::size_t place, const trace::alloc_event& block);
+  static std::uint64_t device_bytes_of(const trace::alloc_event& block);
+
+  std::uint64_t device_bytes_ = 0;
   trace::file_writer& file_;
   std::uint64_t& last_block_;
   std::array<address_map<trace::alloc_event>, trace::layer_count * spaces> live_;

@@ -59,7 +59,7 @@ std::uint64_t image_of_this_process() noexcept {
 }  // namespace
 
 std::int64_t rank_from_environment() noexcept {
-  for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+  for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"}) {
     const char* text = getenv(variable);
     if (text != nullptr && *text >= '0' && *text <= '9')
       return static_cast<std::int64_t>(parse_number(text) & 0xffff'ffff);

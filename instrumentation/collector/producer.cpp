@@ -5,6 +5,7 @@
 
 #include "instrumentation/collector/clock.hpp"
 #include "instrumentation/collector/process_identity.hpp"
+#include "instrumentation/collector/producer_losses.hpp"
 #include "instrumentation/collector/producer_state.hpp"
 
 namespace sluice::collector {
@@ -393,7 +394,8 @@ bool start(const char* socket_name, const producer_options& options) {
     const signals_held hold;
     const region_lock lock(*region);
     if (current_phase.load(std::memory_order_relaxed) == phase::active) say_goodbye(lock);
-    to.ring_bytes = sensible_ring_bytes(options.ring_bytes);
+    const char* asked = getenv("SLUICE_RING_BYTES");
+    to.ring_bytes = sensible_ring_bytes(asked == nullptr ? options.ring_bytes : strtoull(asked, nullptr, 10));
     to.rank = rank_from_environment();
     destination = to;
     choose_clock(options.clock);
@@ -411,6 +413,22 @@ bool start(const char* socket_name, const producer_options& options) {
   this_thread.wait = 0;
   if (!this_thread.ended) (void)ring_of_this_thread(this_thread);
   return active();
+}
+
+std::uint64_t lost_memory_events() noexcept {
+  if (!active()) return 0;
+  const signals_held hold;
+  const region_lock lock(*region);  // Rings are unmapped under it.
+  const std::uint32_t epoch = region->epoch.load(std::memory_order_relaxed);
+  std::uint64_t lost = region->ringless_memory_events.load(std::memory_order_relaxed);
+  const std::size_t used = slots_used.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < used; ++i) {
+    const slot_state state = slots[i].state.load(std::memory_order_acquire);
+    const bool whole = state == slot_state::owned || state == slot_state::idle;
+    if (!whole || epoch == 0 || slots[i].epoch.load(std::memory_order_relaxed) != epoch) continue;
+    lost += slots[i].ring.header()->lost_memory_events.load(std::memory_order_relaxed);
+  }
+  return lost;
 }
 
 bool active() noexcept { return current_phase.load(std::memory_order_relaxed) == phase::active; }

@@ -476,14 +476,15 @@ struct graph_definition_record {
   std::uint64_t name;
 };
 
-/// What is live at `header.time`, sent after memory events were lost: `count` groups of three words follow, each address,
-/// bytes, and layer | kind << 8 | device << 16. Several make one set; the last has `last` 1. A block that no part names is
-/// gone; one that the writer did not know is born before.
+/// What is live, sent after memory events were lost: `count` groups of three words follow, each address, bytes, and
+/// layer | kind << 8 | device << 16. Several make one set, between one that begins it and one that ends it. A block that no part
+/// names is gone; one that the writer did not know is born before. `flag_estimated`: it may lack some.
 struct live_set_record {
   record_header header;
   std::uint32_t count;
-  std::uint32_t last;
+  std::uint32_t last;  ///< live_set_part, live_set_ends or live_set_begins.
 };
+inline constexpr std::uint32_t live_set_part = 0, live_set_ends = 1, live_set_begins = 2;
 
 /// What this process is recorded for.
 struct mode_record {

@@ -12,7 +12,12 @@ session::state::state(trace::file_writer f, listener l, const session_options& o
     : file(std::move(f)),
       sockets(std::move(l)),
       options(o),
-      rows(file, start, {.simulated = o.simulated, .checkpoint_every = o.checkpoint_every}),
+      rows(file, start,
+           {.simulated = o.simulated,
+            .checkpoint_every = o.checkpoint_every,
+            .ring_bytes = o.delayed ? ring_before_begin : o.ring_bytes,
+            .notice_failures = o.dump_on_failure,
+            .most_device_bytes = o.dump_above_bytes}),
       wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void session::state::wake_up() const {
@@ -69,6 +74,10 @@ void session::add_process(std::uint64_t pid, std::string_view command) {
 void session::process_exited(std::uint64_t pid, int status) {
   state_->ask({session_request::kind::process_exited, pid, status, {}});
 }
+
+void session::begin_now() { state_->ask({session_request::kind::begin_now, 0, 0, {}}); }
+
+void session::dump(std::string_view reason) { state_->ask({session_request::kind::dump, 0, 0, std::string(reason)}); }
 
 void session::warn(std::string_view text) { state_->ask({session_request::kind::warn, 0, 0, std::string(text)}); }
 

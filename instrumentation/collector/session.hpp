@@ -26,6 +26,11 @@ struct session_options {
   std::chrono::milliseconds drain_period{20};
   std::chrono::milliseconds flush_period{100};  ///< A live reader sees the file grow this often.
   std::size_t checkpoint_every = 65536;         ///< Events between two checkpoints of the live set, at least.
+  /// Keep the last part only, in a file of about this size; names and stacks are kept. 0: keep everything.
+  std::uint64_t ring_bytes = 0;
+  bool delayed = false;                ///< What happens before `begin_now` is forgotten, but for what is live then.
+  bool dump_on_failure = false;        ///< Write a dump when an allocation fails.
+  std::uint64_t dump_above_bytes = 0;  ///< And when more device memory than this is in use; 0: no limit.
 };
 
 /// What a recording came to.
@@ -59,6 +64,12 @@ class session {
 
   /// `status` as a shell has it: 0..255, 128 + n for signal n. Kept with the process's row.
   void process_exited(std::uint64_t pid, int status);
+
+  /// The end of the delay.
+  void begin_now();
+
+  /// Writes what there is now to a trace of its own beside the file (NAME-dump1.sluice, ...); `reason` is told in a warning.
+  void dump(std::string_view reason);
 
   /// Adds a message of the recorder's own to the trace and to the summary's warnings.
   void warn(std::string_view text);

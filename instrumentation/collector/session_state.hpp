@@ -41,12 +41,15 @@ struct client {
 
 /// What other threads ask of the writer thread.
 struct session_request {
-  enum class kind : std::uint8_t { add_process, process_exited, warn };
+  enum class kind : std::uint8_t { add_process, process_exited, warn, begin_now, dump };
   kind what{};
   std::uint64_t pid = 0;
   int status = 0;
   std::string text;
 };
+
+/// While a recording waits to begin, its file holds no more than this.
+inline constexpr std::uint64_t ring_before_begin = std::uint64_t{64} << 20;
 
 struct session::state {
   state(trace::file_writer f, listener l, const session_options& o, const clock_anchor& start);
@@ -60,6 +63,10 @@ struct session::state {
   std::vector<client> clients;
   std::vector<std::string> warnings;
   std::chrono::steady_clock::time_point last_flush = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_dump;  ///< On a trigger.
+  int dumps = 0;
+  std::string dump_asked;  ///< Why; "" if nobody did.
+  bool ring_failed = false;
 
   // Everyone's.
   unique_descriptor wake;
@@ -90,6 +97,9 @@ struct session::state {
   void notice_ended_processes();
   void end(client& c);
   void flush();
+  void keep_ring();
+  void consider_dump();
+  void dump(const std::string& reason);
   void add_warning(const std::string& text);
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "instrumentation/collector/process_identity.hpp"
 #include "instrumentation/collector/session_state.hpp"
@@ -15,6 +16,7 @@ using namespace trace;
 namespace {
 constexpr std::chrono::milliseconds idle_period{200};  // A new ring, or a request, ends it.
 constexpr std::size_t most_warnings = 100;
+constexpr int most_dumps = 16;
 }  // namespace
 
 void session::state::run() {
@@ -32,11 +34,14 @@ void session::state::run() {
       for (const auto& ring : rings) ring->reader.say_gone();
     }
     filling = turn();
-    if (sync_wanted != 0) {
+    if (sync_wanted != 0 || !dump_asked.empty()) {
       turn();  // What the first one took, the second one writes.
       rows.settle(true);
     }
+    if (!dump_asked.empty()) dump(std::exchange(dump_asked, {}));
     drop_closed_rings(last);
+    keep_ring();
+    consider_dump();
     notice_ended_processes();
     const auto now = std::chrono::steady_clock::now();
     if (sync_wanted != 0 || now - last_flush >= options.flush_period) {
@@ -83,6 +88,15 @@ void session::state::serve(const session_request& r) {
       return;
     case session_request::kind::warn:
       add_warning(r.text);
+      return;
+    case session_request::kind::begin_now: {
+      const auto begun = rows.forget_past();
+      rows.set_ring(options.ring_bytes);
+      if (!begun) add_warning("what happened before the recording was to begin is in it: " + begun.error().to_string());
+      return;
+    }
+    case session_request::kind::dump:
+      dump_asked = r.text;
       return;
     case session_request::kind::process_exited:
       const auto exited =
@@ -219,6 +233,34 @@ void session::state::flush() {
   if (flushed) return;
   const std::lock_guard lock(mutex);
   if (!failure) failure = flushed.error();
+}
+
+void session::state::keep_ring() {
+  if (ring_failed) return;
+  const auto kept = rows.keep_ring();
+  if (kept) return;
+  ring_failed = true;
+  add_warning("the file is not kept to its size any more: " + kept.error().to_string());
+}
+
+/// One a second at most: whoever runs out of memory tries again and again.
+void session::state::consider_dump() {
+  const std::string reason = rows.take_trigger();
+  if (reason.empty()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (dumps >= most_dumps || now - last_dump < std::chrono::seconds(1)) return;
+  last_dump = now;
+  dump(reason);
+}
+
+void session::state::dump(const std::string& reason) {
+  std::string name = file.path();
+  if (name.ends_with(".sluice")) name.resize(name.size() - 7);
+  name += "-dump" + std::to_string(++dumps) + ".sluice";
+  rows.settle(true);
+  rows.write_live_set();
+  const auto written = file.copy_to(name);
+  add_warning(reason + ": " + (written ? "what was recorded until then is in " + name : written.error().to_string()));
 }
 
 void session::state::add_warning(const std::string& text) {

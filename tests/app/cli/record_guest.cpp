@@ -15,14 +15,31 @@ namespace {
 
 using namespace sluice::collector;
 
-void allocate(std::uint64_t address) {
+void allocate(std::uint64_t address, std::uint64_t bytes = 4096) {
   alloc_record record{};
   record.header.time = now();
   record.address = address;
-  record.bytes = 4096;
+  record.bytes = bytes;
   record.device = no_device;
-  record.kind = 1;
+  record.kind = 1;  // Of the driver's layer, device memory.
   emit(record);
+}
+
+/// One after another for about so long, and 10 that stay from the beginning.
+void churn(int milliseconds) {
+  for (std::uint64_t i = 0; i < 10; ++i) allocate(0x10'0000 + i * 0x1000);
+  std::uint64_t random = 1;  // Sizes that do not compress.
+  for (int turn = 0; turn < milliseconds; ++turn) {
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      random = random * 6364136223846793005U + 1442695040888963407U;
+      allocate(0x20'0000 + i * 0x1000, 1 + (random >> 40));
+      free_record record{};
+      record.header.time = now();
+      record.address = 0x20'0000 + i * 0x1000;
+      emit(record);
+    }
+    usleep(1000);
+  }
 }
 
 void forever() {
@@ -33,6 +50,19 @@ int behave(const std::string& how) {
   start();
   allocate(0x1000);
   if (how == "succeed") return 0;
+  if (how == "churn") {
+    churn(1500);
+    return 0;
+  }
+  if (how == "fail-to-allocate") {
+    churn(300);
+    alloc_failed_record record{};
+    record.header.time = now();
+    record.bytes = 1 << 30;
+    emit(record);
+    usleep(300'000);
+    return 0;
+  }
   if (how == "fail") return 7;
   if (how == "die") return kill(getpid(), SIGKILL);
   if (how == "close-all") {

@@ -182,6 +182,93 @@ TEST_F(Record, ReplacesARecordingButNothingElse) {
   EXPECT_EQ(trace("train.py").all<alloc_event>().size(), 1u);
 }
 
+/// Blocks that the last checkpoint of a recording says are live.
+std::size_t live_at_the_end(const recorded& trace) {
+  const auto checkpoints = trace.all<checkpoint_event>();
+  std::size_t count = 0;
+  for (const live_block_event& block : trace.all<live_block_event>())
+    count += block.checkpoint == checkpoints.back().id;
+  return count;
+}
+
+TEST_F(Record, ARingKeepsTheLastPartAndWhatLivesInIt) {
+  const pid_t child = begin({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "churn"});
+  std::uintmax_t largest = 0;
+  for (int status = 0; waitpid(child, &status, WNOHANG | WNOWAIT) == 0; usleep(10'000)) {
+    std::error_code none;
+    const auto whole = std::filesystem::file_size(folder_.file("t.sluice"), none);
+    const auto beside = std::filesystem::file_size(folder_.file("t.sluice.part"), none);
+    if (whole != std::uintmax_t(-1)) largest = std::max(largest, whole + (beside == std::uintmax_t(-1) ? 0 : beside));
+  }
+  EXPECT_EQ(end(child).status, 0);
+  EXPECT_LE(largest, std::uintmax_t{1} << 20) << "the copy that is made when it is cut counts too";
+  const recorded kept = trace();
+  const auto allocated = kept.all<alloc_event>();
+  EXPECT_LT(allocated.size(), 290'000U) << "nothing was cut";
+  EXPECT_GT(allocated.size(), 1000U);
+  // The ten from the beginning are known by a checkpoint, at the kept part's beginning and at its end.
+  EXPECT_EQ(live_at_the_end(kept), 11U);
+  const auto checkpoints = kept.all<checkpoint_event>();
+  ASSERT_GE(checkpoints.size(), 2U);
+  const auto blocks = kept.all<live_block_event>();
+  EXPECT_GE(
+      std::count_if(blocks.begin(), blocks.end(), [&](const auto& b) { return b.checkpoint == checkpoints[0].id; }),
+      11);
+  for (const alloc_event& a : allocated) EXPECT_GE(a.time, checkpoints[0].time - 1'000'000'000);
+  EXPECT_FALSE(exists("t.sluice.part"));
+}
+
+TEST_F(Record, AFailedAllocationDumpsARing) {
+  const outcome failed = run({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "fail-to-allocate"});
+  EXPECT_EQ(failed.status, 0);
+  EXPECT_THAT(failed.err, HasSubstr("an allocation failed in process"));
+  const recorded dump = trace("t-dump1.sluice");
+  EXPECT_EQ(dump.all<alloc_failed_event>().size(), 1U);
+  EXPECT_EQ(live_at_the_end(dump), 11U);
+}
+
+TEST_F(Record, APeakDumps) {
+  EXPECT_EQ(run({"-o", "t.sluice", "--trigger-peak", "40KiB", "--", guest, "fail-to-allocate"}).status, 0);
+  EXPECT_GE(live_at_the_end(trace("t-dump1.sluice")), 11U);
+  EXPECT_EQ(run({"-o", "u.sluice", "--trigger-peak", "1GiB", "--", guest, "fail-to-allocate"}).status, 0);
+  EXPECT_FALSE(exists("u-dump1.sluice"));
+}
+
+TEST_F(Record, ASignalDumps) {
+  const pid_t child = begin({"-o", "t.sluice", "--", guest, "wait-for-signal"});
+  wait_until_ready();
+  kill(child, SIGUSR2);
+  while (!exists("t-dump1.sluice") || !recorded(folder_.file("t-dump1.sluice")).snapshot().complete()) usleep(10'000);
+  kill(child, SIGTERM);
+  EXPECT_EQ(end(child).status, 128 + SIGTERM) << "the command got the second signal only";
+  EXPECT_EQ(trace("t-dump1.sluice").all<alloc_event>().size(), 1U);
+}
+
+TEST_F(Record, ADelayLeavesTheBeginningOutButNotWhatLives) {
+  EXPECT_EQ(run({"-o", "t.sluice", "--delay", "0.7", "--", guest, "churn"}).status, 0);
+  const recorded late = trace();
+  EXPECT_EQ(live_at_the_end(late), 11U);
+  const auto checkpoints = late.all<checkpoint_event>();
+  EXPECT_GT(checkpoints[0].time, 600'000'000);
+  for (const alloc_event& a : late.all<alloc_event>()) EXPECT_GT(a.time, 500'000'000);
+}
+
+TEST_F(Record, ADurationEndsTheRecordingAndNotTheCommand) {
+  EXPECT_EQ(run({"-o", "t.sluice", "--duration", "0.3", "--", "sh", "-c", guest + " churn; exit 5"}).status, 5);
+  const recorded part = trace();
+  EXPECT_GE(live_at_the_end(part), 11U);
+  for (const alloc_event& a : part.all<alloc_event>()) EXPECT_LT(a.time, 1'000'000'000);
+}
+
+TEST_F(Record, AttachingIsRefusedWithAReason) {
+  const std::string line = "cd " + folder_.file(".") + " && " SLUICE_BINARY_DIR "/sluice attach 1 2>err";
+  EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 1);
+  const std::string said = content_of(folder_.file("err"));
+  EXPECT_THAT(said, HasSubstr("cannot be recorded safely"));
+  EXPECT_THAT(said, HasSubstr("sluice record"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+}
+
 TEST_F(Record, NamesTheFileAfterTheCommand) {
   EXPECT_EQ(run({guest, "succeed"}).status, 0);
   EXPECT_TRUE(exists("record_guest.sluice"));

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/instrumentation/capture/journal_reader.hpp"
@@ -211,6 +213,51 @@ TEST(Kill, AtAnyMomentKeepsEveryCall) {
     for (const alloc_event& a : run.allocs) device += a.kind == memory_kind::device ? 1 : 0;
     EXPECT_EQ(device, allocations_until("torch", share)) << "after " << share << " of the journal";
   }
+}
+
+// As many as SLUICE_KILL_RUNS says, at moments spread over the journal: `./dev kill-test` asks for 1,000.
+TEST(Kill, ACampaignLosesNothing) {
+  const char* asked = std::getenv("SLUICE_KILL_RUNS");
+  const int runs = asked == nullptr ? 40 : std::atoi(asked);
+  for (int run = 0; run < runs; ++run) {
+    // By the golden ratio, so that any number of runs spreads evenly.
+    const double share = std::fmod(0.5 + run * 0.6180339887498949, 1.0);
+    const char* how = run % 3 == 0 ? "kill" : run % 3 == 1 ? "abort" : "segv";
+    const recording killed = record({.arguments = {"torch", "--until", std::to_string(share), "--end", how}});
+    EXPECT_GE(killed.status, 128);
+    ASSERT_NE(killed.snapshot, nullptr);
+    EXPECT_TRUE(killed.snapshot->warnings().empty());
+    std::size_t device = 0;
+    for (const alloc_event& a : killed.allocs) device += a.kind == memory_kind::device ? 1 : 0;
+    ASSERT_EQ(device, allocations_until("torch", share)) << how << " after " << share << " of the journal";
+  }
+}
+
+// The moment is a timer's, not the program's: in the middle of whatever the recorder does.
+TEST(Kill, FromOutsideLeavesAFileThatOpens) {
+  for (int run = 0; run < 10; ++run) {
+    const recording killed =
+        record({.arguments = {"torch", "--repeat", "1000", "--kill-after", std::to_string(3000 + run * 7919)}});
+    EXPECT_EQ(killed.status, 128 + SIGKILL);
+    ASSERT_NE(killed.snapshot, nullptr);
+    EXPECT_TRUE(killed.snapshot->complete());
+    EXPECT_TRUE(killed.snapshot->warnings().empty());
+    // What was there is there in its order: no hole before the end.
+    for (const alloc_event& a : killed.allocs) EXPECT_NE(a.block, block_id::none);
+  }
+}
+
+TEST(Unload, TheLibraryStaysWhateverTheProgramCloses) {
+  const recording run = record({.arguments = {"torch", "--dlclose", "--repeat", "2"}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.kernels.size(), 2U * 192U);
+}
+
+TEST(Threads, ThatEndWhileTheyAreRecordedLoseNothing) {
+  const recording run = record({.arguments = {"program", "--repeat", "30"}});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.summary.lost_events, 0U);
+  EXPECT_EQ(run.transfers.size(), 30U * 12U);
 }
 
 TEST(Exec, TheNextProgramIsRecordedToo) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "tests/instrumentation/capture/recording.hpp"
 
@@ -122,6 +123,26 @@ TEST(MemoryKinds, AnotherProcessesMemoryIsOpenUntilItIsClosedAsOften) {
   const auto end = end_of(run, imported[0]);
   ASSERT_TRUE(end.has_value());
   EXPECT_GT(end->time, sign->time);
+}
+
+// A ring of 16 KiB that a flood runs over: many allocations and frees are lost, and the process then says what it holds.
+TEST(LiveSet, IsKnownAgainAfterALoss) {
+  const recording run = record_memory("flood", {{"SLUICE_RING_BYTES", "16384"}});
+  ASSERT_GT(run.summary.lost_memory_events, 1000U) << "nothing was put to the test";
+  ASSERT_FALSE(run.checkpoints.empty());
+  const checkpoint_event& last = run.checkpoints.back();
+  EXPECT_TRUE(last.exact);
+  std::map<std::uint64_t, std::size_t> live;  // By size.
+  for (const live_block_event& b : run.live_blocks) {
+    if (b.checkpoint == last.id) ++live[b.bytes];
+  }
+  EXPECT_EQ(live, (std::map<std::uint64_t, std::size_t>{{4096, 25}, {1 * mib, 1}}));
+  // What never had an end in the recording is what is left, whatever was lost.
+  std::set<block_id> ended;
+  for (const free_event& f : run.frees) ended.insert(f.block);
+  std::size_t left = 0;
+  for (const alloc_event& a : run.allocs) left += ended.contains(a.block) ? 0 : 1;
+  EXPECT_EQ(left, 26U);
 }
 
 TEST(MemoryKinds, CallsThatGetNothingAreEvents) {

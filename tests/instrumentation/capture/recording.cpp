@@ -131,6 +131,8 @@ recording record(const run_options& options) {
   collect(*r.snapshot, r.device_memory);
   collect(*r.snapshot, r.watermarks);
   collect(*r.snapshot, r.losses);
+  collect(*r.snapshot, r.checkpoints);
+  collect(*r.snapshot, r.live_blocks);
   collect(*r.snapshot, r.counters);
   collect(*r.snapshot, r.ranges);
   collect(*r.snapshot, r.markers);

@@ -40,6 +40,8 @@ struct recording {
   std::vector<trace::device_memory_event> device_memory;
   std::vector<trace::watermark_event> watermarks;
   std::vector<trace::loss_event> losses;
+  std::vector<trace::checkpoint_event> checkpoints;
+  std::vector<trace::live_block_event> live_blocks;
   std::vector<trace::counter_event> counters;
   std::vector<trace::host_range_event> ranges;
   std::vector<trace::marker_event> markers;

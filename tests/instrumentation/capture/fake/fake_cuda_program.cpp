@@ -6,6 +6,8 @@
 //   fake_cuda_program --nothing          starts and ends without CUDA
 //
 //   --signals    a timer's signal every 200 us; status 4 if another thread than the program's own took one
+//   --kill-after kill -9 itself after so many microseconds, whatever it does then
+//   --dlclose    close the injected library more often than it was opened
 //   --late-free  allocate 4 KiB, and free it in a destructor of a static object
 //   --end exec   replace the program by one that replays the journal again
 //   --rival      replay the journal once alone, once beside a profiler in this process, and once after it has stopped. HOW:
@@ -28,6 +30,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "tests/instrumentation/capture/fake/replay.hpp"
 
@@ -108,6 +111,8 @@ struct arguments {
   bool signals = false;
   bool late_free = false;
   bool nothing = false;
+  bool dlclose = false;
+  long kill_after = 0;
   std::string rival;
   std::string end = "exit";
   int status = 0;
@@ -136,6 +141,10 @@ arguments parse(int argc, char** argv) {
       a.fork = true;
     } else if (word == "--signals") {
       a.signals = true;
+    } else if (word == "--kill-after") {
+      a.kill_after = std::stol(value), ++i;
+    } else if (word == "--dlclose") {
+      a.dlclose = true;
     } else if (word == "--late-free") {
       a.late_free = true;
     } else if (word == "--nothing") {
@@ -186,6 +195,20 @@ int run(arguments a, char** argv) {
   initialize(0);
   if (a.late_free) free_late(driver);
   if (a.signals) send_signals();
+  if (a.kill_after != 0) {
+    std::thread([after = a.kill_after] {
+      usleep(static_cast<useconds_t>(after));
+      kill(getpid(), SIGKILL);
+    }).detach();
+  }
+  if (a.dlclose) {  // As often as it takes to be rid of anything that can be closed.
+    for (int i = 0; i < 16; ++i) {
+      void* const library = dlopen(std::getenv("CUDA_INJECTION64_PATH"), RTLD_NOW | RTLD_NOLOAD);
+      if (library == nullptr) break;
+      dlclose(library);
+      dlclose(library);
+    }
+  }
   pid_t child = 0;
   if (a.fork) {
     a.replay.halfway = [&] {

@@ -1,0 +1,73 @@
+// The live set after a loss, as the process itself knows it.
+#include <algorithm>
+#include <unordered_map>
+
+#include "instrumentation/collector/block_ledger.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+/// A block is stamped a moment before the process's own table has it or forgets it; a thread may be put to sleep in between.
+constexpr time_ns in_motion = 20'000'000;
+}  // namespace
+
+bool block_ledger::reconcile(const std::vector<known_block>& live, process_id process, time_ns from, time_ns to,
+                             const patience& now) {
+  std::array<std::unordered_map<std::uint64_t, const known_block*>, layer_count * spaces> named;
+  std::array<bool, layer_count> known_layer{true};
+  for (const known_block& block : live) {
+    named[place_of(block.level, block.kind)][block.address] = &block;
+    known_layer[static_cast<std::size_t>(block.level)] = true;
+  }
+
+  bool in_doubt = false;
+  std::vector<alloc_event> gone;
+  for (std::size_t place = 0; place < live_.size(); ++place) {
+    if (!known_layer[place / spaces]) {
+      in_doubt = in_doubt || live_[place].size() != 0;
+      continue;
+    }
+    live_[place].for_each([&](const alloc_event& block) {
+      if (block.time > from - in_motion) return;
+      const auto found = named[place].find(block.address);
+      const bool same = found != named[place].end() && (found->second->bytes == block.bytes || block.bytes == 0);
+      const auto use = physical_.find(block.address);
+      const bool held = block.kind == memory_kind::physical && use != physical_.end() && use->second.mappings != 0;
+      if (!same && !held) gone.push_back(block);
+    });
+  }
+  for (const alloc_event& block : gone) {
+    const std::size_t place = place_of(block.level, block.kind);
+    if (block.kind == memory_kind::mapping) {
+      free_request request;
+      request.row.time = from;
+      let_go_of_physical(request, block);
+    }
+    held_again_.erase(block.block);
+    end_by_inference(block, from);
+    retire(block, place, from);
+    erase(place, block);
+  }
+  for (const known_block& block : live) {
+    const std::size_t place = place_of(block.level, block.kind);
+    if (live_[place].find(block.address) != nullptr) continue;
+    const retired_block* freed = retired_.find(block.address);
+    if (freed != nullptr && freed->when > from - in_motion && freed->when <= to) continue;
+    alloc_event row;
+    row.time = from;
+    row.process = process;
+    row.source = provenance::inferred;
+    row.level = block.level;
+    row.kind = block.kind;
+    row.device = block.device;
+    row.address = block.address;
+    row.bytes = block.bytes;
+    row.flags = born_before;
+    add(row, {}, now);
+  }
+  return !in_doubt;
+}
+
+}  // namespace sluice::collector

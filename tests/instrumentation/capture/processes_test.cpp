@@ -1,0 +1,50 @@
+// Children of every kind that Python programs make are recorded, each as a process of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+class Children : public testing::TestWithParam<const char*> {
+ protected:
+  static recording run(const char* how) {
+    return record({.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/processes.py", how},
+                   .program = SLUICE_PYTHON});
+  }
+};
+
+TEST_P(Children, AreEachAProcess) {
+  if (std::string(SLUICE_PYTHON).empty()) GTEST_SKIP() << "no python3 here";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "Python cannot load libraries that a sanitizer has instrumented";
+#endif
+  const recording made = run(GetParam());
+  EXPECT_EQ(made.status, 0);
+  std::set<std::uint64_t> sizes;
+  std::set<process_id> processes;
+  for (const alloc_event& a : made.allocs) {
+    sizes.insert(a.bytes);
+    processes.insert(a.process);
+  }
+  EXPECT_EQ(sizes, (std::set<std::uint64_t>{1 * mib, 2 * mib, 3 * mib}));
+  EXPECT_EQ(processes.size(), 3U);
+  for (const alloc_event& a : made.allocs) {
+    const process_row* process = made.tables().processes.find(a.process);
+    ASSERT_NE(process, nullptr);
+    const bool ranks = std::string(GetParam()) == "ranks";
+    EXPECT_EQ(process->rank, ranks ? static_cast<std::int64_t>(a.bytes / mib) - 1 : -1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfPython, Children, testing::Values("fork", "spawn", "forkserver", "ranks"),
+                         [](const auto& p) { return std::string(p.param); });
+
+}  // namespace
+}  // namespace sluice::test
