@@ -34,7 +34,7 @@ struct stack_tree {
 
 /// How frames become lines of the tree. Frames that read the same have the same line.
 struct stack_lines {
-  std::function<std::vector<std::uint32_t>(trace::frame_id)> of;  ///< Innermost first; at least one.
+  std::function<std::vector<std::uint32_t>(trace::frame_id)> of;  ///< Innermost first; none to leave it out.
   /// Lines to leave out, such as a library's, so that what is left is short; the innermost line of a stack stays. Null: none.
   std::function<bool(std::uint32_t)> folded;
   std::uint32_t none = 0;  ///< Of what has no stack.

@@ -47,6 +47,11 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
   return std::any_of(parts.begin(), parts.end(), [&](auto each) { return text.find(each) != std::string_view::npos; });
 }
 
+/// The way from a call to the recorder is not the program's.
+bool is_of_recorder(std::string_view module) {
+  return begins_with_any(last_part(module), {"libcupti", "libsluice_capture"});
+}
+
 }  // namespace
 
 std::string name_of(const frame_line& line) {
@@ -94,6 +99,7 @@ std::size_t line_to_name(std::span<const frame_line* const> stack) {
   };
   std::size_t found = first([](const frame_line* l) { return l->kind == frame_kind::python && l->own; });
   if (found == stack.size()) found = first([](const frame_line* l) { return l->own && !l->function.empty(); });
+  if (found == stack.size()) found = first([](const frame_line* l) { return l->own; });
   if (found == stack.size()) found = first([](const frame_line* l) { return l->kind == frame_kind::python; });
   if (found == stack.size()) found = first([](const frame_line* l) { return !l->function.empty(); });
   return found == stack.size() && !stack.empty() ? 0 : found;
@@ -172,6 +178,7 @@ frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace:
       line.own = is_own_file(row->kind, line.file.empty() ? line.module : line.file);
       return by_frame_[raw(frame)] = {{put(std::move(line))}, false};
     }
+    if (is_of_recorder(tables.text(row->module))) return by_frame_[raw(frame)] = {};
     learn_modules(tables);
     const auto build_id = build_ids_.find(raw(row->module));
     about = {raw(frame), std::string(tables.text(row->module)),

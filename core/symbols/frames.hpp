@@ -44,7 +44,7 @@ struct frame_line {
 [[nodiscard]] bool is_own_file(trace::frame_kind kind, std::string_view path);
 
 /// The line to name for a stack (innermost first): the innermost one of the program's own Python code, else of its own native
-/// code, else any Python line, else the innermost with a function's name. The index in `stack`, or its size if it is empty.
+/// code (one whose name is known first), else any Python line, else the innermost with a function's name. The index in `stack`, or its size if it is empty.
 [[nodiscard]] std::size_t line_to_name(std::span<const frame_line* const> stack);
 
 using line_id = std::uint32_t;
@@ -69,7 +69,7 @@ class frame_book {
   enum class patience : std::uint8_t { at_once, later };
 
   struct frame_lines {
-    std::vector<line_id> ids;  ///< Innermost first; at least one.
+    std::vector<line_id> ids;  ///< Innermost first; none of a frame of the recorder, which is no part of the program.
     bool provisional = false;  ///< Symbols are still to be looked up.
   };
   [[nodiscard]] frame_lines lines_of(trace::frame_id frame, const trace::tables& tables, patience how);

@@ -73,6 +73,19 @@ TEST_F(book, says_why_a_native_frame_has_no_name) {
   EXPECT_EQ(text_of(lines[0]), "libgone.so+0x12ac in /opt/app/libgone.so (libgone.so is not on this machine)");
 }
 
+TEST_F(book, leaves_out_the_way_from_a_call_to_its_recorder) {
+  frame_book frames;
+  const auto program = stack({}, native(text("/home/me/solver"), 0x10));
+  const auto driver = stack(program, native(text("/usr/lib/libcuda.so.1"), 0x20));
+  const auto cupti = stack(driver, native(text("/usr/local/cuda/lib64/libcupti.so.13"), 0x30));
+  const auto lines = frames.stack(cupti, tables_, frame_book::patience::at_once);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(name_of(lines[0]), "libcuda.so.1+0x20");
+  const auto named =
+      frames.describe(std::vector{frames.line_of(cupti, tables_, frame_book::patience::at_once)}, tables_);
+  EXPECT_EQ(name_of(named.at(0)), "solver+0x10") << "the program's own, even where its file is not here";
+}
+
 TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
   frame_book frames;
   const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
