@@ -17,11 +17,21 @@ std::uint64_t correlation_of(const work_joiner::work& w) {
   return std::visit([](const auto& row) { return row.correlation; }, w);
 }
 
+/// CUPTI does not always say, and may take registered memory for pageable; what lay there is known.
+memory_kind better_kind(memory_kind said, memory_kind known) {
+  const bool page_locked = known == memory_kind::pinned || known == memory_kind::managed;
+  if (said == memory_kind::host && page_locked) return known;
+  const bool plain = page_locked || known == memory_kind::device || known == memory_kind::array;
+  return said == memory_kind::unknown && plain ? known : said;
+}
+
 }  // namespace
 
 void work_joiner::add_call(std::uint64_t correlation, call c) {
   c.source_block = blocks_.find(c.source);
   c.destination_block = blocks_.find(c.destination);
+  if (const alloc_event* there = blocks_.find_live(c.source)) c.source_kind = there->kind;
+  if (const alloc_event* there = blocks_.find_live(c.destination)) c.destination_kind = there->kind;
   if (correlation == 0) return;
   const auto [place, fresh] = calls_.insert_or_assign(correlation, c);
   if (fresh) {
@@ -102,6 +112,8 @@ void work_joiner::finish(transfer_event& copy, call* c) {
       if (copy.destination_address == 0) copy.destination_address = c->destination;
       if (copy.source_address == c->source) copy.source_block = c->source_block;
       if (copy.destination_address == c->destination) copy.destination_block = c->destination_block;
+      copy.source_kind = better_kind(copy.source_kind, c->source_kind);
+      copy.destination_kind = better_kind(copy.destination_kind, c->destination_kind);
     }
   }
   if (copy.source_block == block_id::none) copy.source_block = blocks_.find(copy.source_address);

@@ -30,6 +30,8 @@ class work_joiner {
     std::uint64_t bytes = 0;
     trace::block_id source_block{};
     trace::block_id destination_block{};
+    trace::memory_kind source_kind = trace::memory_kind::unknown;  ///< Of what lay there when it was called.
+    trace::memory_kind destination_kind = trace::memory_kind::unknown;
     bool addresses_taken = false;  ///< By a first copy: a second one of the same call is elsewhere.
   };
 

@@ -26,6 +26,8 @@ TEST_F(Assembler, ACopyTakesAddressesAndBlocksFromItsCall) {
   EXPECT_EQ(copies[0].source_address, 0x1010u);
   EXPECT_EQ(copies[0].source_block, allocs[0].block);
   EXPECT_EQ(copies[0].destination_block, allocs[1].block);
+  EXPECT_EQ(copies[0].source_kind, memory_kind::pinned) << "CUPTI did not say; the block does";
+  EXPECT_EQ(copies[0].destination_kind, memory_kind::device);
 }
 
 TEST_F(Assembler, AnActivityMayComeBeforeItsCall) {
