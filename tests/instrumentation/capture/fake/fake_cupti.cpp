@@ -31,7 +31,7 @@ void CUPTIAPI hand_on(void* to, CUpti_CallbackDomain domain, CUpti_CallbackId id
   asm volatile("" : : : "memory");  // No jump: this frame stays.
 }
 CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) {
-  static std::deque<subscription> all;
+  static auto& all = *new std::deque<subscription>;  // Calls come until the very end of the program.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   return hub().subscribe(subscriber, hand_on, &all.emplace_back(subscription{callback, user}));
