@@ -107,7 +107,7 @@ class stop_on_signal {
 int under_record(const demo_options& options, const std::string& output) {
   std::error_code error;
   const std::string own = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  std::vector<std::string> words = {"sluice", "record", "-o", output};
+  std::vector<std::string> words = {"sluice", "record", "--mode", "timeline", "-o", output};
   if (options.force) words.emplace_back("--force");
   words.insert(words.end(), {"--", own, "demo", options.name, "--device", "cuda"});
   std::vector<char*> arguments;

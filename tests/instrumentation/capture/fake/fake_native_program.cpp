@@ -67,7 +67,10 @@ const shape* run_library(const char* path, std::size_t first) {
   allocate_bytes(2000);
   asm volatile("" : : : "memory");
 }
-void in_a_handler(int) { allocate_bytes(7000); }
+void in_a_handler(int) {
+  allocate_bytes(7000);
+  asm volatile("" : : : "memory");  // No tail call: it would leave no frame.
+}
 
 }  // namespace
 
