@@ -37,9 +37,9 @@ theme make_dark() {
               rgb(0x56B4E9), rgb(0x49515C), rgb(0x2FA98C), rgb(0x6F7FA8)};
   t.layers = {rgb(0x4A90D0), rgb(0x3FB08F), rgb(0xD8C65A), rgb(0xCF7C94)};
   t.directions = {rgb(0x7F8C9C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C), rgb(0xB59A6A)};
-  // none, weight, gradient, optimizer state, activation, input, workspace
-  t.categories = {rgb(0x5F6B78), rgb(0x4A90D0), rgb(0xE69F00), rgb(0x9C86D6),
-                  rgb(0x3FB08F), rgb(0xE8DC5A), rgb(0xB59A6A)};
+  // none, weight, gradient, optimizer state, activation, input, workspace: none of them a colour of the bands behind.
+  t.categories = {rgb(0x5F6B78), rgb(0xD0708C), rgb(0xE69F00), rgb(0x9C86D6),
+                  rgb(0x3FB08F), rgb(0xE8DC5A), rgb(0xE06D3C)};
   t.untracked = rgb(0x6B7684);
   t.recorder = rgb(0xB59A6A);
   t.pool_free = rgb(0x3A5D58);
@@ -72,8 +72,8 @@ theme make_light() {
               rgb(0x8CCBF0), rgb(0xC7CED6), rgb(0x4DBD9F), rgb(0x9AA9D0)};
   t.layers = {rgb(0x4F9BD6), rgb(0x5CC2A6), rgb(0xE3D15E), rgb(0xDC94A8)};
   t.directions = {rgb(0xA9B4C0), rgb(0x6DBDEB), rgb(0xF0B23C), rgb(0xDB96BC), rgb(0xEC8B5E), rgb(0xC9B184)};
-  t.categories = {rgb(0xB4BDC6), rgb(0x4F9BD6), rgb(0xF0B23C), rgb(0xA996DE),
-                  rgb(0x5CC2A6), rgb(0xEBDD4C), rgb(0xC9B184)};
+  t.categories = {rgb(0xB4BDC6), rgb(0xDB8399), rgb(0xF0B23C), rgb(0xA996DE),
+                  rgb(0x5CC2A6), rgb(0xEBDD4C), rgb(0xEC8B5E)};
   t.untracked = rgb(0x9AA4AF);
   t.recorder = rgb(0xC9B184);
   t.pool_free = rgb(0xBFE0D6);

@@ -66,8 +66,9 @@ class series_row final : public track_row {
                              with.state.memory_by_category});
     const float below = draw_row_label(with, list, where, what, with.px(axis_width));
     if (!answer) return {};
-    if (answer.value != shown_ || theme_ != with.colours.kind) {
+    if (answer.value != shown_ || answer.complete != complete_ || theme_ != with.colours.kind) {
       shown_ = answer.value;
+      complete_ = answer.complete;
       theme_ = with.colours.kind;
       unit_ = unit_of(with, what);
       lay_out(with, what);
@@ -109,9 +110,10 @@ class series_row final : public track_row {
     const double room = height / std::max(height - static_cast<double>(with.px(20)), height * 0.5);
     double highest = shown_->maximum;
     if (what.kind == query::track_kind::memory && !lane.limits) {
-      // The series' maximum counts what is not tracked too. The first view shows everything, so this is its highest.
-      tracked_highest_ = std::max(tracked_highest_, highest_of(lane, *shown_, what.kind));
-      highest = tracked_highest_;
+      // The series' maximum counts what is not tracked too. The first view shows everything, so this is its highest. An
+      // answer that is not complete may have births and not yet their deaths.
+      highest = std::max(tracked_highest_, highest_of(lane, *shown_, what.kind));
+      if (complete_) tracked_highest_ = highest;
     }
     double top = highest * 1.08;
     for (const query::limit_line& limit : shown_->limits)
@@ -248,6 +250,7 @@ class series_row final : public track_row {
   format::value_unit unit_ = format::value_unit::none;
   std::vector<series_lane> lanes_;
   double tracked_highest_ = 0;
+  bool complete_ = false;
 };
 
 }  // namespace
