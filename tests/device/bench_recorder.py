@@ -7,6 +7,7 @@ All variants of a program (bare, recorded, watched by others) run beside each ot
 bare run of the same seconds; a figure is the median over the rounds. `bare again` is a second bare process: what it shows is
 noise. Needs nvcc, g++, libcupti and a python3 that holds PyTorch. Prints a table; recorder.json and the table go to $OUT.
     ROUNDS=9    how often each variant has its turn (7 at least)
+    CORE=1      only what the budgets are about, so that fewer processes share the machine
 """
 import json
 import os
@@ -23,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SLUICE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/release/sluice")
 OUT = os.environ.get("OUT") or "build/bench"
 ROUNDS = max(7, int(os.environ.get("ROUNDS", "9")))
+CORE = bool(os.environ.get("CORE"))
 CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 WORK = tempfile.mkdtemp(prefix="bench-recorder-")
 
@@ -120,7 +122,7 @@ PARTS = ["touches", "launches", "copies", "graphs", "migrations", "copies,graphs
 
 def calls_variants():
     run = [f"{WORK}/bench_calls", "--wait"]
-    return [
+    core = [
         Variant("bare", run),
         Variant("bare again", run),
         Variant("memory", recorded("calls-memory", "--mode", "memory", "--stacks", "native") + run),
@@ -128,6 +130,8 @@ def calls_variants():
         Variant("timeline", recorded("calls-timeline", "--mode", "timeline", "--stacks", "native") + run),
         Variant("CUPTI, memory", run, bare_cupti("memory")),
         Variant("CUPTI, timeline", run, bare_cupti("timeline")),
+    ]
+    return core if CORE else core + [
         *[Variant("CUPTI: " + (parts or "subscribed"), run, bare_cupti(parts))
           for parts in ("", "allocations", "launches", "copy-records", "graph-records", "kernel-records")],
         *[Variant("without " + parts, recorded(f"calls-{i}", "--mode", "memory", "--stacks", "none") + run, without(parts))
@@ -138,7 +142,7 @@ def calls_variants():
 def torch_variants():
     run = [sys.executable, f"{HERE}/bench_work.py"]
     watch = lambda how: run + ["--watch", how]
-    return [
+    core = [
         Variant("bare", run),
         Variant("bare again", run),
         Variant("memory", recorded("torch-memory", "--mode", "memory") + run),
@@ -147,6 +151,8 @@ def torch_variants():
         Variant("timeline, nodes", recorded("torch-nodes", "--mode", "timeline", "--graphs", "node") + run),
         Variant("CUPTI, memory", run, bare_cupti("memory")),
         Variant("CUPTI, timeline", run, bare_cupti("timeline")),
+    ]
+    return core if CORE else core + [
         *[Variant("without " + parts, recorded(f"torch-{i}", "--mode", "memory", "--stacks", "none") + run, without(parts))
           for i, parts in enumerate(PARTS) if "," in parts or parts in ("touches", "launches")],
         Variant("profiler, CUDA", watch("profiler-cuda"), counts=COUNTS_WATCHED),
