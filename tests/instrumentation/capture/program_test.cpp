@@ -100,14 +100,17 @@ TEST_F(Program, VirtualMemoryIsAddressesBytesAndMappings) {
   expect_same(allocated(memory_kind::physical), ledger_["physical_alloc"]);
   expect_same(allocated(memory_kind::mapping), ledger_["map"]);
 }
-TEST_F(Program, StreamOrderedAllocationsAreInThePoolLayer) {
-  expect_same(allocated(memory_kind::device, layer::pool), ledger_["async_alloc"]);
+TEST_F(Program, StreamOrderedAllocationsAndGraphsMemoryNodesAreInThePoolLayer) {
+  const ledger_entry asked = ledger_["async_alloc"], in_graphs = ledger_["graph_alloc"];
+  ASSERT_GT(in_graphs.count, 0U);
+  expect_same(allocated(memory_kind::device, layer::pool),
+              {asked.count + in_graphs.count, asked.bytes + in_graphs.bytes});
 }
 
 TEST_F(Program, StreamOrderedAllocationsNameStreamAndPool) {
   std::set<pool_id> pools;
   for (const alloc_event& a : run_->allocs) {
-    if (a.level != layer::pool) continue;
+    if (a.level != layer::pool || (a.flags & graph_memory) != 0) continue;
     EXPECT_NE(a.stream, stream_id::none);
     EXPECT_NE(a.pool, pool_id::none);
     pools.insert(a.pool);
