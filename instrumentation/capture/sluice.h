@@ -25,20 +25,20 @@ extern "C" {
 static inline void* sluice_find_once_(void** kept, const char* name) {
   void* found = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
   if (found == NULL) {
-    found = dlsym(NULL, name); /* RTLD_DEFAULT */
+    found = dlsym(NULL, name);              /* RTLD_DEFAULT */
     if (found == NULL) found = (void*)kept; /* Looked for, and not there. */
     __atomic_store_n(kept, found, __ATOMIC_RELEASE);
   }
   return found == (void*)kept ? NULL : found;
 }
 
-#define SLUICE_CALL_(symbol, type, call)                \
-  static void* kept = NULL;                                  \
-  void* const found = sluice_find_once_(&kept, symbol);      \
-  if (found != NULL) {                                       \
-    type function;                                           \
-    __builtin_memcpy(&function, &found, sizeof function);    \
-    call;                                      \
+#define SLUICE_CALL_(symbol, type, call)                  \
+  static void* kept = NULL;                               \
+  void* const found = sluice_find_once_(&kept, symbol);   \
+  if (found != NULL) {                                    \
+    type function;                                        \
+    __builtin_memcpy(&function, &found, sizeof function); \
+    call;                                                 \
   }
 
 /** 1 while this process is recorded, else 0. */
