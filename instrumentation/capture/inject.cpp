@@ -160,6 +160,7 @@ int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
   if (collector::active() || !collector::start(socket_name, {})) return 0;
   capture::read_options(trace::recording_mode::timeline);
   capture::forget_everything();
+  capture::forget_functions();  // Their names are this writer's to learn.
   capture::torch::forget_totals();
   if (capture::begin(cupti_paths, true)) return 1;
   collector::stop();

@@ -130,6 +130,8 @@ std::string output_of_python(const std::string& program) {
   return output;
 }
 
+std::string joined(const std::string& a, const std::string& b) { return a.empty() || b.empty() ? a + b : a + ":" + b; }
+
 void add_if_there(std::vector<std::string>& files, const fs::path& file) {
   std::error_code none;
   if (fs::exists(file, none) && std::find(files.begin(), files.end(), file.string()) == files.end()) {
@@ -162,6 +164,12 @@ std::vector<std::string> find_cupti(std::span<const std::string> command, const 
   return files;
 }
 
+std::string joined_files(std::span<const std::string> files) {
+  std::string all;
+  for (const std::string& file : files) all = joined(all, file);
+  return all;
+}
+
 result<std::string> capture_library_of(const std::string& program) {
   const fs::path library = fs::path(program).parent_path() / "libsluice_capture.so";
   std::error_code none;
@@ -178,11 +186,7 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
                                                                     const std::string& socket_name,
                                                                     std::span<const std::string> cupti,
                                                                     const variable_lookup& inherited) {
-  const auto joined = [](const std::string& a, const std::string& b) {
-    return a.empty() || b.empty() ? a + b : a + ":" + b;
-  };
-  std::string files;
-  for (const std::string& file : cupti) files = joined(files, file);
+  const std::string files = joined_files(cupti);
   std::vector<std::pair<std::string, std::string>> variables{{"CUDA_INJECTION64_PATH", capture_library},
                                                              {"NVTX_INJECTION64_PATH", capture_library},
                                                              {"SLUICE_SOCKET", socket_name}};

@@ -25,6 +25,9 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 [[nodiscard]] std::vector<std::string> find_cupti(std::span<const std::string> command,
                                                   const variable_lookup& variables);
 
+/// `files` as SLUICE_CUPTI_PATH names them: with ':' between.
+[[nodiscard]] std::string joined_files(std::span<const std::string> files);
+
 /// libsluice_capture.so beside `program` (the running executable). Error: unavailable, if it is not there.
 [[nodiscard]] result<std::string> capture_library_of(const std::string& program);
 

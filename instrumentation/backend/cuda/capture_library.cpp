@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <vector>
 
 #include "instrumentation/capture/launch_environment.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -13,8 +12,6 @@
 namespace sluice::backend::cuda {
 
 namespace {
-
-constexpr const char* file_name = "libsluice_capture.so";
 
 bool loaded_by_the_driver() {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
@@ -38,8 +35,9 @@ void* library() {
     }
     std::error_code none;
     const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
-    if (void* beside = dlopen((program.parent_path() / file_name).c_str(), RTLD_NOW | RTLD_LOCAL)) return beside;
-    return dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
+    const auto beside = capture::capture_library_of(program.string());
+    void* found = beside ? dlopen(beside->c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    return found ? found : dlopen("libsluice_capture.so", RTLD_NOW | RTLD_LOCAL);
   }();
   return opened;
 }
@@ -61,10 +59,7 @@ bool start_capture(const std::string& socket_name) {
   if (capture_records()) return started_here;
   auto* start = entry<int(const char*, const char*)>("sluice_capture_start");
   if (!start) return false;
-  std::string files;
-  for (const std::string& file : capture::find_cupti({}, capture::own_environment())) {
-    files += (files.empty() ? "" : ":") + file;
-  }
+  const std::string files = capture::joined_files(capture::find_cupti({}, capture::own_environment()));
   started_here = start(socket_name.c_str(), files.empty() ? nullptr : files.c_str()) == 1;
   records() = started_here.load();
   return started_here;

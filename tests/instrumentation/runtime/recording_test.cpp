@@ -137,6 +137,8 @@ TEST_P(recorded, has_its_device_times_from_the_capture_library) {
     EXPECT_THAT(texts(trace::kernel_event{}, &trace::kernel_event::name), testing::ElementsAre("affine_u32"));
     EXPECT_THAT(texts(trace::api_call_event{}, &trace::api_call_event::name), testing::Contains("cuLaunchKernel"))
         << "names are told anew to each writer";
+    EXPECT_THAT(texts(trace::touch_event{}, &trace::touch_event::name), testing::Contains("affine_u32"))
+        << "and so are the names of what touches";
     const auto copies = all<trace::transfer_event>(*s);
     ASSERT_EQ(copies.size(), 1u);
     EXPECT_EQ(copies[0].source, trace::provenance::exact);
