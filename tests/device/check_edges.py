@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Compares reports of edge_program's recordings with what it did. Used by run-edges.
+
+    check_edges.py WHAT REPORT.json DEVICES MODE      WHAT: fault, peer, ipc, batch, graph
+"""
+import json
+import sys
+
+MIB = 1 << 20
+failures = 0
+
+
+def check(what, recorded, expected, holds=None):
+    global failures
+    ok = recorded == expected if holds is None else holds
+    failures += not ok
+    print(f"  {'ok  ' if ok else 'FAIL'} {what:<60} recorded {str(recorded):>12}  expected {str(expected):>12}")
+
+
+def total(report, direction, what):
+    return int(sum(t[what] for t in report["transfers"] if t["direction"] == direction))
+
+
+def memory(report, kind, layer="driver"):
+    return int(sum(m["allocated_bytes"] for m in report["memory"] if m["kind"] == kind and m["layer"] == layer))
+
+
+def fault(report, devices, mode):
+    check("events lost", report["lost"]["events"], 0)
+    check("device memory, bytes", memory(report, "device"), 8 * MIB)
+    check("copies to the device", total(report, "h2d", "count"), 1)
+    activity = report["devices"][0]["activity"] if report["devices"] else None
+    if mode != "memory":
+        kernels = activity["kernels"] if activity else 0
+        check("kernels before the fault (20 were waited for)", kernels, ">= 20", kernels >= 20)
+
+
+def peer(report, devices, mode):
+    check("events lost", report["lost"]["events"], 0)
+    way = "p2p" if devices > 1 else "d2d"
+    copied = (8 + 9 + 10 + 11 + 12 + 5 * 200 + (7 if devices > 1 else 0)) * MIB
+    check(f"{way}, bytes", total(report, way, "bytes"), copied)
+
+
+def ipc(report, devices, mode):
+    check("events lost", report["lost"]["events"], 0)
+    check("device memory of both, the shared counted once, bytes", memory(report, "device"), 7 * MIB)
+    check("physical memory of both, the shared counted once, bytes", memory(report, "physical"), 4 * MIB)
+    check("memory of pools of both, the shared counted once, bytes", memory(report, "device", "pool"), 2 * MIB)
+
+
+def batch(report, devices, mode):
+    check("events lost", report["lost"]["events"], 0)
+
+
+def graph(report, devices, mode):
+    check("events lost", report["lost"]["events"], 0)
+
+
+def main():
+    what, path, devices, mode = sys.argv[1:5]
+    with open(path, encoding="utf-8") as text:
+        report = json.load(text)
+    {"fault": fault, "peer": peer, "ipc": ipc, "batch": batch, "graph": graph}[what](report, int(devices), mode)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
