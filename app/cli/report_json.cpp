@@ -154,6 +154,7 @@ class writer {
     for (const analysis::process_figure& p : of_.processes) {
       all.push_back({{"id", raw(p.process)},
                      {"pid", p.pid},
+                     {"rank", p.rank < 0 ? json(nullptr) : json(p.rank)},
                      {"command", p.command},
                      {"exit_status", p.exit_status < 0 ? json(nullptr) : json(p.exit_status)},
                      {"mode", p.mode == trace::recording_mode::unknown ? json(nullptr) : json(name_of(p.mode))},

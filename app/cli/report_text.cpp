@@ -88,6 +88,7 @@ class writer {
     for (const analysis::process_figure& process : of_.processes) {
       std::string about =
           fmt::format("{} (pid {})", process.command.empty() ? "process" : shortened(process.command, 80), process.pid);
+      if (process.rank >= 0) about += fmt::format(", rank {}", process.rank);
       if (process.exit_status >= 0) about += fmt::format(", exit status {}", process.exit_status);
       if (process.complete_until != trace::unknown_time && process.complete_until < of_.span.end - 1) {
         about += fmt::format(", device times complete up to {}", format_moment(process.complete_until));

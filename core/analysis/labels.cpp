@@ -38,7 +38,9 @@ std::string process_label(trace::process_id id, const trace::tables& tables) {
   // The program's name: the first word, without its folder.
   std::string_view program = command.substr(0, command.find(' '));
   if (const auto slash = program.rfind('/'); slash != std::string_view::npos) program.remove_prefix(slash + 1);
-  return program.empty() ? fmt::format("process {}", row->pid) : fmt::format("{} ({})", program, row->pid);
+  const std::string label =
+      program.empty() ? fmt::format("process {}", row->pid) : fmt::format("{} ({})", program, row->pid);
+  return row->rank < 0 ? label : fmt::format("rank {}, {}", row->rank, label);
 }
 
 std::string pool_label(trace::pool_id id, const trace::tables& tables) {

@@ -183,6 +183,7 @@ std::vector<process_figure> list_processes(const index& from, const trace::table
     process_figure of;
     of.process = row.id;
     of.pid = row.pid;
+    of.rank = row.rank;
     of.command = std::string(tables.text(row.command));
     of.exit_status = row.exit_status;
     of.mode = row.mode;

@@ -150,6 +150,7 @@ struct finding {
 struct process_figure {
   trace::process_id process{};
   std::uint64_t pid = 0;
+  std::int64_t rank = -1;  ///< In a set that torchrun, mpirun or the like started; -1: none.
   std::string command;
   std::int64_t exit_status = -1;  ///< -1: not known.
   trace::recording_mode mode = trace::recording_mode::unknown;

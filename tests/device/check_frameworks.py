@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Compares a recording's report with what a framework said of itself, step by step, to the byte. Used by run-frameworks.
 
-    check_frameworks.py native|expandable|async|cupy|numba REPORT.json SAID.json
+    check_frameworks.py native|expandable|async|cupy|numba|rmm|rmm-async REPORT.json SAID.json
+    check_frameworks.py jax-segments|jax-platform|jax-cuda_async REPORT.json SAID.json
+    check_frameworks.py ranks REPORT.json SAID.json.0 SAID.json.1 ...
 """
 import json
 import sys
@@ -42,27 +44,96 @@ def figures(what, mark):
             "pool, used": (sum(p["used_bytes"] for p in pools), "allocated"),
             "pool, reserved": (sum(p["reserved_bytes"] for p in pools), "reserved"),
         }
-    if what == "cupy":
+    if what in ("cupy", "rmm"):
         return {
             "blocks, bytes": (total(mark, "framework", "device"), "allocated"),
             "segments, bytes": (total(mark, "framework", "device", "segment_bytes"), "reserved"),
         }
+    if what == "rmm-async":
+        return {"blocks of the driver's pool, bytes": (total(mark, "pool", "device"), "allocated")}
+    if what == "ranks":
+        return {"blocks of all ranks, bytes": (total(mark, "framework", "device"), "allocated")}
     return {"arrays, bytes": (total(mark, "driver", "device"), "allocated")}
+
+
+def jax_figure(what, mark):
+    """What XLA holds of the driver, and by which name JAX says the same. Around it lies what CUDA libraries and XLA's own
+    constants take from the driver, which JAX does not count: the same at each step."""
+    if what == "jax-cuda_async":
+        return total(mark, "pool", "device"), "in_use"
+    held = total(mark, "driver", "device") + total(mark, "driver", "mapping")
+    return held, "pool" if what == "jax-segments" else "arrays"
+
+
+def check_jax(what, report, said, marks):
+    """After a few steps everything is compiled and nothing else comes: from there on to the byte, step by step."""
+    failures, rows = 0, []
+    for step in said["steps"]:
+        if step["step"] in marks:
+            recorded, own = jax_figure(what, marks[step["step"]])
+            rows.append((step["step"], recorded, step[own]))
+    late = [row for row in rows[len(rows) // 3:] if row[2] is not None]
+    beside = sorted({recorded - own for _, recorded, own in late})
+    ok = len(beside) == 1 and beside[0] >= 0
+    failures += not ok
+    if not late:
+        print(f"  FAIL JAX says nothing of its memory: {said['steps'][-1]}")
+    else:
+        print(f"  {'ok  ' if ok else 'FAIL'} recorded {late[-1][1]} bytes, JAX's own {late[-1][2]} at the last of {len(late)} steps;"
+              f" beside it, at each step: {', '.join(map(str, beside[:6]))}")
+    copies = sum(t["count"] for t in report["transfers"] if t["direction"] == "h2d")
+    kernels = report["kernels"]["count"] if isinstance(report["kernels"], dict) else sum(k["count"] for k in report["kernels"])
+    for name, count in (("copies to the device", copies), ("kernels", kernels)):
+        failures += count < len(rows)
+        print(f"  {'ok  ' if count >= len(rows) else 'FAIL'} {name}: {count} in {len(rows)} steps")
+    modules = [r["name"] for r in report["ranges"] if "XlaModule" in r["name"] or "hlo" in r["name"]]
+    print(f"       ranges that XLA names: {len(modules)}{' (' + modules[0] + ')' if modules else ''}; JAX's last words: {said['steps'][-1]}")
+    return failures
+
+
+def together(all_said):
+    """One story of all ranks: they stand still together at each step."""
+    first = all_said[0]
+    steps = [{"step": s["step"], "allocated": sum(each["steps"][i]["allocated"] for each in all_said)}
+             for i, s in enumerate(first["steps"])]
+    return {"recording": all(each["recording"] for each in all_said), "steps": steps}
+
+
+def check_ranks(report, all_said):
+    failures = 0
+    of_rank = {p["rank"]: p for p in report["processes"] if p["rank"] is not None}
+    for each in all_said:
+        process = of_rank.get(each["rank"])
+        blocks = each["steps"][-1]["allocations"]
+        ok = process is not None
+        failures += not ok
+        print(f"  {'ok  ' if ok else 'FAIL'} rank {each['rank']} ({each['backend']}): "
+              f"{'process ' + str(process['pid']) if ok else 'no such process'}; PyTorch counts {blocks} allocations there")
+    recorded = sum(m["allocations"] for m in report["memory"] if m["layer"] == "framework")
+    print(f"       {recorded} blocks recorded in all")
+    return failures
 
 
 def main():
     what, report, said = sys.argv[1], load(sys.argv[2]), load(sys.argv[3])
     failures = 0
+    if what == "ranks":
+        all_said = [load(path) for path in sys.argv[3:]]
+        said = together(all_said)
+        failures += check_ranks(report, all_said)
     if not said["recording"]:
         print("  FAIL the program did not find its recorder (sluice.py in PYTHONPATH, the library in LD_PRELOAD?)")
         sys.exit(1)
     lost = report["lost"]["events"]
     print(f"  {'ok  ' if lost == 0 else 'FAIL'} events lost: {lost}")
     failures += lost != 0
+    # Of several processes, the last mark of a step: all of them stand still.
     marks = {m["step"]: m for m in report["marks"] if m["step"] is not None}
     missing = [s["step"] for s in said["steps"] if s["step"] not in marks]
     print(f"  {'FAIL' if missing else 'ok  '} steps in the recording: {len(marks)} of {len(said['steps'])}")
     failures += len(missing)
+    if what.startswith("jax"):
+        sys.exit(1 if failures + check_jax(what, report, said, marks) else 0)
     differences = {}
     for step in said["steps"]:
         if step["step"] not in marks:
@@ -93,8 +164,9 @@ def main():
         for row in report["memory"]:
             print(f"       {row['layer']} {row['kind']}: {row['allocations']} allocations, {row['frees']} frees")
         last = said["steps"][-1]
-        print(f"       at the last step Numba holds {last['allocated']} bytes, {last['waiting']} of them to be freed, in arrays"
-              f" {last['arrays']}")
+        print(f"       the arrays that the program holds at the last step are {last['arrays']} bytes")
+    if what.startswith("rmm"):
+        print(f"       RMM counts {said['steps'][-1]['allocations']} allocations in all")
     sys.exit(1 if failures else 0)
 
 

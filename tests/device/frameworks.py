@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 """Programs whose frameworks count their own memory, step by step: what a recording of them must agree with.
 
-    frameworks.py torch|cupy|numba SAID.json [--steps N]     writes the framework's own figures at each step
-    frameworks.py threads [--seconds S]                      two allocating threads, statistics and a backward pass at once
+    frameworks.py torch|cupy|numba|rmm|rmm-async|jax SAID.json [--steps N]   writes the framework's own figures at each step
+    frameworks.py ranks SAID.json [--steps N]          one of several processes of torchrun or mpirun; writes SAID.json.RANK
+    frameworks.py threads [--seconds S]                two allocating threads, statistics and a backward pass at once
+
+JAX: XLA takes segments from the driver (its default allocator; 75 % of the GPU at once, unless XLA_PYTHON_CLIENT_PREALLOCATE=false)
+and gives out blocks inside them, which nobody outside sees: there is no hook. What is compared is what the driver gave. With
+XLA_PYTHON_CLIENT_ALLOCATOR=platform or cuda_async each array is an allocation of the driver, or of its pool.
 """
 import argparse
 import json
@@ -79,15 +84,109 @@ def numba_steps(steps):
         kept.append(cuda.device_array((i % 5 + 1, 4096), dtype=numpy.float64))
         if i % 3 == 2:
             kept = kept[4:]
-        context = cuda.current_context()
-        context.deallocations.clear()  # Numba frees late, in batches.
+        manager = cuda.current_context().memory_manager  # The context's own two tables of these names stay empty.
+        manager.deallocations.clear()  # Numba frees late, in batches.
         cuda.synchronize()
         sluice.step(i)
-        # What it holds, and what it has still to give back.
-        waiting = sum(entry[2] for entry in context.deallocations._cons)
-        said.append({"step": i, "allocated": sum(m.size for m in context.allocations.values()) + waiting,
-                     "arrays": sum(a.nbytes for a in kept), "waiting": waiting})
+        said.append({"step": i, "allocated": sum(pointer.size for pointer in manager.allocations.values()),
+                     "arrays": sum(a.alloc_size for a in kept)})
     return said
+
+
+def rmm_steps(steps, make, watch):
+    """`make`: the resource under RMM's own statistics, whose figures are said."""
+    import rmm
+
+    resource = make(rmm.mr)
+    statistics = rmm.mr.StatisticsResourceAdaptor(resource)
+    rmm.mr.set_current_device_resource(statistics)
+    if watch:
+        sluice.watch_rmm()
+    said, kept = [], []
+    for i in range(steps):
+        kept.append(rmm.DeviceBuffer(size=(i % 9 + 1) * 100_001))
+        kept.append(rmm.DeviceBuffer(size=(i % 4 + 1) << 20))
+        if i % 3 == 2:
+            kept = kept[3:]
+        sluice.step(i)
+        counts = statistics.allocation_counts
+        said.append({"step": i, "allocated": counts.current_bytes, "allocations": counts.total_count,
+                     "reserved": resource.pool_size() if hasattr(resource, "pool_size") else None})
+    return said
+
+
+def rmm_pool_steps(steps):
+    return rmm_steps(steps, lambda mr: mr.PoolMemoryResource(mr.CudaMemoryResource(), initial_pool_size=1 << 22), True)
+
+
+def rmm_async_steps(steps):
+    return rmm_steps(steps, lambda mr: mr.CudaAsyncMemoryResource(), False)
+
+
+def jax_steps(steps):
+    import jax
+    import numpy
+
+    device = jax.devices("gpu")[0]
+    train = jax.jit(lambda w, x: (w - 0.01 * (x.T @ jax.numpy.tanh(x @ w)), jax.numpy.sum(w)))
+    weights = jax.device_put(numpy.ones((512, 512), dtype=numpy.float32), device)
+    said, kept = [], []
+    for i in range(steps):
+        rows = 64 * (i % 3 + 1)
+        data = jax.device_put(numpy.full((rows, 512), i, dtype=numpy.float32), device)
+        weights, total = train(weights, data)
+        kept.append(jax.device_put(numpy.ones((i % 7 + 1) * 333_333, dtype=numpy.float32), device))
+        if i % 5 == 4:
+            kept = kept[2:]
+        float(total)
+        jax.block_until_ready((weights, kept))
+        del data, total
+        sluice.step(i)
+        try:
+            stats = device.memory_stats() or {}
+        except Exception:  # The platform allocator keeps none.
+            stats = {}
+        said.append({"step": i, "in_use": stats.get("bytes_in_use"), "pool": stats.get("pool_bytes"),
+                     "peak": stats.get("peak_bytes_in_use"), "arrays": sum(a.nbytes for a in jax.live_arrays())})
+    return said
+
+
+def ranks(path, steps):
+    """Data-parallel training, a GPU a process where there are enough. At a step all processes stand still together."""
+    import torch
+    import torch.distributed as dist
+
+    for name, others in {"RANK": ["OMPI_COMM_WORLD_RANK", "PMI_RANK"], "WORLD_SIZE": ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]}.items():
+        os.environ.setdefault(name, next((os.environ[o] for o in others if o in os.environ), ""))
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29507")
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    alone = torch.cuda.device_count() >= world
+    device = torch.device("cuda", rank if alone else 0)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if alone else "gloo", rank=rank, world_size=world)
+    meeting = dist.new_group(backend="gloo")
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(
+        torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)).to(device))
+    optimizer = torch.optim.Adam(net.parameters())
+    said, kept = [], []
+    for i in range(steps):
+        loss = net(torch.randn(32 + 8 * (i % 4), 256, device=device)).square().mean()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        kept.append(torch.empty((rank + 1) * 100_000 * (i % 3 + 1), device=device, dtype=torch.uint8))
+        del loss
+        torch.cuda.synchronize()
+        dist.barrier(group=meeting)
+        sluice.step(i)
+        stats = torch.cuda.memory_stats()
+        said.append({"step": i, "allocated": stats["allocated_bytes.all.current"],
+                     "allocations": stats.get("allocation.all.allocated")})
+        dist.barrier(group=meeting)
+    with open(f"{path}.{rank}", "w", encoding="utf-8") as out:
+        json.dump({"recording": sluice.recording(), "rank": rank, "backend": dist.get_backend(), "steps": said}, out)
+    dist.destroy_process_group()
 
 
 def threads(seconds):
@@ -121,15 +220,19 @@ def threads(seconds):
 
 
 def main():
+    single = {"torch": torch_steps, "cupy": cupy_steps, "numba": numba_steps, "rmm": rmm_pool_steps, "rmm-async": rmm_async_steps,
+              "jax": jax_steps}
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["torch", "cupy", "numba", "threads"])
+    parser.add_argument("what", choices=[*single, "ranks", "threads"])
     parser.add_argument("said", nargs="?")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=20)
     args = parser.parse_args()
     if args.what == "threads":
         sys.exit(threads(args.seconds))
-    steps = {"torch": torch_steps, "cupy": cupy_steps, "numba": numba_steps}[args.what](args.steps)
+    if args.what == "ranks":
+        return ranks(args.said, args.steps)
+    steps = single[args.what](args.steps)
     with open(args.said, "w", encoding="utf-8") as out:
         json.dump({"recording": sluice.recording(), "steps": steps}, out)
 

@@ -26,7 +26,8 @@ class summary_view final : public view {
     field(with, "file", format_bytes(static_cast<double>(all.file_bytes)), with.px(110));
     for (const auto& each : all.processes)
       field(with, "process " + std::to_string(each.pid),
-            each.command + (each.exit_status > 0 ? "; exit status " + std::to_string(each.exit_status) : ""),
+            (each.rank >= 0 ? "rank " + std::to_string(each.rank) + ": " : "") + each.command +
+                (each.exit_status > 0 ? "; exit status " + std::to_string(each.exit_status) : ""),
             with.px(110));
     for (const auto& each : all.processes) {
       if (each.mode == trace::recording_mode::memory) {

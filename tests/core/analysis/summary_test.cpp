@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/analysis/labels.hpp"
 #include "tests/core/analysis/recording.hpp"
 
 namespace sluice::analysis {
@@ -38,6 +39,27 @@ TEST(summary, of_an_empty_recording_is_empty) {
   EXPECT_EQ(none.span.length(), 0);
   EXPECT_TRUE(none.findings.empty());
   EXPECT_TRUE(none.warnings.empty());
+}
+
+TEST(summary, names_the_ranks_of_a_set_of_processes) {
+  recording made;
+  made.standard_tables(true);
+  for (const std::int64_t rank : {0, 1}) {
+    trace::process_row row;
+    row.id = static_cast<trace::process_id>(100 + rank);
+    row.pid = static_cast<std::uint64_t>(4000 + rank);
+    row.rank = rank;
+    row.command = made.text("/usr/bin/python3 train.py");
+    made.writer().add(row);
+  }
+  made.close();
+  const indexed all(made.open());
+  const summary made_of = summarise(all.index, *all.snapshot);
+  ASSERT_EQ(made_of.processes.size(), 3U);
+  EXPECT_EQ(made_of.processes[0].rank, -1);
+  EXPECT_EQ(made_of.processes[1].rank, 0);
+  EXPECT_EQ(made_of.processes[2].rank, 1);
+  EXPECT_EQ(process_label(trace::process_id{101}, all.snapshot->tables()), "rank 1, python3 (4001)");
 }
 
 TEST(summary, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/instrumentation/capture/recording.hpp"
@@ -38,13 +39,19 @@ TEST_P(Children, AreEachAProcess) {
   for (const alloc_event& a : made.allocs) {
     const process_row* process = made.tables().processes.find(a.process);
     ASSERT_NE(process, nullptr);
-    const bool ranks = std::string(GetParam()) == "ranks";
-    EXPECT_EQ(process->rank, ranks ? static_cast<std::int64_t>(a.bytes / mib) - 1 : -1);
+    const bool of_python = std::set<std::string>{"fork", "spawn", "forkserver"}.contains(GetParam());
+    EXPECT_EQ(process->rank, of_python ? -1 : static_cast<std::int64_t>(a.bytes / mib) - 1);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfPython, Children, testing::Values("fork", "spawn", "forkserver", "ranks"),
+INSTANTIATE_TEST_SUITE_P(OfPython, Children, testing::Values("fork", "spawn", "forkserver"),
                          [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(OfLaunchers, Children,
+                         testing::Values("torchrun", "openmpi", "pmi", "slurm", "slurm-torchrun"), [](const auto& p) {
+                           std::string name = p.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace sluice::test

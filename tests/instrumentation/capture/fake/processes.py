@@ -1,6 +1,7 @@
 """Allocates in children of every kind that Python makes, as training scripts do: each in a process of its own.
 
-    processes.py HOW     fork, spawn, forkserver: multiprocessing's ways; ranks: as a launcher starts workers
+    processes.py HOW     fork, spawn, forkserver: multiprocessing's ways; torchrun, openmpi, pmi, slurm, slurm-torchrun: as
+                         these launchers start workers, each with its rank in its environment
 """
 import ctypes
 import multiprocessing
@@ -18,13 +19,23 @@ def allocate(mib):
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(mib << 20)) == 0
 
 
+LAUNCHERS = {
+    "torchrun": lambda r: {"RANK": r, "LOCAL_RANK": 7, "WORLD_SIZE": 3},  # LOCAL_RANK is of one host: the last to be believed.
+    "openmpi": lambda r: {"OMPI_COMM_WORLD_RANK": r, "OMPI_COMM_WORLD_LOCAL_RANK": 7, "PMIX_RANK": r},
+    "pmi": lambda r: {"PMI_RANK": r, "PMI_SIZE": 3},
+    "slurm": lambda r: {"SLURM_PROCID": r, "SLURM_LOCALID": 7},
+    "slurm-torchrun": lambda r: {"SLURM_PROCID": 7, "RANK": r},
+}
+
+
 def main():
     how = sys.argv[1]
     if how == "worker":
-        return allocate(1 + int(os.environ["RANK"]))
-    if how == "ranks":
-        workers = [subprocess.Popen([sys.executable, __file__, "worker"],
-                                    env={**os.environ, "RANK": str(r), "LOCAL_RANK": str(r), "WORLD_SIZE": "3"}) for r in range(3)]
+        return allocate(int(sys.argv[2]))
+    if how in LAUNCHERS:
+        workers = [subprocess.Popen([sys.executable, __file__, "worker", str(1 + r)],
+                                    env={**os.environ, **{name: str(value) for name, value in LAUNCHERS[how](r).items()}})
+                   for r in range(3)]
         return sum(w.wait() for w in workers)
     context = multiprocessing.get_context(how)
     children = [context.Process(target=allocate, args=(1 + i,)) for i in range(3)]
