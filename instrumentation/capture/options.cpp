@@ -52,6 +52,7 @@ void read_options(trace::recording_mode otherwise) noexcept {
   options.migrations = !names(without, "migrations");
   options.samples = !names(without, "samples");
   options.flushes = !names(without, "flushes");
+  options.autograd = !names(without, "autograd");
   options.clock = !names(without, "clock");
 }
 

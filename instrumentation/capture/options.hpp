@@ -25,6 +25,7 @@ struct capture_options {
   bool migrations = true;    ///< "migrations": of managed memory
   bool samples = true;       ///< "samples": of device memory and pools
   bool flushes = true;       ///< "flushes": fetching device times before the end
+  bool autograd = true;      ///< "autograd": whose backward pass it is that threads of PyTorch's own run
   bool clock = true;         ///< "clock": CUPTI's times on the trace's clock (without it they cannot be placed)
 };
 

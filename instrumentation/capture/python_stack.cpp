@@ -203,18 +203,22 @@ const void* this_thread() {
   return its_own ? thread : nullptr;
 }
 
-std::size_t walk_thread(const void* thread, walk w) {
+/// Null: it runs no Python.
+const char* innermost_frame(const void* thread) {
   const python_layout& layout = *python.layout;
   const char* frame = read_at<const char*>(thread, layout.thread.frame);
+  const bool direct = layout.family == python_family::frame_objects || layout.family == python_family::shims;
+  return direct || frame == nullptr ? frame : read_at<const char*>(frame, layout.thread.frame_of_cframe);
+}
+
+std::size_t walk_thread(const void* thread, walk w) {
+  const python_layout& layout = *python.layout;
+  const char* frame = innermost_frame(thread);
   if (layout.family == python_family::frame_objects) {
     walk_frame_objects(layout, frame, w);
-    return w.count;
+  } else {
+    walk_interpreter_frames(layout, frame, w);
   }
-  if (layout.family != python_family::shims) {
-    if (frame == nullptr) return 0;
-    frame = read_at<const char*>(frame, layout.thread.frame_of_cframe);
-  }
-  walk_interpreter_frames(layout, frame, w);
   return w.count;
 }
 
@@ -266,6 +270,20 @@ std::uint64_t python_stack_key() noexcept {
   const std::uint64_t known = collector::known_stack(frames, count);
   if (known != 0) return known;
   return collector::intern_stack(frames, walk_thread(thread, {frames, most, nullptr, true}));
+}
+
+std::uint64_t python_place() noexcept {
+  const void* thread = this_thread();
+  if (thread == nullptr) return 0;
+  const python_layout& layout = *python.layout;
+  const char* frame = innermost_frame(thread);
+  if (frame == nullptr) return 0;
+  const bool relative = layout.family == python_family::frame_objects;
+  const std::uint64_t position = relative ? read_at<std::uint32_t>(frame, layout.frame.instruction)
+                                          : read_at<std::uint64_t>(frame, layout.frame.instruction);
+  const std::uint64_t place = reinterpret_cast<std::uint64_t>(frame) * odd1 + position * odd2 +
+                              read_at<std::uint64_t>(frame, layout.frame.code) * odd3;
+  return place | 1U;
 }
 
 bool in_python_evaluation(std::uint64_t pc) noexcept {

@@ -24,6 +24,10 @@ std::size_t python_frames(std::uint64_t* out, std::size_t max, std::uint64_t* en
 /// The key of the calling thread's Python stack, everything that it stands for sent; 0 for none.
 std::uint64_t python_stack_key() noexcept;
 
+/// What tells where the calling thread's innermost Python frame stands from where it stood, or which it was, at another moment;
+/// 0 in a thread without Python. The same number again says nothing of the frames further out. O(1).
+[[nodiscard]] std::uint64_t python_place() noexcept;
+
 /// `pc` lies in the interpreter's evaluation loop. O(1).
 [[nodiscard]] bool in_python_evaluation(std::uint64_t pc) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "instrumentation/capture/autograd.hpp"
 #include "instrumentation/capture/merge_frames.hpp"
 #include "instrumentation/capture/modules.hpp"
 #include "instrumentation/capture/native_stack.hpp"
@@ -52,9 +53,20 @@ struct native_stack {
   std::uint64_t python[most];
   std::uint64_t entries[most / 64] = {};
   const std::size_t count = python_frames(python, most, entries);
+  if (count == 0) return autograd::stack_of_this_thread(native.frames(), native.count);
   std::uint64_t merged[most];
-  return collector::intern_stack(merged, merge_frames(native.frames(), native.count, {python, count, entries}, merged,
-                                                      most, in_python_evaluation));
+  const std::uint64_t key = collector::intern_stack(
+      merged,
+      merge_frames(native.frames(), native.count, {python, count, entries}, merged, most, in_python_evaluation));
+  autograd::note_stack(key);
+  return key;
+}
+
+std::uint64_t python_stack_or_whose() noexcept {
+  const std::uint64_t key = python_stack_key();
+  if (key == 0) return autograd::stack_of_this_thread(nullptr, 0);
+  autograd::note_stack(key);
+  return key;
 }
 
 }  // namespace
@@ -76,7 +88,7 @@ std::uint64_t current_stack() noexcept {
     case stack_mode::none:
       return 0;
     case stack_mode::python:
-      return python_stack_key();
+      return python_stack_or_whose();
     case stack_mode::native:
       return native_stack_alone();
     case stack_mode::all:

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "instrumentation/capture/autograd.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/recording.hpp"
 #include "instrumentation/capture/stacks.hpp"
@@ -208,6 +209,7 @@ void find_real_functions() noexcept {
   void* library = dlopen("libc10.so", RTLD_NOW | RTLD_NOLOAD);
   find(library, usage_symbol, reinterpret_cast<void*>(&c10::reportMemoryUsageToProfiler), real_usage);
   find(library, failure_symbol, reinterpret_cast<void*>(&c10::reportOutOfMemoryToProfiler), real_failure);
+  autograd::find_real_functions();
 }
 
 void report_totals() noexcept {

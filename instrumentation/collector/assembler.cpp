@@ -185,7 +185,7 @@ bool assembler::define_early(ring_source& ring, const record_view& record) {
       return true;
     case record_type::stack: {
       const auto r = decode<stack_record>(record);
-      kept = stacks_.define(ring.process->stacks, r.key, words_after<stack_record>(record, r.count));
+      kept = stacks_.define(ring.process->stacks, r.key, words_after<stack_record>(record, r.count), r.base);
       break;
     }
     default:

@@ -24,22 +24,25 @@ bool call_stacks::define(process_stacks& process, const frame_record& record) {
   return true;
 }
 
-bool call_stacks::define(process_stacks& process, std::uint64_t key, std::span<const std::uint64_t> frames) {
+bool call_stacks::define(process_stacks& process, std::uint64_t key, std::span<const std::uint64_t> frames,
+                         std::uint64_t base) {
   frames = frames.first(std::min(frames.size(), maximum_frames));
   if (key == 0 || frames.empty() || process.stacks.contains(key)) return true;
   if (process.words.size() + frames.size() > most_words) return false;
-  process.stacks[key] = {process.words.size(), frames.size(), stack_id::none};
+  process.stacks[key] = {process.words.size(), frames.size(), base, stack_id::none};
   process.words.insert(process.words.end(), frames.begin(), frames.end());
   return true;
 }
 
-stack_id call_stacks::stack(process_stacks& process, std::uint64_t key) {
-  if (key == 0) return stack_id::none;
+stack_id call_stacks::stack(process_stacks& process, std::uint64_t key) { return resolve(process, key, deepest_base); }
+
+stack_id call_stacks::resolve(process_stacks& process, std::uint64_t key, int bases_left) {
+  if (key == 0 || bases_left == 0) return stack_id::none;
   const auto found = process.stacks.find(key);
   if (found == process.stacks.end()) return stack_id::none;
   process_stacks::stack& known = found->second;
   if (known.id == stack_id::none || known.replaced != process.modules.replaced) {
-    known.id = stack_id::none;
+    known.id = resolve(process, known.base, bases_left - 1);
     known.replaced = process.modules.replaced;
     for (std::size_t i = known.count; i > 0; --i) {
       known.id = node_of(known.id, frame_of(process, process.words[known.first_word + i - 1]));

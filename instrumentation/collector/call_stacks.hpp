@@ -27,6 +27,7 @@ struct process_stacks {
   struct stack {
     std::size_t first_word = 0;
     std::size_t count = 0;
+    std::uint64_t base = 0;      ///< Key of the stack that it goes on as.
     trace::stack_id id{};        ///< None until an event names it.
     std::uint64_t replaced = 0;  ///< `modules.replaced` when it was resolved.
   };
@@ -52,8 +53,10 @@ class call_stacks {
   bool define(process_stacks& process, const frame_record& record);
 
   /// `frames`: innermost first. Frames beyond `maximum_frames` are left out; a key that is known keeps its first meaning.
-  /// False: there are too many stacks, and this one is left out.
-  bool define(process_stacks& process, std::uint64_t key, std::span<const std::uint64_t> frames);
+  /// `base`: the key of the stack that it goes on as, 0 for none; one that is not known when an event names the stack is left
+  /// out. False: there are too many stacks, and this one is left out.
+  bool define(process_stacks& process, std::uint64_t key, std::span<const std::uint64_t> frames,
+              std::uint64_t base = 0);
 
   /// None if `key` is 0 or was never introduced. O(1) for a stack used before, O(frames) the first time.
   [[nodiscard]] trace::stack_id stack(process_stacks& process, std::uint64_t key);
@@ -65,6 +68,8 @@ class call_stacks {
   /// Bounds on what a hostile process can make us keep, a hundred times what large trainings have.
   static constexpr std::size_t most_words = std::size_t{1} << 24;
   static constexpr std::size_t most_frames = std::size_t{1} << 22;
+  /// Of stacks that go on as others: a backward pass that a backward pass began is two.
+  static constexpr int deepest_base = 8;
 
   using node = std::pair<trace::stack_id, trace::frame_id>;
   struct node_hash {
@@ -75,6 +80,7 @@ class call_stacks {
   using frame_content =
       std::tuple<trace::frame_kind, trace::string_id, trace::string_id, trace::string_id, std::uint64_t, std::uint64_t>;
 
+  [[nodiscard]] trace::stack_id resolve(process_stacks& process, std::uint64_t key, int bases_left);
   [[nodiscard]] trace::stack_id node_of(trace::stack_id parent, trace::frame_id frame);
   [[nodiscard]] trace::frame_id frame_of(process_stacks& process, std::uint64_t word);
   [[nodiscard]] trace::frame_row row_of(const frame_record& record) const;

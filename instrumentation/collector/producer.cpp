@@ -489,15 +489,20 @@ std::uint64_t intern(const char* text, std::size_t length) noexcept {
 }
 
 std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexcept {
+  return intern_stack_on(frames, count, 0);
+}
+
+std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept {
   if (count == 0 || !active()) return 0;
   if (count > maximum_frames) count = maximum_frames;
-  const std::uint64_t key = hash_words(frames, count, count);
+  const std::uint64_t key = hash_words(frames, count, count + base);
   std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
   stack_record introduction{};
   introduction.header.time = now();
   introduction.key = key;
   introduction.count = count;
+  introduction.base = base;
   if (emit_with(&introduction.header, record_type::stack, sizeof introduction, frames, count)) note_sent(place, key);
   return key;
 }

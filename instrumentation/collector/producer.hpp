@@ -75,6 +75,9 @@ inline constexpr std::size_t maximum_frames = 256;
 /// `stack_record` the first time this process sees it. O(count), lock-free. Frames beyond `maximum_frames` are left out.
 std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexcept;
 
+/// The same of a stack that goes on, beyond the last of `frames`, as that of key `base` does; 0: it ends there.
+std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept;
+
 /// The key of a call stack that `intern_stack` has sent; 0 if it has not. O(count), lock-free.
 [[nodiscard]] std::uint64_t known_stack(const std::uint64_t* frames, std::size_t count) noexcept;
 

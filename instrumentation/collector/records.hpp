@@ -171,11 +171,13 @@ struct frame_record {
   std::uint32_t kind;  ///< trace::frame_kind
 };
 
-/// Introduces `key`: `count` words of frames follow, innermost first.
+/// Introduces `key`: `count` words of frames follow, innermost first. Beyond the last of them the stack goes on as the stack
+/// `base` does: who asked another thread for what this one does.
 struct stack_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t count;
+  std::uint64_t base;  ///< Stack key, 0: it ends there.
 };
 
 /// A file of code was loaded, or found loaded. A later one replaces those whose addresses it covers.

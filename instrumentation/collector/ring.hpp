@@ -24,7 +24,7 @@
 namespace sluice::collector {
 
 inline constexpr std::uint64_t ring_magic = 0x676e'6972'6563'6c73;  // "slcering" in a dump.
-inline constexpr std::uint32_t ring_version = 1;
+inline constexpr std::uint32_t ring_version = 2;
 inline constexpr std::size_t ring_data_offset = 4096;
 inline constexpr std::size_t minimum_ring_bytes = std::size_t{1} << 14;
 inline constexpr std::size_t maximum_ring_bytes = std::size_t{1} << 28;

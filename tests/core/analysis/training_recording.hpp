@@ -21,10 +21,11 @@ struct training_options {
   bool touches = true;
   bool kernels = true;  ///< Kernel records with device times: `timeline` mode.
   bool named_threads = true;
-  bool autograd_thread = true;  ///< The backward pass runs on a thread of its own, as with CUDA.
-  bool keep_gradients = false;  ///< zero_grad(set_to_none=False).
-  bool leak = false;            ///< Each step keeps 2 MiB.
-  bool hold_output = false;     ///< The output stays until the next step's replaces it.
+  bool autograd_thread = true;   ///< The backward pass runs on a thread of its own, as with CUDA.
+  bool linked_backward = false;  ///< The stacks of that thread go on as the forward lines' (capture's autograd.hpp).
+  bool keep_gradients = false;   ///< zero_grad(set_to_none=False).
+  bool leak = false;             ///< Each step keeps 2 MiB.
+  bool hold_output = false;      ///< The output stays until the next step's replaces it.
 };
 
 /// Writes the training into `into`; `truth` says what each framework block is for.
@@ -70,15 +71,17 @@ class training {
     forward_ = stack(stack(main_, "forward", "/home/me/model.py", 33), "forward", linear, 134);
     backward_ = stack(stack(main_, "backward", packages + "torch/_tensor.py", 630), "backward",
                       packages + "torch/autograd/__init__.py", 364);
+    linked_ = stack(stack(forward_, "[inferred: the backward of]", "", 0, trace::frame_kind::native),
+                    "torch::autograd::generated::AddmmBackward0", "", 0, trace::frame_kind::native);
     optimizer_ = stack(stack(main_, "step", packages + "torch/optim/adam.py", 227), "_init_group",
                        packages + "torch/optim/adam.py", 169);
   }
 
   trace::stack_id stack(trace::stack_id parent, const std::string& function, const std::string& file,
-                        std::uint64_t line) {
+                        std::uint64_t line, trace::frame_kind kind = trace::frame_kind::python) {
     trace::frame_row frame;
     frame.id = trace::frame_id{++frames_};
-    frame.kind = trace::frame_kind::python;
+    frame.kind = kind;
     frame.function = into_.text(function);
     frame.file = into_.text(file);
     frame.line = line;
@@ -102,6 +105,7 @@ class training {
     row.address = blocks_ << 32;
     row.thread = thread_of(thread);
     if (is_.stacks && row.thread == trace::thread_id{main_thread}) row.stack = from;
+    if (is_.linked_backward && row.thread != trace::thread_id{main_thread}) row.stack = linked_;
     into_.writer().add(row);
     truth_[blocks_] = what;
     return blocks_;
@@ -262,7 +266,7 @@ class training {
   std::uint64_t blocks_ = 0;
   std::uint64_t frames_ = 0;
   std::uint64_t correlation_ = 0;
-  trace::stack_id root_{}, main_{}, model_{}, data_{}, forward_{}, backward_{}, optimizer_{};
+  trace::stack_id root_{}, main_{}, model_{}, data_{}, forward_{}, backward_{}, optimizer_{}, linked_{};
   std::vector<std::uint64_t> weights_, gradients_, state_, activations_;
   std::uint64_t input_ = 0, output_ = 0, loss_ = 0, scratch_ = 0;
   std::vector<time_ns> begins_;

@@ -147,6 +147,9 @@ TEST(categories, are_mostly_right_with_less_to_go_by) {
   EXPECT_GT(read_training({.touches = false}).right(), 0.90) << "without touches";
   EXPECT_GT(read_training({.autograd_thread = false}).right(), 0.999) << "the backward pass on the main thread";
   EXPECT_GT(read_training({.named_threads = false}).right(), 0.999) << "without names of threads";
+  EXPECT_GT(read_training({.linked_backward = true}).right(), 0.999)
+      << "backward stacks that go on as the forward lines'";
+  EXPECT_GT(read_training({.named_threads = false, .linked_backward = true}).right(), 0.999) << "and without names";
   EXPECT_GT(read_training({.keep_gradients = true}).right(), 0.999) << "gradients that stay";
 }
 

@@ -140,7 +140,12 @@ recording record_program(const std::string& python, std::vector<std::string> arg
   return record({.arguments = arguments, .variables = std::move(variables), .program = python, .preload = preload});
 }
 
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
 using testing::ElementsAreArray;
+using testing::Not;
 
 TEST_P(KnownPython, ARecordingNamesTheLinesThatAllocateAndCopy) {
   const recording run = record_program(python_);
@@ -199,6 +204,73 @@ TEST_P(KnownPython, TensorsNameTheirLinesAndNobodyWaitsForThePythonLock) {
       << blocks[1024] << " blocks at the same time, " << run.losses.size() << " losses";
 }
 
+/// Frames that are no file's, by their name, and the program's own Python lines.
+std::vector<std::string> names(const recording& run, stack_id id) {
+  std::vector<std::string> found;
+  for (const stack_row* row = run.tables().stacks.find(id); row != nullptr;
+       row = run.tables().stacks.find(row->parent)) {
+    const frame_row* frame = run.tables().frames.find(row->frame);
+    if (frame == nullptr) return {"no such frame"};
+    const fs::path file(run.tables().text(frame->file));
+    const std::string function(run.tables().text(frame->function));
+    if (frame->kind == frame_kind::native && !function.empty()) found.push_back(function);
+    if (frame->kind == frame_kind::python && file.parent_path() / "" == fs::path(folder)) {
+      found.push_back(function + " " + file.filename().string() + ":" + std::to_string(frame->line));
+    }
+  }
+  return found;
+}
+
+std::map<std::uint64_t, std::vector<std::string>> tensors_by_size(const recording& run) {
+  std::map<std::uint64_t, std::vector<std::string>> stacks;
+  for (const alloc_event& a : run.allocs) {
+    if (a.level == layer::framework) stacks[a.bytes] = names(run, a.stack);
+  }
+  return stacks;
+}
+
+const std::string multiplied = "torch::autograd::generated::MulBackward0";
+const std::string whose_forward = "[inferred: the backward of]";
+const std::string whose_call = "[inferred: on another thread, for]";
+
+TEST_P(KnownPython, ABackwardPassOnAThreadWithoutPythonNamesTheForwardLinesOrWhoeverCalledIt) {
+  const recording run = record_program(python_, {"backward"}, {}, true);
+  ASSERT_EQ(run.status, 0);
+  const auto stacks = tensors_by_size(run);
+  const std::string multiplication = "multiply " + line_with("the multiplication");
+  const std::vector<std::string> first{"backward " + line_with("the first"), "<module> " + line_with("backward")};
+  const auto under = [&](std::vector<std::string> inner, const std::vector<std::string>& outer) {
+    inner.insert(inner.end(), outer.begin(), outer.end());
+    return inner;
+  };
+  const std::string forward = "work " + line_with("forward"), further = "work " + line_with("further");
+  const std::string go_back = "work " + line_with("go back");
+  EXPECT_THAT(stacks.at(1024), ElementsAreArray(under({multiplication, forward}, first)));
+  EXPECT_THAT(stacks.at(3072), ElementsAreArray(under({multiplied, whose_forward, multiplication, forward}, first)));
+  EXPECT_THAT(stacks.at(6144), ElementsAreArray(under({multiplied, whose_forward, multiplication, further}, first)));
+  EXPECT_THAT(stacks.at(15360),
+              ElementsAreArray(under({"torch::autograd::generated::ViewBackward0", whose_call, go_back}, first)));
+  EXPECT_THAT(stacks.at(768), ElementsAreArray(under({"torch::autograd::AccumulateGrad", whose_call, go_back}, first)));
+  EXPECT_THAT(stacks.at(6 * 65536), ElementsAre(multiplied, whose_forward, multiplication, further))
+      << "of a thread of the program";
+  EXPECT_THAT(stacks.at(6 << 20), ElementsAreArray(under({multiplied, whose_forward, multiplication, further},
+                                                         {"backward " + line_with("the last"), first.back()})));
+}
+
+TEST_P(KnownPython, ABackwardPassOnAThreadWithoutPythonGoesOnFromTheNativeFrames) {
+  const recording run = record_program(python_, {"backward"}, {{"SLUICE_STACKS", "all"}}, true);
+  ASSERT_EQ(run.status, 0);
+  const std::vector<std::string> frames = tensors_by_size(run).at(15360);
+  EXPECT_THAT(frames, AllOf(Contains("torch::autograd::generated::ViewBackward0"), Contains(whose_call),
+                            Contains("work " + line_with("go back"))));
+}
+
+TEST_P(KnownPython, ABackwardPassIsItsThreadsAloneWhereThatIsAsked) {
+  const recording run = record_program(python_, {"backward"}, {{"SLUICE_CAPTURE_WITHOUT", "autograd"}}, true);
+  ASSERT_EQ(run.status, 0);
+  EXPECT_THAT(tensors_by_size(run).at(15360), testing::IsEmpty());
+}
+
 TEST_P(KnownPython, WithoutStacksThereAreNone) {
   const recording run = record_program(python_, {}, {{"SLUICE_STACKS", "none"}});
   EXPECT_EQ(run.status, 0);
@@ -226,11 +298,6 @@ std::vector<std::string> who(const recording& run, stack_id id) {
   }
   return found;
 }
-
-using testing::AllOf;
-using testing::Contains;
-using testing::Each;
-using testing::Not;
 
 TEST_P(KnownPython, WithAllStacksPythonStandsBetweenTheCThatItCallsAndTheCThatRunsIt) {
   const recording run = record_program(python_, {}, {{"SLUICE_STACKS", "all"}});

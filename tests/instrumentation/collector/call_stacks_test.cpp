@@ -26,11 +26,13 @@ class CallStacks : public Assembler {
   void stack(thread& t, std::uint64_t stack_key, std::vector<std::uint64_t> words) {
     stack(t, stack_key, words, words.size());
   }
-  void stack(thread& t, std::uint64_t stack_key, const std::vector<std::uint64_t>& words, std::uint64_t count) {
+  void stack(thread& t, std::uint64_t stack_key, const std::vector<std::uint64_t>& words, std::uint64_t count,
+             std::uint64_t base = 0) {
     stack_record r{};
     r.header.time = raw_time(0);
     r.key = stack_key;
     r.count = count;
+    r.base = base;
     ASSERT_TRUE(t.pair.producer.put(&r.header, record_type::stack, sizeof r, words.data(), words.size() * 8));
   }
   module_record module(thread& t, const std::string& path, std::uint64_t begin, std::uint64_t end, std::uint8_t build) {
@@ -130,6 +132,43 @@ TEST_F(CallStacks, TheSameLineOfTwoProcessesIsOneFrameUnderKeysOfTheirOwn) {
   EXPECT_THAT(lines(trace, allocs[0].stack), ElementsAre("main train.py:10"));
   EXPECT_THAT(lines(trace, allocs[1].stack), ElementsAre("other train.py:99", "main train.py:10"));
   EXPECT_EQ(trace.tables().stacks.rows().size(), 2u);
+}
+
+TEST_F(CallStacks, GoOnAsTheStackTheyName) {
+  thread& t = add_thread();
+  thread& worker = add_thread();
+  frame(t, 1, "main", "train.py", 10);
+  frame(t, 2, "forward", "model.py", 20);
+  stack(worker, 88, {5000, 4000}, 2, 77);  // Before what it goes on as is known.
+  stack(t, 77, {key(2), key(1)});
+  stack(worker, 99, {6000}, 1, 88);
+  stack(worker, 66, {7000}, 1, 1234);
+  alloc_with(worker, 10, 0x1000, 88);
+  alloc_with(worker, 20, 0x2000, 99);
+  alloc_with(worker, 30, 0x3000, 66);
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 3u);
+  EXPECT_THAT(lines(trace, allocs[0].stack),
+              ElementsAre("native 5000", "native 4000", "forward model.py:20", "main train.py:10"));
+  EXPECT_THAT(lines(trace, allocs[1].stack),
+              ElementsAre("native 6000", "native 5000", "native 4000", "forward model.py:20", "main train.py:10"));
+  EXPECT_THAT(lines(trace, allocs[2].stack), ElementsAre("native 7000")) << "it names a stack that nobody has told of";
+}
+
+TEST_F(CallStacks, ThatGoOnAsThemselvesEnd) {
+  thread& t = add_thread();
+  stack(t, 1, {5000}, 1, 2);
+  stack(t, 2, {6000}, 1, 1);
+  stack(t, 3, {7000}, 1, 3);
+  alloc_with(t, 10, 0x1000, 1);
+  alloc_with(t, 20, 0x2000, 3);
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 2u);
+  EXPECT_EQ(lines(trace, allocs[0].stack).front(), "native 5000");
+  EXPECT_LE(lines(trace, allocs[0].stack).size(), 8u);
+  EXPECT_EQ(lines(trace, allocs[1].stack).front(), "native 7000");
 }
 
 TEST_F(CallStacks, MayBeIntroducedInAnotherRingThatIsDrainedLater) {

@@ -72,7 +72,38 @@ def tensors():
     empty(releasing, 2048)  # the last one
 
 
+def multiply(torch, size):
+    return torch.fake_torch_multiply(ctypes.c_size_t(size))  # the multiplication
+
+
+def view(torch, size):
+    torch.fake_torch_view(ctypes.c_size_t(size))  # the view
+
+
+def backward():
+    """The engine's thread has no Python: 3072 and 6144 are for the two forward lines, 15360 for a view, 768 for a leaf. Another thread
+    of the program has numbers of its own; and a backward pass that fails is no other one's business."""
+    torch = ctypes.CDLL("libtorch_cpu.so")
+
+    def work(size):
+        multiply(torch, size)  # forward
+        multiply(torch, 2 * size)  # further
+        view(torch, 5 * size)
+        return torch.fake_torch_backward(ctypes.c_size_t(size // 4))  # go back
+
+    assert work(1024) == 1  # the first
+    thread = threading.Thread(target=work, args=(65536,))
+    thread.start()
+    thread.join()
+    multiply(torch, 0)
+    assert torch.fake_torch_backward(ctypes.c_size_t(64)) == 0
+    assert work(1048576) == 1  # the last
+
+
 initialise()
+if "backward" in sys.argv:
+    backward()  # backward
+    sys.exit()
 if "tensors" in sys.argv:
     tensors()  # tensors
     sys.exit()
