@@ -56,6 +56,24 @@ def figures(what, mark):
     return {"arrays, bytes": (total(mark, "driver", "device"), "allocated")}
 
 
+def check_stacks(report):
+    """At the peak each block has a line, those that a backward pass made included; nothing is left without a stack."""
+    rows = [m["by_line_at_maximum"] for m in report["memory"] if m["layer"] == "framework" and m.get("by_line_at_maximum")]
+    lines = [line for row in rows for line in row["lines"]]
+    inferred = {"the forward line": 0, "the call of backward()": 0}
+    for line in lines:
+        functions = [frame["function"] for frame in line["stack"]]
+        for name, mark in zip(inferred, ("[inferred: the backward of]", "[inferred: on another thread, for]")):
+            if mark in functions:
+                inferred[name] += line["of_that_stack"]["bytes"]
+    without = sum(row["without_stack"]["bytes"] for row in rows)
+    print(f"  {'FAIL' if without else 'ok  '} bytes at the peak without a stack: {without} of"
+          f" {sum(m['maximum_bytes'] for m in report['memory'] if m['layer'] == 'framework')}")
+    print("       made by a backward pass, by the heaviest stack of each line: "
+          + ", ".join(f"{of} bytes by {name}" for name, of in inferred.items()))
+    return without != 0
+
+
 def jax_figure(what, mark):
     """What XLA holds of the driver, and by which name JAX says the same. Around it lies what CUDA libraries and XLA's own
     constants take from the driver, which JAX does not count: the same at each step."""
@@ -160,6 +178,7 @@ def main():
             ok = ranges.get(name) == len(said["steps"])
             failures += not ok
             print(f"  {'ok  ' if ok else 'FAIL'} scopes named {name}: {ranges.get(name)}")
+        failures += check_stacks(report)
     if what == "numba":
         for row in report["memory"]:
             print(f"       {row['layer']} {row['kind']}: {row['allocations']} allocations, {row['frees']} frees")
