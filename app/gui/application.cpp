@@ -34,6 +34,7 @@ application::application(application_options options)
   io.ConfigWindowsMoveFromTitleBarOnly = true;
   io.ConfigInputTextCursorBlink = options_.animations;
   io.ConfigDpiScaleFonts = false;
+  session_.memory_by_category = settings_.memory_by_category;
   layout_file_ = settings_.layout_file();
   io.IniFilename = layout_file_.empty() ? nullptr : layout_file_.c_str();
   std::error_code ignored;

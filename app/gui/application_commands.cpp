@@ -127,7 +127,12 @@ void application::add_timeline_commands() {
                  .title = "Colour memory by category",
                  .group = "Timeline",
                  .keys = {ImGuiKey_C},
-                 .run = [this](const argument&) { session_.memory_by_category = !session_.memory_by_category; },
+                 .run =
+                     [this](const argument&) {
+                       session_.memory_by_category = !session_.memory_by_category;
+                       settings_.memory_by_category = session_.memory_by_category;
+                       settings_.save();
+                     },
                  .enabled = ready,
                  .checked = [this] { return session_.memory_by_category; }});
   commands_.add({.id = "timeline.zoom_to_range",

@@ -38,6 +38,7 @@ settings::settings(std::string folder) : folder_(std::move(folder)) {
     const std::string value = line.substr(space + 1);
     if (key == "theme") theme = value == "light" ? theme_kind::light : theme_kind::dark;
     if (key == "text") text_scale = static_cast<float>(number(value, 60, 300, 100)) / 100.0F;
+    if (key == "memory") memory_by_category = value != "plain";
     if (key == "width") width = number(value, 320, 16384, width);
     if (key == "height") height = number(value, 200, 16384, height);
     if (key == "recent" && recent_.size() < recent_limit) recent_.push_back(value);
@@ -66,6 +67,7 @@ void settings::save() const {
   std::ostringstream text;
   text << "theme " << (theme == theme_kind::light ? "light" : "dark") << '\n'
        << "text " << static_cast<int>(text_scale * 100 + 0.5F) << '\n'
+       << "memory " << (memory_by_category ? "categories" : "plain") << '\n'
        << "width " << width << "\nheight " << height << '\n';
   for (const std::string& path : recent_)
     if (path.find('\n') == std::string::npos) text << "recent " << path << '\n';

@@ -18,6 +18,7 @@ class settings {
 
   theme_kind theme = theme_kind::dark;
   float text_scale = 1;
+  bool memory_by_category = true;  ///< As the session's of this name.
   int width = 1440;
   int height = 900;
 

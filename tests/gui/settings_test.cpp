@@ -22,11 +22,13 @@ TEST_F(Settings, AreTheSameAtTheNextStart) {
   settings first(folder);
   first.theme = theme_kind::light;
   first.text_scale = 1.21F;
+  first.memory_by_category = false;
   first.width = 1000;
   first.add_recent("/data/a file.sluice");
   const settings second(folder);
   EXPECT_EQ(second.theme, theme_kind::light);
   EXPECT_FLOAT_EQ(second.text_scale, 1.21F);
+  EXPECT_FALSE(second.memory_by_category);
   EXPECT_EQ(second.width, 1000);
   ASSERT_EQ(second.recent().size(), 1U);
   EXPECT_EQ(second.recent()[0], "/data/a file.sluice");
@@ -48,6 +50,7 @@ TEST_F(Settings, SurviveAFileOfNonsense) {
   EXPECT_EQ(read.theme, theme_kind::dark);
   EXPECT_FLOAT_EQ(read.text_scale, 1);
   EXPECT_GT(read.width, 0);
+  EXPECT_TRUE(read.memory_by_category);
 }
 
 TEST_F(Settings, DoNotStopTheProgramWhereNothingCanBeWritten) {

@@ -14,6 +14,7 @@ void Window::SetUp() {
   write_sample(path);
   gui::application_options content;
   content.animations = false;
+  content.config_folder = config_folder;
   content.recordings_folder = "/nowhere";
   content.program = SLUICE_BINARY_DIR "/tests/gui/fake_demo";
   content.demos = {{"endless", "Runs until it is stopped"}, {"quick", "Ends by itself"}, {"broken", "Fails"}};

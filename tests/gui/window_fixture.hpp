@@ -36,6 +36,7 @@ class Window : public testing::Test {
   ImVec2 place_of(query::time_ns time, float down);
 
   const std::string path = test::own_path("window.sluice");
+  std::string config_folder;  ///< Empty: nothing is remembered.
 
  private:
   std::unique_ptr<gui::window> window_;

@@ -266,6 +266,34 @@ TEST_F(Window, SaysWhyADemoFailed) {
   });
 }
 
+class RememberingWindow : public Window {
+ protected:
+  void SetUp() override {
+    config_folder = own_path("window-settings");
+    gui::settings earlier(config_folder);
+    earlier.memory_by_category = false;
+    earlier.save();
+    Window::SetUp();
+  }
+  void TearDown() override {
+    Window::TearDown();
+    std::filesystem::remove_all(config_folder);
+  }
+};
+
+TEST_F(RememberingWindow, ColoursMemoryAsLastTime) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    EXPECT_FALSE(app().state().memory_by_category);
+    app().invoke("timeline.by_category");
+    user.Yield(2);
+    EXPECT_TRUE(gui::settings(config_folder).memory_by_category);
+    app().invoke("timeline.by_category");
+    user.Yield(2);
+    EXPECT_FALSE(gui::settings(config_folder).memory_by_category);
+  });
+}
+
 TEST_F(Window, HasNothingToDoWhenNothingChanges) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
