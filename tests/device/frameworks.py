@@ -3,6 +3,7 @@
 
     frameworks.py torch|cupy|numba|rmm|rmm-async|jax SAID.json [--steps N]   writes the framework's own figures at each step
     frameworks.py ranks SAID.json [--steps N]          one of several processes of torchrun or mpirun; writes SAID.json.RANK
+    frameworks.py fork                                 how many threads there are, and whether os.fork() warns of them
     frameworks.py threads [--seconds S]                two allocating threads, statistics and a backward pass at once
 
 JAX: XLA takes segments from the driver (its default allocator; 75 % of the GPU at once, unless XLA_PYTHON_CLIENT_PREALLOCATE=false)
@@ -189,6 +190,33 @@ def ranks(path, steps):
     dist.destroy_process_group()
 
 
+def fork():
+    """CUDA's own threads and the recorder's: from Python 3.12 on os.fork() warns where there is more than one."""
+    import ctypes
+    import warnings
+
+    def count():
+        with open("/proc/self/stat", encoding="ascii") as text:
+            return int(text.read().rpartition(")")[2].split()[17])
+
+    cuda, context, said = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), {"threads at the start": count()}
+    cuda.cuInit(0)
+    said["after cuInit"] = count()
+    for then in ("forked after cuInit", "after a context", "forked then"):
+        if then == "after a context":
+            cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+            said[then] = count()
+            continue
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+        os.waitpid(child, 0)
+        said[then] = "warned" if heard else "no warning"
+    print("      ", json.dumps(said))
+
+
 def threads(seconds):
     """An allocator's hook that waits for the interpreter's lock hangs here (PyTorch calls it with its own mutex held)."""
     import torch
@@ -223,13 +251,15 @@ def main():
     single = {"torch": torch_steps, "cupy": cupy_steps, "numba": numba_steps, "rmm": rmm_pool_steps, "rmm-async": rmm_async_steps,
               "jax": jax_steps}
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=[*single, "ranks", "threads"])
+    parser.add_argument("what", choices=[*single, "ranks", "fork", "threads"])
     parser.add_argument("said", nargs="?")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=20)
     args = parser.parse_args()
     if args.what == "threads":
         sys.exit(threads(args.seconds))
+    if args.what == "fork":
+        return fork()
     if args.what == "ranks":
         return ranks(args.said, args.steps)
     steps = single[args.what](args.steps)
