@@ -6,6 +6,7 @@
 #include "app/cli/report_training.hpp"
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
+#include "core/trace/driver_results.hpp"
 
 /// The schema is described in report_schema.md: a change there is a change here, and the other way round.
 namespace sluice::cli {
@@ -64,6 +65,8 @@ std::string_view word(analysis::finding_kind kind) {
       return "unused_memory";
     case memory_grows:
       return "memory_grows";
+    case gpu_fault:
+      return "gpu_fault";
   }
   return "unknown";
 }
@@ -128,6 +131,7 @@ class writer {
     made["threads"] = threads();
     made["unfreed"] = unfreed();
     made["marks"] = marks();
+    made["gpu_faults"] = faults();
     made["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", failures()}};
     return made;
   }
@@ -469,6 +473,28 @@ class writer {
                      {"call", text(f.call)},
                      {"bytes", f.bytes},
                      {"error", f.error}});
+    }
+    return all;
+  }
+
+  json faults() const {
+    json all = json::array();
+    for (const analysis::gpu_fault& f : of_.faults) {
+      json launches = json::array();
+      for (const analysis::fault_launch& l : f.launches) {
+        launches.push_back({{"time_ns", l.time}, {"kernel", text(l.kernel)}, {"stream", id_or_null(l.stream)}});
+      }
+      const char* name = trace::name_of_result(f.error);
+      all.push_back({{"event", raw(f.event)},
+                     {"time_ns", f.time},
+                     {"process", id_or_null(f.process)},
+                     {"thread", id_or_null(f.thread)},
+                     {"error", f.error},
+                     {"name", name == nullptr ? json(nullptr) : json(name)},
+                     {"call", text(f.call)},
+                     {"stream", id_or_null(f.stream)},
+                     {"failed_calls", f.calls_after},
+                     {"launches_before", std::move(launches)}});
     }
     return all;
   }

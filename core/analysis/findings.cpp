@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "core/analysis/fault_findings.hpp"
 #include "core/analysis/summary.hpp"
 #include "core/analysis/training_findings.hpp"
 #include "core/format.hpp"
+#include "core/trace/driver_results.hpp"
 
 /// Rules of thumb over a summary. The thresholds only decide what is worth a line: below them a thing is too small to
 /// matter, or too common to be news.
@@ -22,6 +24,7 @@ class finder {
   finder(const summary& of, const trace::tables& tables) : of_(of), tables_(tables) {}
 
   std::vector<finding> all() {
+    add_fault_findings(of_, tables_, found_);
     failures();
     losses();
     unfreed();
@@ -46,6 +49,8 @@ class finder {
   void failures() {
     if (of_.whole.failed_allocations == 0) return;
     const failed_allocation& first = of_.failures.front();
+    // After a fault every call fails, whatever it asks for.
+    if (trace::is_gpu_fault(first.error) && !of_.faults.empty()) return;
     const std::string_view call = tables_.text(first.call);
     finding& f = add(finding_kind::failed_allocations, severity::error,
                      fmt::format("{} failed; the first asked for {} at {}{}{}.",

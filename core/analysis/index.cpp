@@ -65,7 +65,10 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::free:
       return with_each<free_event>(from, chunk, to_memory);
     case row_type::alloc_failed:
-      return with_each<alloc_failed_event>(from, chunk, to_memory);
+      return with_each<alloc_failed_event>(from, chunk, [&](const alloc_failed_event& row) {
+        memory_.add(row);
+        faults_.add(row);
+      });
     case row_type::pool_state:
       return with_each<pool_event>(from, chunk, to_memory);
     case row_type::device_memory:
@@ -93,6 +96,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
       return with_rows<api_call_event>(from, chunk, [&](const auto& rows) {
         host_.add(rows, from.tables());
         copies_.add(rows);
+        for (const api_call_event& row : rows) faults_.add(row);
       });
     case row_type::sync:
       return with_rows<sync_event>(from, chunk, to_host);
@@ -132,7 +136,8 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::clock_anchor:
       return with_each<clock_anchor_event>(from, chunk, to_nothing);
     case row_type::attribute:
-      return with_each<attribute_event>(from, chunk, [&](const attribute_event& row) { take_tag(row, from.tables()); });
+      return with_each<attribute_event>(from, chunk,
+                                        [&](const attribute_event& row) { take_attribute(row, from.tables()); });
     case row_type::link:
       return with_each<link_event>(from, chunk, to_nothing);
     default:
@@ -140,7 +145,8 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   }
 }
 
-void index::take_tag(const trace::attribute_event& row, const trace::tables& tables) {
+void index::take_attribute(const trace::attribute_event& row, const trace::tables& tables) {
+  faults_.add(row, tables);
   const std::string_view key = tables.text(row.key);
   if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
   // The last word counts.

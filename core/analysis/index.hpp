@@ -11,6 +11,7 @@
 
 #include "core/analysis/copy_calls.hpp"
 #include "core/analysis/device_work.hpp"
+#include "core/analysis/faults.hpp"
 #include "core/analysis/host_activity.hpp"
 #include "core/analysis/memory_use.hpp"
 #include "core/analysis/steps.hpp"
@@ -50,6 +51,7 @@ class index {
   [[nodiscard]] const device_activity_index& devices() const { return devices_; }
   [[nodiscard]] const host_activity& host() const { return host_; }
   [[nodiscard]] const touch_index& touches() const { return touches_; }
+  [[nodiscard]] const fault_index& faults() const { return faults_; }
   [[nodiscard]] const analysis::step_marks& step_marks() const { return step_marks_; }
   /// What the program said its blocks are for and what they are called, by the event of their allocation.
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
@@ -70,7 +72,7 @@ class index {
 
  private:
   void take(const trace::snapshot& from, std::size_t chunk);
-  void take_tag(const trace::attribute_event& row, const trace::tables& tables);
+  void take_attribute(const trace::attribute_event& row, const trace::tables& tables);
   template <class Row, class Use>
   void with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use);
   template <class Row, class Use>
@@ -80,6 +82,7 @@ class index {
   device_activity_index devices_;
   host_activity host_;
   touch_index touches_;
+  fault_index faults_;
   analysis::step_marks step_marks_;
   std::unordered_map<std::uint64_t, trace::string_id> categories_;
   std::unordered_map<std::uint64_t, trace::string_id> names_;

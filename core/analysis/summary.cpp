@@ -119,6 +119,12 @@ std::vector<failed_allocation> find_failures(const memory_use& memory, time_rang
   return all;
 }
 
+std::vector<gpu_fault> find_faults(const fault_index& from, time_range range) {
+  std::vector<gpu_fault> all = from.faults();
+  std::erase_if(all, [&](const gpu_fault& f) { return f.time < range.begin || f.time >= range.end; });
+  return all;
+}
+
 // --- fragmentation --------------------------------------------------------------------------------------------------
 
 /// Adds the holes that `children` (as offset and length) leave in a segment of `bytes`.
@@ -220,6 +226,7 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
   put_lines(from, tables, names, all);
   all.unfreed = find_unfreed(from.memory(), tables, all.whole.range);
   all.failures = find_failures(from.memory(), all.whole.range);
+  all.faults = find_faults(from.faults(), all.whole.range);
   all.fragmentation = find_fragmentation(from.memory(), all.peaks);
   all.compositions = find_compositions(from, trace, all.peaks);
   all.steps = find_step_figures(from, trace, all.whole.range);
@@ -235,7 +242,9 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
   // What the recorder said went wrong: a rival profiler, a missing library.
   for (const index::message& said : from.messages()) {
     const std::string_view text = tables.text(said.text);
-    const bool known = std::find(all.warnings.begin(), all.warnings.end(), text) != all.warnings.end();
+    const bool known = std::find(all.warnings.begin(), all.warnings.end(), text) != all.warnings.end() ||
+                       std::any_of(all.faults.begin(), all.faults.end(),  // A finding tells more of it.
+                                   [&](const gpu_fault& f) { return f.event == said.event; });
     if (said.level != trace::severity::info && !text.empty() && !known) all.warnings.emplace_back(text);
   }
   if (all.whole.lost_memory_events > 0) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/analysis/faults.hpp"
 #include "core/analysis/marks.hpp"
 #include "core/analysis/range_statistics.hpp"
 #include "core/analysis/stack_use.hpp"
@@ -133,7 +134,8 @@ enum class finding_kind : std::uint8_t {
   optimizer_state_dominates,
   gradients_kept,
   unused_memory,
-  memory_grows
+  memory_grows,
+  gpu_fault
 };
 
 /// A hint in plain words with its numbers, and what to look at.
@@ -172,6 +174,7 @@ struct summary {
   std::vector<unfreed_group> unfreed;               ///< Most bytes first.
   std::vector<copying_lines> copying;               ///< Only where the calls have stacks.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
+  std::vector<gpu_fault> faults;                    ///< In order of time.
   std::vector<fragmentation_figure> fragmentation;  ///< Only where segments and what lies in them are known.
   std::vector<peak_composition> compositions;       ///< Of the peaks of layers that hold tensors.
   std::vector<step_summary> steps;                  ///< By process; only where there are steps.

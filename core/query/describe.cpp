@@ -7,6 +7,7 @@
 
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
+#include "core/trace/driver_results.hpp"
 
 namespace sluice::query {
 namespace {
@@ -137,6 +138,11 @@ class words {
 
 std::string kind_in_words(trace::memory_kind kind) { return fmt::format("{} memory", name_of(kind)); }
 
+std::string error_in_words(std::int64_t result) {
+  const char* name = trace::name_of_result(result);
+  return name == nullptr ? fmt::format("error {}", result) : fmt::format("{} ({})", name, result);
+}
+
 /// The part of a direction's link that a transfer reached.
 std::string share_of_link(const trace::transfer_event& row, double bandwidth, const trace::tables& tables) {
   const trace::device_row* device = tables.devices.find(row.device);
@@ -182,7 +188,7 @@ event_details describe(const trace::free_event& row, const sources& from) {
 event_details describe(const trace::alloc_failed_event& row, const sources& from) {
   words w(from, row.id);
   w.title(fmt::format("Failed allocation of {}", format_bytes(row.bytes))).instant(row.time);
-  w.put("Call", row.name).put("Error", fmt::format("{}", row.error)).bytes("Bytes", row.bytes);
+  w.put("Call", row.name).put("Error", error_in_words(row.error)).bytes("Bytes", row.bytes);
   w.put("Layer", std::string(name_of(row.level))).put("Kind", kind_in_words(row.kind));
   return w.device(row.device)
       .stream(row.stream)
@@ -276,7 +282,7 @@ event_details describe(const trace::api_call_event& row, const sources& from) {
   words w(from, row.id);
   const std::string name = w.text(row.name);
   w.title(name.empty() ? "API call" : name).interval(row.time, row.end);
-  w.put("Result", row.status == 0 ? "success" : fmt::format("error {}", row.status));
+  w.put("Result", row.status == 0 ? "success" : error_in_words(row.status));
   if (row.bytes > 0) w.bytes("Bytes", row.bytes);
   w.stream(row.stream).put_nonzero("Correlation", row.correlation).common(row).stack(row.stack);
   return w.on_thread(row).done();

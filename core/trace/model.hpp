@@ -280,7 +280,7 @@ struct message_event : event_base {
   string_id text{};
 };
 
-/// A typed attribute of any event; exactly one of the values means something.
+/// A typed attribute of any event. One of the values means something; `integer` beside `text` what the key says.
 struct attribute_event : event_base {
   event_id target{};
   string_id key{};

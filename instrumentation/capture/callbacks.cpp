@@ -57,7 +57,7 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
   if (data.callbackSite != CUPTI_API_ENTER) {
     if (data.contextUid != 0) open_context(data.contextUid);
-    if (entry.exit == nullptr || (slots[id].done_at_entry && !failed)) return;
+    if (!failed && (entry.exit == nullptr || slots[id].done_at_entry)) return;
   }
   call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread};
   if (data.callbackSite == CUPTI_API_ENTER) {
@@ -69,6 +69,7 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
     c.begin = data.correlationData != nullptr && *data.correlationData != 0 ? *data.correlationData : c.now;
     if (failed) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
     c.name = name_of(slots[id]);
+    if (failed) return leave_failed(c, entry.exit);
     entry.exit(c);
   }
 }
@@ -84,8 +85,9 @@ void on_runtime_call(const CUpti_CallbackData& data) {
     return;
   }
   c.begin = *data.correlationData != 0 ? *data.correlationData : c.now;
-  // cudaSuccess and CUDA_SUCCESS are both 0.
+  // The runtime's results have the driver's numbers where it matters: success, and what a fault is.
   if (data.functionReturnValue != nullptr) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
+  if (!c.ok()) c.name = collector::intern("cudaDeviceSynchronize");
   context_waited(c);
 }
 
@@ -185,9 +187,8 @@ unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept
       cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);
     }
   }
-  if (records_at_least(trace::recording_mode::timeline)) {
-    cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_device_synchronize);
-  }
+  // In every mode: it is where many programs find out that the GPU has faulted.
+  cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_device_synchronize);
   for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                         CUPTI_CBID_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {
     if (cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id)) !=

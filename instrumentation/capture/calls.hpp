@@ -71,4 +71,10 @@ void work_done(const call& c, const work& w, std::uint64_t stack);
 /// A call has returned that waited for everything its context had to do.
 void context_waited(const call& c);
 
+/// A call failed: says which, with its result, and whether the GPU has faulted. `stream`: a key, 0 if it has none.
+void call_failed(const call& c, std::uint64_t stream);
+
+/// The exit edge of a call that failed: `exit` if there is one, and `call_failed` unless that has told of it.
+void leave_failed(const call& c, edge_function exit);
+
 }  // namespace sluice::capture

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/live_set.hpp"
 #include "instrumentation/capture/native_stack.hpp"
 #include "instrumentation/capture/options.hpp"
@@ -79,6 +80,7 @@ void sample_device(const context_entry& context) {
   const CUresult result = driver.memory_info(&free, &total);
   CUcontext popped = nullptr;
   driver.pop_context(&popped);
+  note_answer(context.id.load(), context.handle.load(), result);
   device_sample& last = last_sample[device];
   if (result != CUDA_SUCCESS || (free == last.free && total == last.total)) return;
   last = {free, total};
@@ -151,7 +153,7 @@ void sample(bool last) {
   static int periods = quiet_periods;
   if (!memory_changed.exchange(false) && !last && ++periods < quiet_periods) return;
   periods = 0;
-  sampler_gate.lock();
+  if (!sampler_gate.lock()) return;
   bool seen[max_devices] = {};
   for (const context_entry& context : contexts) {
     if (context.state.load(std::memory_order_acquire) != context_entry::alive) continue;
@@ -184,7 +186,7 @@ class rival_watch {
     const std::uint64_t held = (now.requested - now.completed) * most_records;
     const bool too_many = looks_in_vain_ >= 2 && owed.done > held;
     const bool too_long = looks_in_vain_ >= patience;
-    const bool none_at_the_end = last && nothing_came && owed.count >= few;
+    const bool none_at_the_end = last && nothing_came && owed.count >= few && !has_faulted();
     if (!too_many && !too_long && !none_at_the_end) return;
     told_ = true;
     collector::message(warning,
@@ -252,6 +254,7 @@ void flush(bool last) {
   }
   const std::uint64_t begin = collector::now();
   if (cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) {
+    memory_changed.store(true);  // Asking for it tells whether the GPU has faulted.
     if (++refusals == most_refusals) {
       collector::message(warning, "CUPTI hands over no records any more: device times are missing from here on");
     }
@@ -260,8 +263,8 @@ void flush(bool last) {
   refusals = 0;
   const pending_work::summary owed = pending.scan(begin);
   rival.look(owed, last);
-  // A forced flush brings all there is; what then is still owed was never recorded.
-  const std::uint64_t until = last && !rival.told() ? begin : owed.oldest;
+  // A forced flush brings all there is; what then is still owed was never recorded, or after a fault never done.
+  const std::uint64_t until = last && !rival.told() && !has_faulted() ? begin : owed.oldest;
   if (until <= stated) return;
   stated = until;
   collector::watermark_record out{};
@@ -377,14 +380,15 @@ void sample_pools() noexcept {
   if (driver.pool_attribute == nullptr) return;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   const bool exchanged = driver.exchange_capture_mode != nullptr && driver.exchange_capture_mode(&mode) == CUDA_SUCCESS;
-  sampler_gate.lock();
-  for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample);
-  sampler_gate.unlock();
+  if (sampler_gate.lock()) {
+    for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample);
+    sampler_gate.unlock();
+  }
   if (exchanged) driver.exchange_capture_mode(&mode);
 }
 
 void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept {
-  sampler_gate.lock();
+  if (!sampler_gate.lock()) return;
   for (pool_entry& pool : pools) {
     if (pool.handle.load() == handle) sample_pool_entry(pool, operation);
   }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/native_stack.hpp"
 #include "instrumentation/capture/options.hpp"
@@ -78,6 +79,7 @@ void in_child() {
   owner.store(0);
   forget_rivals();
   forget_flushing();
+  forget_faults();
   torch::forget_totals();
 }
 

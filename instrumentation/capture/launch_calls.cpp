@@ -1,6 +1,7 @@
 // Calls that launch kernels and graphs, and those that define graphs: captured from a stream, or built node by node.
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
@@ -84,9 +85,10 @@ void node_added(const call& c, CUgraph graph, const Node* node) {
   touch_parameters(c, function, node->kernelParams, node->extra, nullptr, key_of(graph));
 }
 
-void graph_launch(const call& c, CUgraphExec graph) {
+void graph_launch(const call& c, CUgraphExec graph, CUstream stream) {
   if (options.kernels || (options.graphs && !options.graph_nodes)) work_starts(c);
   note_graph_launch(c.correlation(), key_of(graph));
+  note_launch(c, collector::intern("cuGraphLaunch"), stream);
 }
 
 /// A launch is a row of its own; where the device does not tell of it, the call does.
@@ -129,9 +131,9 @@ constexpr call_entry table[] = {
     {ID(cuLaunchCooperativeKernelMultiDevice), "cuLaunchCooperativeKernelMultiDevice",
      EDGE(P(cuLaunchCooperativeKernelMultiDevice); launch_on_each(c, p.launchParamsList, p.numDevices)),
      EDGE(launched(c, nullptr)), false, memory, true},
-    {ID(cuGraphLaunch), "cuGraphLaunch", EDGE(P(cuGraphLaunch); graph_launch(c, p.hGraph)),
+    {ID(cuGraphLaunch), "cuGraphLaunch", EDGE(P(cuGraphLaunch); graph_launch(c, p.hGraph, p.hStream)),
      EDGE(P(cuGraphLaunch); graph_launched(c, p.hGraph, p.hStream))},
-    {ID(cuGraphLaunch_ptsz), "cuGraphLaunch", EDGE(P(cuGraphLaunch); graph_launch(c, p.hGraph)),
+    {ID(cuGraphLaunch_ptsz), "cuGraphLaunch", EDGE(P(cuGraphLaunch); graph_launch(c, p.hGraph, p.hStream)),
      EDGE(P(cuGraphLaunch); graph_launched(c, p.hGraph, p.hStream)), true},
     // Capture.
     DONE_WITH_TWIN(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, "cuStreamBeginCapture",

@@ -2,6 +2,7 @@
 // may have been given the same address.
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
@@ -57,6 +58,7 @@ void allocated(const call& c, const allocation& a) {
     out.level = raw(a.level);
     out.kind = raw(a.kind);
     collector::emit(out);
+    note_failure(c, a.stream);
     return;
   }
   if (a.address == 0) return;
@@ -128,6 +130,7 @@ void noted(const call& c, std::uint64_t address, std::uint64_t bytes) {
   out.status = c.result;
   out.context = c.context();
   collector::emit(out);
+  if (!c.ok()) note_failure(c, 0);
 }
 
 /// A synchronous free has returned.

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/touches.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -18,8 +19,20 @@ std::atomic<bool> memory_changed{false};
 std::atomic<bool> live_blocks_unsure{false};
 std::atomic<bool> paused{false};
 
-void gate::lock() noexcept {
-  while (held_.exchange(true, std::memory_order_acquire)) sched_yield();
+bool gate::lock() noexcept {
+  constexpr std::uint64_t patience_ns = 1'000'000'000;
+  std::uint64_t begin = 0;
+  while (held_.exchange(true, std::memory_order_acquire)) {
+    if (stuck_.load(std::memory_order_relaxed)) return false;
+    const std::uint64_t now = collector::monotonic_now();
+    if (begin == 0) begin = now;
+    if (now - begin > patience_ns) {
+      stuck_.store(true, std::memory_order_relaxed);
+      return false;
+    }
+    sched_yield();
+  }
+  return true;
 }
 
 // --- contexts -----------------------------------------------------------------------------------------------------------
@@ -74,13 +87,13 @@ void remove_context(CUcontext handle) noexcept {
 }
 
 void close_contexts(CUcontext handle, std::uint32_t device) noexcept {
-  sampler_gate.lock();
+  const bool locked = sampler_gate.lock();
   for (context_entry& entry : contexts) {
     if (handle != nullptr ? entry.handle.load() != handle : entry.device.load() != device) continue;
     std::uint32_t expected = context_entry::alive;
     entry.state.compare_exchange_strong(expected, context_entry::closing);
   }
-  sampler_gate.unlock();
+  if (locked) sampler_gate.unlock();
 }
 
 void reopen_contexts() noexcept {
@@ -248,13 +261,13 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
 }
 
 void remove_pool(std::uint64_t handle) noexcept {
-  sampler_gate.lock();
+  const bool locked = sampler_gate.lock();
   for (pool_entry& entry : pools) {
     if (entry.handle.load() != handle) continue;
     entry.reserved = entry.used = 0;
     entry.handle.store(0);
   }
-  sampler_gate.unlock();
+  if (locked) sampler_gate.unlock();
 }
 
 std::uint64_t current_pool(std::uint32_t device) noexcept {
@@ -328,6 +341,7 @@ void forget_everything() noexcept {
   pending.forget();
   live_blocks::clear();
   forget_functions();
+  forget_faults();
 }
 
 // --- work the device owes us ----------------------------------------------------------------------------------------------
@@ -375,8 +389,9 @@ pending_work::summary pending_work::scan(std::uint64_t limit) noexcept {
       return waited != 0 && static_cast<std::int32_t>(waited - static_cast<std::uint32_t>(found)) > 0;
     };
     if (before(all_done) || (hash != 0 && before(done_[hash].load(std::memory_order_relaxed)))) ++result.done;
-    const std::uint32_t age = static_cast<std::uint32_t>(limit_units) - static_cast<std::uint32_t>(found);
-    if (static_cast<std::int32_t>(age) <= 0) continue;  // Begun since, or just now.
+    // The last bit says only that there is a call.
+    const std::uint32_t age = static_cast<std::uint32_t>(limit_units) - (static_cast<std::uint32_t>(found) & ~1U);
+    if (static_cast<std::int32_t>(age) < 0) continue;  // Begun since.
     const std::uint64_t time = (limit_units - age) << time_unit_bits;
     if (time < result.oldest) result.oldest = time;
   }

@@ -25,11 +25,17 @@ inline constexpr unsigned max_pools = 128;
 /// destroy them, at their entry edge, where they hold nothing.
 class gate {
  public:
-  void lock() noexcept;
-  void unlock() noexcept { held_.store(false, std::memory_order_release); }
+  /// False after a second: whoever holds it is stuck in the driver, which a fault of the GPU may bring about. Then there is nothing
+  /// to unlock, and the next one waits no more until it has been let go.
+  [[nodiscard]] bool lock() noexcept;
+  void unlock() noexcept {
+    stuck_.store(false, std::memory_order_relaxed);
+    held_.store(false, std::memory_order_release);
+  }
 
  private:
   std::atomic<bool> held_{false};
+  std::atomic<bool> stuck_{false};
 };
 extern gate sampler_gate;
 
@@ -143,7 +149,7 @@ class pending_work {
   }
 
   struct summary {
-    std::uint64_t oldest;  ///< `limit` when nothing older is owed; at most 32768 ticks before the call otherwise.
+    std::uint64_t oldest;  ///< `limit` when nothing older is owed; at most 65536 ticks before the call otherwise.
     std::uint64_t count;   ///< Calls that are owed a record.
     std::uint64_t done;    ///< Of those, calls whose work is known to be done.
   };

@@ -213,7 +213,7 @@ void find_real_functions() noexcept {
 }
 
 void report_totals() noexcept {
-  reporting.lock();
+  if (!reporting.lock()) return;
   for (std::uint32_t device = 0; device < max_devices; ++device) report_totals_of(device);
   reporting.unlock();
 }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
@@ -244,6 +245,7 @@ const void* buffer_of(void** extra, std::size_t& bytes) {
 void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
                       std::uint64_t graph) noexcept {
   const function_layout* layout = layout_of(c, function);
+  if (graph == 0) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
   if (layout == nullptr || layout->count == 0) return;
   touched_blocks blocks(c, stream, graph, layout->name);
   if (parameters != nullptr) {

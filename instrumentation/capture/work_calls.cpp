@@ -1,6 +1,7 @@
 // Calls that move or set memory, with their addresses, and calls that wait for the device.
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
@@ -33,6 +34,7 @@ void done(const call& c, const work& w) {
 
 void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   const bool everything = kind == trace::sync_kind::context;
+  if (!c.ok()) call_failed(c, stream);
   if (c.ok() && (everything || stream != 0)) pending.is_done(everything ? 0 : stream, c.begin);
   if (!records_at_least(timeline)) return;
   collector::sync_record out{};
@@ -44,7 +46,7 @@ void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
 }
 
 void edge(const call& c, bool record, CUevent event, CUstream stream) {
-  if (!c.ok()) return;
+  if (!c.ok()) return call_failed(c, c.stream(stream));
   collector::event_edge_record out{};
   out.header.time = c.begin;
   out.event = number(event);
@@ -239,6 +241,7 @@ void work_done(const call& c, const work& w, std::uint64_t stack) {
   out.correlation = c.correlation();
   out.context = c.context();
   collector::emit(out);
+  if (!c.ok()) note_failure(c, stream);
 }
 
 std::uint64_t captured_graph(const call& c, CUstream stream) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/trace/driver_results.hpp"
 #include "instrumentation/collector/assembler.hpp"
 
 namespace sluice::collector {
@@ -156,6 +157,8 @@ void assembler::dispatch_host(const context& c, const record_view& record) {
       return on(c, decode<message_record>(record));
     case record_type::loss:
       return on(c, decode<loss_record>(record));
+    case record_type::fault:
+      return on_fault(c, record);
     default:
       return;  // A newer producer's: skipped by its length.
   }
@@ -508,6 +511,41 @@ void assembler::on(const context& c, const message_record& r) {
   row.severity = checked<severity>(r.severity);
   row.text = names_.text(r.text);
   file_.add(row);
+}
+
+/// A message for people, whose attributes say the same for programs (core/analysis/faults.hpp reads them).
+void assembler::on_fault(const context& c, const record_view& record) {
+  const auto r = decode<fault_record>(record);
+  process_names& names = c.process.names;
+  const stream_id stream = names_.stream(names, r.stream);
+  const string_id call = names_.text(r.name);
+  auto row = begin<message_event>(c);
+  row.severity = severity::error;
+  const char* error = name_of_result(r.status);
+  row.text = names_.text_id(std::string("the GPU faulted: ") + (error == nullptr ? "error " : error) + " (" +
+                            std::to_string(r.status) + ") in process " + std::to_string(names.row.pid) +
+                            "; every CUDA call of that context fails from there on");
+  const auto message = static_cast<event_id>(file_.add(row));
+  const auto say = [&](std::string_view key, time_ns time, std::int64_t number, string_id word) {
+    auto about = begin<attribute_event>(c);
+    about.time = time;
+    about.target = message;
+    about.key = names_.text_id(key);
+    about.integer = number;
+    about.text = word;
+    file_.add(about);
+  };
+  say("gpu fault", c.time, r.status, string_id::none);
+  say("seen by", c.time, static_cast<std::int64_t>(stream), call);
+  constexpr std::size_t words_each = 3;
+  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
+  const std::size_t count = std::min<std::size_t>(r.count, words.size() / (words_each * sizeof(std::uint64_t)));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t word[words_each];
+    std::memcpy(word, words.data() + i * sizeof word, sizeof word);
+    say("launched before", convert(c, word[0]), static_cast<std::int64_t>(names_.stream(names, word[2])),
+        names_.text(word[1]));
+  }
 }
 
 void assembler::on(const context& c, const loss_record& r) {

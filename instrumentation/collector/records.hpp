@@ -60,6 +60,7 @@ enum class record_type : std::uint16_t {
   thread_name = 46,
   context_end = 47,
   graph_end = 48,
+  fault = 49,
 };
 
 struct record_header {
@@ -494,6 +495,19 @@ struct mode_record {
   std::uint64_t mode;  ///< trace::recording_mode
 };
 
+/// The GPU has faulted: a call in `context` was the first to say so. `count` groups of three words follow, each a launch before
+/// it, the latest first: time of its entry, string key of the kernel, stream key.
+struct fault_record {
+  record_header header;
+  std::uint64_t end;
+  std::uint64_t name;    ///< String key of the call.
+  std::uint64_t stream;  ///< `stream_key` of the call's, 0: none.
+  std::int64_t status;
+  std::uint32_t context;
+  std::uint32_t correlation;
+  std::uint64_t count;
+};
+
 /// The type a record struct is written as.
 template <class Record>
 struct type_of;
@@ -544,6 +558,7 @@ SLUICE_RECORD(range_end);
 SLUICE_RECORD(thread_name);
 SLUICE_RECORD(context_end);
 SLUICE_RECORD(graph_end);
+SLUICE_RECORD(fault);
 #undef SLUICE_RECORD
 
 /// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives
@@ -571,6 +586,7 @@ SLUICE_RECORD(graph_end);
     case record_type::mode:
     case record_type::context_end:
     case record_type::graph_end:
+    case record_type::fault:
       return true;
     default:
       return false;

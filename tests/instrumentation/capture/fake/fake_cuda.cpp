@@ -3,6 +3,7 @@
 // Here: start-up, devices, contexts, memory; fake_cuda_work.cpp has the rest.
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -172,6 +173,8 @@ CUresult cuCtxSynchronize() {
 // --- memory -----------------------------------------------------------------------------------------------------------------
 
 CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  while (state().fault != CUDA_SUCCESS && sluice_fake_hub()->flushes == hub::flushing::blocks) pause();
+  if (state().fault != CUDA_SUCCESS) return state().fault;
   std::lock_guard lock(state().mutex);
   *total = state().total;
   *free = state().total - state().used;

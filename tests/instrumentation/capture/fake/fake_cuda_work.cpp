@@ -192,6 +192,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz
   if (f == nullptr) return the_call.leave(CUDA_ERROR_INVALID_HANDLE);
   if (f->name.starts_with("failing")) return the_call.leave(CUDA_ERROR_INVALID_VALUE);
   if (capture_node(stream, f->name) != nullptr) return the_call.leave(CUDA_SUCCESS);
+  if (state().fault != CUDA_SUCCESS) return the_call.leave(CUDA_SUCCESS);
   CUpti_ActivityKernel9 record{};
   record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   record.start = sluice_fake_hub()->timestamp();
@@ -207,8 +208,11 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz
   record.blockZ = static_cast<int>(bz);
   record.dynamicSharedMemory = static_cast<int>(shared);
   record.correlationId = the_call.correlation();
-  add_record(record, offsetof(CUpti_ActivityKernel9, name), f->name.c_str());
-  return the_call.leave(CUDA_SUCCESS);
+  // The launch that brings a fault about succeeds, and has no record: it never ends.
+  const CUresult launched = the_call.leave(CUDA_SUCCESS);
+  fault_if_it_does(f->name);
+  if (state().fault == CUDA_SUCCESS) add_record(record, offsetof(CUpti_ActivityKernel9, name), f->name.c_str());
+  return launched;
 }
 
 }  // extern "C"

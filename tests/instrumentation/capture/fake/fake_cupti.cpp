@@ -1,6 +1,7 @@
 // A libcupti without a GPU: the part of the API that the capture library uses, over the hub of the fake driver.
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <deque>
@@ -94,6 +95,9 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropp
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityFlushAll(uint32_t) {
+  using flushing = sluice::fake::hub::flushing;
+  while (hub().flushes == flushing::blocks) pause();
+  if (hub().flushes == flushing::fails) return CUPTI_ERROR_UNKNOWN;
   hub().flush();
   return CUPTI_SUCCESS;
 }

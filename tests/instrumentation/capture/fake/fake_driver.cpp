@@ -42,6 +42,7 @@ std::uint32_t number_of(CUstream stream) {
 }
 
 void set(std::uint32_t correlation, std::uint32_t value, std::size_t bytes, CUstream stream, std::uint64_t start) {
+  if (state().fault != CUDA_SUCCESS) return;
   CUpti_ActivityMemset3 record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
   record.value = value;
@@ -184,7 +185,7 @@ void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream
   const bool to_host = on_host(destination);
   const int kind = from_host ? (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)
                              : (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
-  if (capture_node(stream, "copy") != nullptr) return;
+  if (state().fault != CUDA_SUCCESS || capture_node(stream, "copy") != nullptr) return;
   const std::uint64_t start = sluice_fake_hub()->timestamp();
   std::memmove(to, from, bytes);
   add_copy(c.correlation(), static_cast<std::uint8_t>(kind), source, destination, bytes, stream, start, asynchronous);
@@ -243,6 +244,19 @@ graph* capture_node(CUstream stream, const std::string& name) {
   if (found == s.capturing.end()) return nullptr;
   found->second->nodes.push_back(name);
   return found->second;
+}
+
+void fault_if_it_does(const std::string& kernel) {
+  const CUresult fault = kernel.starts_with("faulting")    ? CUDA_ERROR_ILLEGAL_ADDRESS
+                         : kernel.starts_with("trapping")  ? CUDA_ERROR_LAUNCH_FAILED
+                         : kernel.starts_with("asserting") ? CUDA_ERROR_ASSERT
+                                                           : CUDA_SUCCESS;
+  if (fault == CUDA_SUCCESS) return;
+  state().fault = fault;
+  const char* how = std::getenv("SLUICE_FAKE_AFTER_FAULT");
+  const std::string after = how == nullptr ? "" : how;
+  if (after == "errors") sluice_fake_hub()->flushes = hub::flushing::fails;
+  if (after == "blocks") sluice_fake_hub()->flushes = hub::flushing::blocks;
 }
 
 void run_kernel(const std::string& name, void** arguments) {

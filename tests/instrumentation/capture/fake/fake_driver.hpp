@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -45,8 +46,12 @@ struct driver_state {
   std::vector<function*> unloaded;  ///< Handles that the next functions get.
   std::map<CUstream, graph*> capturing;
   std::set<graph*> graphs;
+  std::atomic<CUresult> fault{CUDA_SUCCESS};  ///< Every call fails with it.
 };
 driver_state& state();
+
+/// A kernel of this name ("faulting", "trapping", "asserting") has run: the GPU is of no more use.
+void fault_if_it_does(const std::string& kernel);
 
 inline const auto the_context = reinterpret_cast<CUcontext>(0x5c00);
 inline const auto default_pool = reinterpret_cast<CUmemoryPool>(0x5900);
@@ -69,12 +74,13 @@ class call {
     hub_.callback(CUPTI_CB_DOMAIN_DRIVER_API, id_, &data_);
   }
   CUresult leave(CUresult result) {
-    result_ = result;
+    const CUresult fault = state().fault;
+    result_ = fault == CUDA_SUCCESS ? result : fault;
     data_.callbackSite = CUPTI_API_EXIT;
     data_.context = current;
     data_.contextUid = current == nullptr ? 0 : context_number;
     hub_.callback(CUPTI_CB_DOMAIN_DRIVER_API, id_, &data_);
-    return result;
+    return result_;
   }
   [[nodiscard]] std::uint32_t correlation() const { return data_.correlationId; }
 

@@ -5,6 +5,7 @@
 #include <cuda.h>
 #include <cupti.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -52,6 +53,11 @@ class hub {
   bool steal_records = false;          ///< As if another profiler had registered its own buffers.
   bool complete_null_buffers = false;  ///< bufferCompleted(nullptr) after every real one.
   bool overstate_valid_size = false;   ///< A valid size larger than the buffer.
+
+  /// What becomes of flushes once the GPU has faulted (SLUICE_FAKE_AFTER_FAULT=errors, blocks): they fail, or never return. Otherwise
+  /// they go on as before.
+  enum class flushing { works, fails, blocks };
+  std::atomic<flushing> flushes{flushing::works};
 };
 
 }  // namespace sluice::fake

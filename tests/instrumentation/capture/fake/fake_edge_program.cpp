@@ -1,0 +1,112 @@
+// fake_edge_program: what few programs do, by calls to the fake driver.
+//
+//   fake_edge_program HOW [WORD]      what each way does is in its function; status 0 if every call did what it should
+
+#include <cuda.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#undef cuMemAlloc
+#undef cuMemFree
+#undef cuMemcpyDtoH
+#undef cuMemcpyHtoDAsync
+
+// Under the names that the driver exports, which an older header may not map them to.
+extern "C" {
+CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
+CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
+}
+
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+std::string word;
+CUmodule module = nullptr;
+
+void check(CUresult result, const char* call) {
+  if (result == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "fake_edge_program: %s: %d\n", call, static_cast<int>(result));
+  std::exit(1);
+}
+#define CHECK(call) check((call), #call)
+
+CUdeviceptr allocate(std::size_t bytes) {
+  CUdeviceptr address = 0;
+  CHECK(cuMemAlloc_v2(&address, bytes));
+  return address;
+}
+CUfunction kernel(const char* name) {
+  CUfunction made = nullptr;
+  CHECK(cuModuleGetFunction(&made, module, name));
+  return made;
+}
+CUresult launch(CUfunction f, CUdeviceptr given, CUstream stream) {
+  void* parameters[] = {&given};
+  return cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr);
+}
+
+/// Twenty kernels that work, and then one on another stream that `word` names. Every call after it fails. Status 42.
+int fault() {
+  CUstream good = nullptr;
+  CUstream bad = nullptr;
+  CHECK(cuStreamCreate(&good, 0));
+  CHECK(cuStreamCreate(&bad, 0));
+  const CUdeviceptr a = allocate(3 * mib);
+  allocate(5 * mib);
+  std::vector<char> host(3 * mib);
+  CHECK(cuMemcpyHtoDAsync_v2(a, host.data(), 3 * mib, good));
+  const CUfunction fine = kernel("fine:8");
+  for (int i = 0; i < 20; ++i) CHECK(launch(fine, a, good));
+  CHECK(cuStreamSynchronize(good));
+  usleep(150'000);  // What is done is fetched.
+  CHECK(launch(kernel("beside:8"), a, good));
+  CHECK(launch(kernel((word + ":8").c_str()), 0, bad));
+  int worked = 0;
+  worked += cuStreamSynchronize(bad) == CUDA_SUCCESS;
+  CUdeviceptr none = 0;
+  worked += cuMemAlloc_v2(&none, 1 * mib) == CUDA_SUCCESS;
+  worked += cuMemcpyDtoH_v2(host.data(), a, 1 * mib) == CUDA_SUCCESS;
+  worked += launch(fine, a, good) == CUDA_SUCCESS;
+  worked += cuMemFree_v2(a) == CUDA_SUCCESS;
+  worked += cuMemFreeAsync(a, good) == CUDA_SUCCESS;
+  worked += cuCtxSynchronize() == CUDA_SUCCESS;
+  return worked == 0 ? 42 : 1;
+}
+
+/// As `fault`, but the program makes no call that would show it.
+int silent_fault() {
+  CHECK(launch(kernel("faulting:8"), 0, nullptr));
+  return 42;
+}
+
+/// The context is destroyed while the recorder's own question about it does not return.
+int reset_after_fault() {
+  CHECK(launch(kernel("faulting:8"), allocate(1 * mib), nullptr));
+  usleep(150'000);
+  (void)cuDevicePrimaryCtxReset_v2(0);
+  return 42;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, int (*)()> ways{
+      {"fault", fault}, {"silent-fault", silent_fault}, {"reset-after-fault", reset_after_fault}};
+  const auto way = ways.find(argc > 1 ? argv[1] : "");
+  if (way == ways.end()) return 2;
+  word = argc > 2 ? argv[2] : "";
+  CHECK(cuInit(0));
+  CUcontext context = nullptr;
+  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+  CHECK(cuCtxSetCurrent(context));
+  CHECK(cuModuleLoadData(&module, nullptr));
+  return way->second();
+}

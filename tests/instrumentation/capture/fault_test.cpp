@@ -1,0 +1,169 @@
+// The GPU faults: the program ends as it would alone, and the file holds every call, says what happened and who was at work.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "core/analysis/index.hpp"
+#include "core/analysis/summary.hpp"
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+recording record_fault(const std::vector<std::string>& how, const std::string& mode, const std::string& after = "") {
+  run_options options{.arguments = how, .mode = mode, .program = "fake_edge_program"};
+  if (!after.empty()) options.variables["SLUICE_FAKE_AFTER_FAULT"] = after;
+  recording run = record(options);
+  EXPECT_EQ(run.status, 42) << "as it ends alone";
+  return run;
+}
+
+analysis::summary summary_of(const recording& run) {
+  analysis::index index;
+  while (!index.absorb(*run.snapshot, 64)) {
+  }
+  return analysis::summarise(index, *run.snapshot);
+}
+
+std::vector<std::string> names_before(const recording& run, const analysis::gpu_fault& fault) {
+  std::vector<std::string> names;
+  for (const analysis::fault_launch& launch : fault.launches) names.emplace_back(run.tables().text(launch.kernel));
+  return names;
+}
+
+struct way {
+  const char* mode;
+  const char* after;
+};
+class Fault : public testing::TestWithParam<way> {
+ protected:
+  /// One recording for each way: where flushes block, the program's end waits for them.
+  static const recording& recorded(const way& how) {
+    static std::map<std::string, recording> all;
+    const auto [place, fresh] = all.try_emplace(std::string(how.mode) + how.after);
+    if (fresh) place->second = record_fault({"fault", "faulting"}, how.mode, how.after);
+    return place->second;
+  }
+  const recording& run_ = recorded(GetParam());
+};
+
+TEST_P(Fault, LeavesAFileThatHoldsEveryCall) {
+  ASSERT_NE(run_.snapshot, nullptr);
+  EXPECT_TRUE(run_.snapshot->complete());
+  EXPECT_EQ(run_.summary.lost_events, 0U);
+  std::vector<std::uint64_t> sizes;
+  for (const alloc_event& a : run_.allocs) sizes.push_back(a.bytes);
+  EXPECT_THAT(sizes, testing::ElementsAre(3 * mib, 5 * mib));
+  ASSERT_EQ(run_.failed.size(), 1U);
+  EXPECT_EQ(run_.failed[0].error, 700);
+  EXPECT_EQ(run_.failed[0].bytes, 1 * mib);
+  std::vector<std::string> failed;
+  for (const api_call_event& call : run_.calls) {
+    if (call.status == 700) failed.emplace_back(run_.tables().text(call.name));
+  }
+  EXPECT_THAT(failed, testing::ElementsAre("cuStreamSynchronize", "cuMemcpyDtoH", "cuLaunchKernel", "cuMemFree",
+                                           "cuMemFreeAsync", "cuCtxSynchronize"));
+  ASSERT_EQ(run_.transfers.size(), 1U) << "what was done before it was fetched has its times";
+  EXPECT_GT(run_.transfers[0].end, run_.transfers[0].time);
+}
+
+TEST_P(Fault, IsAFindingThatNamesWhoSawItAndWhatWasAtWork) {
+  const analysis::summary all = summary_of(run_);
+  ASSERT_EQ(all.faults.size(), 1U);
+  const analysis::gpu_fault& fault = all.faults[0];
+  EXPECT_EQ(fault.error, 700);
+  EXPECT_EQ(run_.tables().text(fault.call), "cuStreamSynchronize");
+  EXPECT_NE(fault.stream, stream_id::none);
+  EXPECT_EQ(fault.calls_after, 7U);
+  const std::vector<std::string> before = names_before(run_, fault);
+  ASSERT_EQ(before.size(), 8U);
+  EXPECT_EQ(before[0], "faulting") << "the last one, though it names no block";
+  EXPECT_EQ(before[1], "beside");
+  EXPECT_EQ(before[2], "fine");
+  EXPECT_EQ(fault.launches[0].stream, fault.stream);
+  EXPECT_NE(fault.launches[1].stream, fault.stream);
+  ASSERT_FALSE(all.findings.empty());
+  EXPECT_EQ(all.findings[0].kind, analysis::finding_kind::gpu_fault);
+  EXPECT_EQ(all.findings[0].event, fault.event);
+  EXPECT_THAT(all.findings[0].text, HasSubstr("The GPU faulted: CUDA_ERROR_ILLEGAL_ADDRESS (700), first seen at "));
+  EXPECT_THAT(all.findings[0].text, HasSubstr(" by cuStreamSynchronize on Stream "));
+  EXPECT_THAT(all.findings[0].text, HasSubstr(": faulting (on Stream "));
+  EXPECT_THAT(all.findings[0].text, HasSubstr("7 calls failed with it"));
+  for (const analysis::finding& hint : all.findings) {
+    EXPECT_NE(hint.kind, analysis::finding_kind::failed_allocations) << "it did not fail for want of memory";
+  }
+  EXPECT_TRUE(run_.says("the GPU faulted: CUDA_ERROR_ILLEGAL_ADDRESS"));
+  EXPECT_FALSE(run_.says("another profiler"));
+}
+
+TEST_P(Fault, DeviceTimesAreCompleteUpToTheFirstCallThatHasNone) {
+  if (std::string(GetParam().mode) == "memory") GTEST_SKIP() << "no kernel is owed a time";
+  ASSERT_FALSE(run_.watermarks.empty());
+  time_ns stated = INT64_MIN;
+  for (const watermark_event& w : run_.watermarks) stated = std::max(stated, w.complete_until);
+  std::size_t before = 0;
+  for (const api_call_event& call : run_.calls) {
+    const bool launch = run_.tables().text(call.name) == "cuLaunchKernel";
+    if (!launch || call.status != 0 || call.time >= stated) continue;
+    ++before;
+    EXPECT_TRUE(std::any_of(run_.kernels.begin(), run_.kernels.end(),
+                            [&](const kernel_event& k) { return k.call == call.id; }));
+  }
+  EXPECT_GE(before, 20U);
+  const analysis::gpu_fault fault = summary_of(run_).faults.at(0);
+  EXPECT_LE(stated, fault.launches[0].time) << "the one that faulted has no times, and nothing after it";
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Fault,
+                         testing::Values(way{"timeline", ""}, way{"timeline", "errors"}, way{"timeline", "blocks"},
+                                         way{"memory", ""}, way{"memory", "errors"}, way{"memory", "blocks"}),
+                         [](const auto& p) {
+                           return std::string(p.param.mode) + (*p.param.after == '\0' ? "" : "_flush_") + p.param.after;
+                         });
+
+TEST(Faults, HaveTheNamesOfTheirErrors) {
+  for (const auto& [kernel, name] :
+       {std::pair{"trapping", "CUDA_ERROR_LAUNCH_FAILED"}, {"asserting", "CUDA_ERROR_ASSERT"}}) {
+    const recording run = record_fault({"fault", kernel}, "memory");
+    ASSERT_FALSE(summary_of(run).findings.empty());
+    EXPECT_THAT(summary_of(run).findings[0].text, HasSubstr(name));
+  }
+}
+
+TEST(Faults, ThatNoCallShowsAreSeenByTheRecorder) {
+  const recording run = record_fault({"silent-fault"}, "memory");
+  const analysis::summary all = summary_of(run);
+  ASSERT_EQ(all.faults.size(), 1U);
+  EXPECT_THAT(run.tables().text(all.faults[0].call), HasSubstr("the recorder"));
+  EXPECT_THAT(names_before(run, all.faults[0]), testing::ElementsAre("faulting"));
+}
+
+TEST(Faults, DoNotHoldUpACallThatDestroysTheContext) {
+  const auto begin = std::chrono::steady_clock::now();
+  const recording run = record_fault({"reset-after-fault"}, "memory", "blocks");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_EQ(run.allocs.size(), 1U);
+}
+
+TEST(Faults, AreNotWhatAFailedAllocationIs) {
+  const recording run = record({.arguments = {"program"}});
+  EXPECT_TRUE(summary_of(run).faults.empty());
+  const std::vector<analysis::finding> found = summary_of(run).findings;
+  const auto failed = std::find_if(found.begin(), found.end(), [](const analysis::finding& f) {
+    return f.kind == analysis::finding_kind::failed_allocations;
+  });
+  ASSERT_NE(failed, found.end());
+  EXPECT_THAT(failed->text, HasSubstr("asked for 64.0 TiB"));
+}
+
+}  // namespace
+}  // namespace sluice::test
