@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/trace/layout.hpp"
+#include "instrumentation/collector/process_identity.hpp"
 
 namespace sluice::cli {
 
@@ -48,6 +49,35 @@ std::string free_name(std::string stem) {
   std::string name = stem + ".sluice";
   std::error_code ignored;
   for (int number = 2; fs::exists(name, ignored); ++number) name = stem + "-" + std::to_string(number) + ".sluice";
+  return name;
+}
+
+result<std::string> name_of_set(const std::string& pattern) {
+  std::string name;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      name += pattern[i];
+      continue;
+    }
+    const char what = ++i < pattern.size() ? pattern[i] : '\0';
+    if (what == 'r') {
+      const std::int64_t rank = collector::rank_from_environment();
+      if (rank < 0) {
+        return fail(error_code::invalid_argument, "%r is a rank, and no launcher put one in the environment", pattern,
+                    "start sluice by torchrun, mpirun or srun, or leave %r out");
+      }
+      name += std::to_string(rank);
+    } else if (what == 'h') {
+      char host[256] = {};
+      gethostname(host, sizeof host - 1);
+      name += host;
+    } else if (what == '%') {
+      name += '%';
+    } else {
+      return fail(error_code::invalid_argument, "a percent sign stands for nothing here", pattern,
+                  "write %r for the rank, %h for the host's name, %% for a percent sign");
+    }
+  }
   return name;
 }
 

@@ -194,8 +194,12 @@ int record(const record_options& options) {
     complain(program.error().to_string());
     return status_for(program.error());
   }
-  const bool named = !options.output.empty();
-  const std::string path = named ? options.output : free_name(fs::path(options.command[0]).filename().string());
+  const auto named = name_of_set(options.output);
+  if (!named) {
+    complain(named.error().to_string());
+    return status_not_recorded;
+  }
+  const std::string path = named->empty() ? free_name(fs::path(options.command[0]).filename().string()) : *named;
   if (const auto possible = check_output(path, options.force); !possible) {
     complain(possible.error().to_string());
     return status_not_recorded;
@@ -238,7 +242,11 @@ int record(const record_options& options) {
 action declare_record(CLI::App& command, std::span<const std::string> after_dashes) {
   const auto options = std::make_shared<record_options>();
   command.formatter(std::make_shared<record_help>());
-  command.add_option("-o,--output", options->output, "The file to write; CMD's name with .sluice if left out")
+  command
+      .add_option(
+          "-o,--output", options->output,
+          "The file to write; CMD's name with .sluice if left out. Where a launcher starts sluice in each process:\n"
+          "%r is the rank, %h the host, %% a percent sign")
       ->type_name("FILE");
   command.add_flag("--force", options->force, "Replace the file even if it is no recording");
   command

@@ -172,13 +172,12 @@ struct frame_record {
   std::uint32_t kind;  ///< trace::frame_kind
 };
 
-/// Introduces `key`: `count` words of frames follow, innermost first. Beyond the last of them the stack goes on as the stack
-/// `base` does: who asked another thread for what this one does.
+/// Introduces `key`: `count` words of frames follow, innermost first.
 struct stack_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t count;
-  std::uint64_t base;  ///< Stack key, 0: it ends there.
+  std::uint64_t base;  ///< Key of the stack that it goes on as, beyond the last word (another thread's); 0: it ends there.
 };
 
 /// A file of code was loaded, or found loaded. A later one replaces those whose addresses it covers.

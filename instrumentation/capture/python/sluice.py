@@ -234,13 +234,19 @@ def _current_device():
     return number.value
 
 
+_watching = []  # The resources that `watch_rmm` made.
+
+
 def watch_rmm():
-    """Records each block of RMM's current device resource, which is wrapped for that; call it after you have chosen yours."""
+    """Records each block of RMM's current device resource, which is wrapped for that; call it after you have chosen yours. A
+    second call for the same resource does nothing."""
     if _library is None:
         return
     import rmm
 
     below = rmm.mr.get_current_device_resource()
+    if any(below is each for each in _watching):
+        return
     device = _current_device()
 
     def allocate(nbytes, *stream):
@@ -252,4 +258,6 @@ def watch_rmm():
         block_free(address)
         below.deallocate(address, nbytes, *stream)
 
-    rmm.mr.set_current_device_resource(rmm.mr.CallbackMemoryResource(allocate, deallocate))
+    watching = rmm.mr.CallbackMemoryResource(allocate, deallocate)
+    _watching.append(watching)
+    rmm.mr.set_current_device_resource(watching)

@@ -115,6 +115,29 @@ TEST_F(Record, ACommandThatIsKilledLeavesARecording) {
   EXPECT_EQ(killed.tables().processes.rows()[0].exit_status, 128 + SIGKILL);
 }
 
+TEST_F(Record, EachProcessOfASetMayHaveARecordingOfItsOwn) {
+  for (const char* rank : {"0", "1"}) {
+    setenv("OMPI_COMM_WORLD_RANK", rank, 1);
+    EXPECT_EQ(run({"-o", "t-%r-100%%.sluice", "--", guest, "succeed"}).status, 0);
+  }
+  unsetenv("OMPI_COMM_WORLD_RANK");
+  EXPECT_EQ(trace("t-0-100%.sluice").all<alloc_event>().size(), 1u);
+  EXPECT_EQ(trace("t-1-100%.sluice").all<alloc_event>().size(), 1u);
+
+  EXPECT_EQ(run({"-o", "t-%h.sluice", "--", guest, "succeed"}).status, 0);
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  EXPECT_TRUE(exists("t-" + std::string(host) + ".sluice"));
+
+  for (const char* name : {"t-%r.sluice", "50%.sluice", "50%"}) {
+    const outcome refused = run({"-o", name, "--", guest, "succeed"});
+    EXPECT_EQ(refused.status, 125) << name;
+    EXPECT_THAT(refused.err, HasSubstr(name));
+    EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+    EXPECT_EQ(refused.out, "") << "the command was not started";
+  }
+}
+
 TEST_F(Record, AMissingCommandIs127AndMakesNoFile) {
   for (const char* command : {"no-such-command-anywhere", "./nothing", "/nothing/at/all"}) {
     const outcome missing = run({"-o", "t.sluice", "--", command});

@@ -52,6 +52,7 @@ import sluice  # noqa: E402
 sluice.watch_cupy()
 sluice.watch_cupy()  # Once is enough.
 sluice.watch_rmm()
+sluice.watch_rmm()  # Here too.
 if not sluice.recording():
     sys.exit(0 if not hooks and current is below else 9)
 (hook,) = hooks.values()
