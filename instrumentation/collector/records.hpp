@@ -177,7 +177,7 @@ struct stack_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t count;
-  std::uint64_t base;  ///< Key of the stack that it goes on as, beyond the last word (another thread's); 0: it ends there.
+  std::uint64_t base;  ///< Key of the stack that it goes on as; 0: it ends there.
 };
 
 /// A file of code was loaded, or found loaded. A later one replaces those whose addresses it covers.
