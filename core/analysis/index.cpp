@@ -84,6 +84,8 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
         to_devices_and_touches(rows);
         copies_.add(rows);
       });
+    case row_type::transfer_part:
+      return with_each<transfer_part_event>(from, chunk, [&](const transfer_part_event& row) { touches_.add(row); });
     case row_type::migration:
       return with_rows<migration_event>(from, chunk, to_devices);
     case row_type::memset:

@@ -60,8 +60,8 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
   graph_uses_.push_back({row.graph, 1, row.id, row.id});
 }
 
-void touch_index::add(const trace::transfer_event& row) {
-  const time_ns time = enqueued_or(row.enqueued, row.time);
+template <class Copy>
+void touch_index::add_copy(const Copy& row, time_ns time) {
   for (const trace::block_id id : {row.source_block, row.destination_block}) {
     if (id == trace::block_id::none) continue;
     direct& of = at(id);
@@ -75,6 +75,10 @@ void touch_index::add(const trace::transfer_event& row) {
     if (row.source_kind == trace::memory_kind::host) ++in.pageable;
   }
 }
+
+void touch_index::add(const trace::transfer_event& row) { add_copy(row, enqueued_or(row.enqueued, row.time)); }
+
+void touch_index::add(const trace::transfer_part_event& row) { add_copy(row, bounded(row.time)); }
 
 void touch_index::add(const trace::memset_event& row) {
   if (row.block == trace::block_id::none) return;

@@ -55,6 +55,7 @@ class touch_index {
  public:
   void add(const trace::touch_event& row, const trace::tables& tables);
   void add(const trace::transfer_event& row);
+  void add(const trace::transfer_part_event& row);
   void add(const trace::memset_event& row);
   void add(const trace::graph_launch_event& row);
   /// Before any question.
@@ -88,6 +89,8 @@ class touch_index {
 
   direct& at(trace::block_id id);
   static void use(direct& of, touch now);
+  template <class Copy>
+  void add_copy(const Copy& row, time_ns time);
   bool copies(trace::string_id name, const trace::tables& tables);
 
   std::unordered_map<std::uint64_t, direct> blocks_;

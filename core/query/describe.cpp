@@ -230,6 +230,8 @@ event_details describe(const trace::transfer_event& row, const sources& from) {
     const double bandwidth = analysis::bandwidth_of(item);
     w.put("Bandwidth", format_rate(bandwidth) + share_of_link(row, bandwidth, w.tables()));
   }
+  if (row.copies > 1)
+    w.put("Copies", fmt::format("{} in one batch, of which only the whole is timed", format_count(row.copies)));
   w.put("From", fmt::format("{} memory", name_of_side(row.source_kind)));
   w.put("To", fmt::format("{} memory", name_of_side(row.destination_kind)));
   w.address("From address", row.source_address).address("To address", row.destination_address);
@@ -239,6 +241,19 @@ event_details describe(const trace::transfer_event& row, const sources& from) {
   w.queued(row.enqueued, row.time).event("Asked for by", row.call).put_nonzero("Graph node", row.graph_node);
   w.stack(from.index.copies().stack_of(row.call));
   return w.common(row).on_stream(row, row.device, row.stream).done();
+}
+
+event_details describe(const trace::transfer_part_event& row, const sources& from) {
+  words w(from, row.id);
+  w.title(fmt::format("Copy {} of {} in a batch", row.index + 1, row.count)).instant(row.time);
+  if (row.bytes > 0) w.bytes("Bytes", row.bytes);
+  w.put("Direction", std::string(name_of(row.direction)));
+  w.put("From", fmt::format("{} memory", name_of_side(row.source_kind)));
+  w.put("To", fmt::format("{} memory", name_of_side(row.destination_kind)));
+  w.address("From address", row.source_address).address("To address", row.destination_address);
+  w.block("From block", row.source_block).block("To block", row.destination_block);
+  w.event("Ran with the whole batch", row.transfer).event("Asked for by", row.call);
+  return w.stack(from.index.copies().stack_of(row.call)).common(row).done();
 }
 
 event_details describe(const trace::migration_event& row, const sources& from) {

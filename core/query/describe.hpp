@@ -26,6 +26,7 @@ namespace sluice::query {
 [[nodiscard]] event_details describe(const trace::file_io_event& row, const sources& from);
 [[nodiscard]] event_details describe(const trace::counter_event& row, const sources& from);
 [[nodiscard]] event_details describe(const trace::touch_event& row, const sources& from);
+[[nodiscard]] event_details describe(const trace::transfer_part_event& row, const sources& from);
 [[nodiscard]] event_details describe(const trace::loss_event& row, const sources& from);
 [[nodiscard]] event_details describe(const trace::checkpoint_event& row, const sources& from);
 [[nodiscard]] event_details describe(const trace::message_event& row, const sources& from);

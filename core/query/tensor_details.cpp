@@ -98,6 +98,10 @@ class tensor_words {
       return {
           fmt::format("copy {}, {}{}", name_of(copy->direction), enqueued(use.time), on_device(copy->time, copy->end)),
           copy->id};
+    if (const auto part = find_row<trace::transfer_part_event>(use.event, from_))
+      return {fmt::format("copy {} in a batch of {}, {}", name_of(part->direction), format_count(part->count),
+                          enqueued(use.time)),
+              part->transfer != event_id::none ? part->transfer : part->id};
     if (const auto fill = find_row<trace::memset_event>(use.event, from_))
       return {fmt::format("memset{}", on_device(fill->time, fill->end)), fill->id};
     if (const auto launch = find_row<trace::graph_launch_event>(use.event, from_)) {

@@ -115,6 +115,23 @@ struct transfer_event : event_base {
   std::uint32_t copies = 1;   ///< A batch may come as one: how many copies share this interval.
 };
 
+/// One copy of a batch that is one transfer: its interval on the device is the whole's. The transfer has no addresses and no
+/// blocks then; its parts have. `time` is when the call was entered.
+struct transfer_part_event : event_base {
+  event_id transfer{};
+  event_id call{};
+  std::uint64_t index = 0;  ///< In the batch, from 0.
+  std::uint64_t count = 0;  ///< Copies in the batch.
+  std::uint64_t bytes = 0;  ///< 0: not known.
+  trace::direction direction = trace::direction::unknown;
+  memory_kind source_kind = memory_kind::unknown;
+  memory_kind destination_kind = memory_kind::unknown;
+  std::uint64_t source_address = 0;
+  std::uint64_t destination_address = 0;
+  block_id source_block{};
+  block_id destination_block{};
+};
+
 /// Pages of managed memory that moved by themselves.
 struct migration_event : event_base {
   time_ns end = unknown_time;

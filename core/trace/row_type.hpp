@@ -52,6 +52,7 @@ enum class row_type : std::uint16_t {
   message = 89,
   attribute = 90,
   link = 91,
+  transfer_part = 92,
   // The file's own.
   index = 1024,
 };
@@ -98,7 +99,8 @@ enum class row_type : std::uint16_t {
   X(watermark_event, watermark)               \
   X(message_event, message)                   \
   X(attribute_event, attribute)               \
-  X(link_event, link)
+  X(link_event, link)                         \
+  X(transfer_part_event, transfer_part)
 
 /// The kind a row struct is stored as.
 template <class Row>

@@ -120,6 +120,10 @@ SLUICE_EVENT(transfer_event, field{8, &row::end}, field{9, &row::direction}, fie
              field{21, &row::call}, field{22, &row::enqueued}, field{23, &row::correlation},
              field{24, &row::graph_node}, field{25, &row::asynchronous}, field{26, &row::channel},
              field{27, &row::copies});
+SLUICE_EVENT(transfer_part_event, field{8, &row::transfer}, field{9, &row::call}, field{10, &row::index},
+             field{11, &row::count}, field{12, &row::bytes}, field{13, &row::direction}, field{14, &row::source_kind},
+             field{15, &row::destination_kind}, field{16, &row::source_address}, field{17, &row::destination_address},
+             field{18, &row::source_block}, field{19, &row::destination_block});
 SLUICE_EVENT(migration_event, field{8, &row::end}, field{9, &row::direction}, field{10, &row::bytes},
              field{11, &row::address}, field{12, &row::device}, field{13, &row::cause});
 SLUICE_EVENT(memset_event, field{8, &row::end}, field{9, &row::kind}, field{10, &row::bytes}, field{11, &row::address},

@@ -1,6 +1,7 @@
 // Calls that move or set memory, with their addresses, and calls that wait for the device.
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/copy_batches.hpp"
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/stacks.hpp"
@@ -86,33 +87,9 @@ work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
   return {source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
 }
 
-/// cuMemcpyBatchAsync: one call, and as CUPTI 13.0 tells it one record. The first version has an out-pointer more than the
-/// second; older headers know neither.
-struct batch_params {
-  CUdeviceptr* destinations;
-  CUdeviceptr* sources;
-  std::size_t* sizes;
-  std::size_t count;
-  void* attributes;
-  std::size_t* attribute_indices;
-  std::size_t attribute_count;
-};
-struct batch_params_v1 : batch_params {
-  std::size_t* failed;
-  CUstream stream;
-};
-struct batch_params_v2 : batch_params {
-  CUstream stream;
-};
-work batch(const batch_params& p, CUstream stream) {
-  work w{.stream = stream};
-  if (p.count == 0 || p.sizes == nullptr || p.sources == nullptr || p.destinations == nullptr) return w;
-  w.source = p.sources[0];
-  w.destination = p.destinations[0];
-  for (std::size_t i = 0; i < p.count; ++i) w.bytes += p.sizes[i];
-  return w;
-}
+// Newer than some headers.
 constexpr std::uint32_t id_batch = 776, id_batch_ptsz = 777, id_batch_v2 = 796, id_batch_v2_ptsz = 797;
+constexpr std::uint32_t id_3d_batch = 778, id_3d_batch_ptsz = 779, id_3d_batch_v2 = 798, id_3d_batch_v2_ptsz = 799;
 constexpr std::uint32_t id_context_synchronize_v2 = 800;
 
 #define EDGE(...) [](const call& c) { __VA_ARGS__; }
@@ -122,6 +99,9 @@ constexpr std::uint32_t id_context_synchronize_v2 = 800;
 #define WORK(name, twin, text, ...)                               \
   { ID(name), text, starts, EDGE(P(name); done(c, __VA_ARGS__)) } \
   , { ID(twin), text, starts, EDGE(P(name); done(c, __VA_ARGS__)), true }
+#define BATCH(id, twin, text, type, ...)                                             \
+  { id, text, starts, EDGE(const auto& p = c.params<type>(); done(c, __VA_ARGS__)) } \
+  , { twin, text, starts, EDGE(const auto& p = c.params<type>(); done(c, __VA_ARGS__)), true }
 #define BESIDE(name, twin, text, least, ...)                            \
   { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__), false, least } \
   , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true, least }
@@ -164,14 +144,12 @@ constexpr call_entry table[] = {
          shaped(p.pCopy, p.pCopy == nullptr ? 1 : rows(p.pCopy->Depth), nullptr)),
     WORK(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, "cuMemcpy3DPeerAsync",
          shaped(p.pCopy, p.pCopy == nullptr ? 1 : rows(p.pCopy->Depth), p.hStream)),
-    {id_batch, "cuMemcpyBatchAsync", starts,
-     EDGE(const auto& p = c.params<batch_params_v1>(); done(c, batch(p, p.stream)))},
-    {id_batch_ptsz, "cuMemcpyBatchAsync", starts,
-     EDGE(const auto& p = c.params<batch_params_v1>(); done(c, batch(p, p.stream))), true},
-    {id_batch_v2, "cuMemcpyBatchAsync", starts,
-     EDGE(const auto& p = c.params<batch_params_v2>(); done(c, batch(p, p.stream)))},
-    {id_batch_v2_ptsz, "cuMemcpyBatchAsync", starts,
-     EDGE(const auto& p = c.params<batch_params_v2>(); done(c, batch(p, p.stream))), true},
+    BATCH(id_batch, id_batch_ptsz, "cuMemcpyBatchAsync", batch_params_v1, tell_batch(c, p, p.stream)),
+    BATCH(id_batch_v2, id_batch_v2_ptsz, "cuMemcpyBatchAsync", batch_params_v2, tell_batch(c, p, p.stream)),
+    BATCH(id_3d_batch, id_3d_batch_ptsz, "cuMemcpy3DBatchAsync", shaped_batch_params_v1,
+          tell_batch(c, p.copies, p.count, p.stream)),
+    BATCH(id_3d_batch_v2, id_3d_batch_v2_ptsz, "cuMemcpy3DBatchAsync", shaped_batch_params_v2,
+          tell_batch(c, p.copies, p.count, p.stream)),
     // Memsets.
     WORK(cuMemsetD8_v2, cuMemsetD8_v2_ptds, "cuMemsetD8", W(0, p.dstDevice, p.N)),
     WORK(cuMemsetD16_v2, cuMemsetD16_v2_ptds, "cuMemsetD16", W(0, p.dstDevice, p.N * 2)),
@@ -210,6 +188,7 @@ constexpr call_entry table[] = {
 
 #undef W
 #undef BESIDE
+#undef BATCH
 #undef WORK
 #undef ID
 #undef P

@@ -187,6 +187,7 @@ class assembler {
   void on(const context& c, const loss_record& r);
   void on_event_edge(const context& c, const event_edge_record& r, bool recorded);
   void on_live_set(const context& c, const record_view& record);
+  void on_copy_parts(const context& c, const record_view& record);
   void on_fault(const context& c, const record_view& record);
   void add_loss(recorded_process& process, trace::loss_event loss);
   void consider_checkpoint(trace::time_ns time);

@@ -104,6 +104,9 @@ bool assembler::dispatch_work(const context& c, const record_view& record) {
     case record_type::copy:
       on(c, decode<copy_record>(record));
       return true;
+    case record_type::copy_parts:
+      on_copy_parts(c, record);
+      return true;
     case record_type::memset:
       on(c, decode<memset_record>(record));
       return true;
@@ -320,6 +323,15 @@ void assembler::on(const context& c, const copy_record& r) {
   row.channel = r.channel;
   row.copies = std::max<std::uint32_t>(r.copies, 1);
   c.process.work.add_work(row, now_);
+}
+
+void assembler::on_copy_parts(const context& c, const record_view& record) {
+  const auto r = decode<copy_parts_record>(record);
+  std::vector<work_joiner::part> parts(std::min<std::size_t>(
+      r.count, (record.bytes.size() - std::min(record.bytes.size(), sizeof r)) / sizeof(work_joiner::part)));
+  if (parts.empty()) return;
+  std::memcpy(parts.data(), record.bytes.data() + sizeof r, parts.size() * sizeof parts[0]);
+  c.process.work.add_parts(r.correlation, r.total, r.first, parts);
 }
 
 void assembler::on(const context& c, const memset_record& r) {

@@ -61,6 +61,7 @@ enum class record_type : std::uint16_t {
   context_end = 47,
   graph_end = 48,
   fault = 49,
+  copy_parts = 50,
 };
 
 struct record_header {
@@ -507,6 +508,16 @@ struct fault_record {
   std::uint64_t count;
 };
 
+/// Copies that a call of many asks for: `count` groups of three words follow, each source, destination and bytes (0: not known),
+/// those from number `first` on. Several make one batch, before the call's own record.
+struct copy_parts_record {
+  record_header header;
+  std::uint64_t total;  ///< Copies that the call asks for; those beyond a limit are not told.
+  std::uint64_t count;
+  std::uint32_t correlation;
+  std::uint32_t first;
+};
+
 /// The type a record struct is written as.
 template <class Record>
 struct type_of;
@@ -558,6 +569,7 @@ SLUICE_RECORD(thread_name);
 SLUICE_RECORD(context_end);
 SLUICE_RECORD(graph_end);
 SLUICE_RECORD(fault);
+SLUICE_RECORD(copy_parts);
 #undef SLUICE_RECORD
 
 /// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives

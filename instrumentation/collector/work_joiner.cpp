@@ -1,5 +1,6 @@
 #include "instrumentation/collector/work_joiner.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::collector {
@@ -11,6 +12,7 @@ namespace {
 /// Kept for work that is still to come: some 25 MB a process at most.
 constexpr std::size_t most_calls = std::size_t{1} << 18;
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
+constexpr std::size_t most_parts = std::size_t{1} << 18;
 constexpr std::uint64_t written_already = UINT64_MAX;
 
 std::uint64_t correlation_of(const work_joiner::work& w) {
@@ -38,6 +40,7 @@ void work_joiner::add_call(std::uint64_t correlation, call c) {
     call_order_.push_back(correlation);
     if (call_order_.size() > most_calls) {
       calls_.erase(call_order_.front());
+      if (const auto of = batches_.find(call_order_.front()); of != batches_.end()) forget_batch(of);
       call_order_.pop_front();
     }
   }
@@ -51,6 +54,89 @@ void work_joiner::add_call(std::uint64_t correlation, call c) {
   }
   waiting_for_.erase(first, last);
 }
+
+// ------------------------------------------------------------------------------------------------------------ batches
+
+void work_joiner::add_parts(std::uint64_t correlation, std::uint64_t total, std::uint64_t first,
+                            const std::vector<part>& parts) {
+  if (correlation == 0) return;
+  if (const auto before = batches_.find(correlation); before != batches_.end() && first == 0) forget_batch(before);
+  if (waiting_parts_ + parts.size() > most_parts) return;
+  batch& of = batches_[correlation];
+  of.total = total;
+  waiting_parts_ += parts.size();
+  const auto is_host = [](memory_kind kind) { return kind == memory_kind::host || kind == memory_kind::pinned; };
+  for (const part& p : parts) {
+    transfer_part_event& row = of.parts.emplace_back();
+    row.index = first + static_cast<std::uint64_t>(&p - parts.data());
+    row.count = total;
+    row.bytes = p.bytes;
+    row.source_address = p.source;
+    row.destination_address = p.destination;
+    row.source_block = blocks_.find(p.source);
+    row.destination_block = blocks_.find(p.destination);
+    // Memory that nobody allocated is the host's.
+    const alloc_event* from = blocks_.find_live(p.source);
+    const alloc_event* to = blocks_.find_live(p.destination);
+    row.source_kind = from == nullptr ? memory_kind::host : from->kind;
+    row.destination_kind = to == nullptr ? memory_kind::host : to->kind;
+    const bool from_host = is_host(row.source_kind);
+    const bool to_host = is_host(row.destination_kind);
+    row.direction =
+        from_host ? (to_host ? direction::h2h : direction::h2d) : (to_host ? direction::d2h : direction::d2d);
+    if (from != nullptr && to != nullptr && row.direction == direction::d2d && from->device != to->device)
+      row.direction = direction::p2p;
+  }
+}
+
+void work_joiner::forget_batch(batches::iterator of) {
+  waiting_parts_ -= of->second.parts.size();
+  batches_.erase(of);
+}
+
+/// A record of its own for each copy: the first of this size and way that is left.
+void work_joiner::take_part(transfer_event& copy, batch& of) {
+  const auto found = std::find_if(of.parts.begin(), of.parts.end(), [&](const transfer_part_event& p) {
+    return p.bytes == copy.bytes && p.direction == copy.direction;
+  });
+  if (found == of.parts.end()) return;
+  copy.source_address = found->source_address;
+  copy.destination_address = found->destination_address;
+  copy.source_block = found->source_block;
+  copy.destination_block = found->destination_block;
+  copy.source_kind = better_kind(copy.source_kind, found->source_kind);
+  copy.destination_kind = better_kind(copy.destination_kind, found->destination_kind);
+  of.parts.erase(found);
+  --waiting_parts_;
+}
+
+/// One record stands for as many copies as it says: all of the call's, or those that go its way.
+void work_joiner::write_with_parts(transfer_event& whole, batches::iterator of, const call& c) {
+  whole.source_address = whole.destination_address = 0;
+  const auto id = static_cast<event_id>(file_.add(whole));
+  std::vector<transfer_part_event>& parts = of->second.parts;
+  const bool all = whole.copies >= of->second.total;
+  std::vector<transfer_part_event> left;
+  std::uint64_t taken = 0;
+  for (transfer_part_event& row : parts) {
+    if (!all && (taken == whole.copies || row.direction != whole.direction)) {
+      left.push_back(row);
+      continue;
+    }
+    ++taken;
+    row.time = c.begin;
+    row.process = whole.process;
+    row.thread = c.thread;
+    row.transfer = id;
+    row.call = c.id;
+    file_.add(row);
+  }
+  waiting_parts_ -= parts.size() - left.size();
+  parts = std::move(left);
+  if (parts.empty()) batches_.erase(of);
+}
+
+// --------------------------------------------------------------------------------------------------------------- work
 
 void work_joiner::add_work(work w, const patience& now) {
   const std::uint64_t correlation = correlation_of(w);
@@ -105,6 +191,10 @@ void work_joiner::finish(transfer_event& copy, call* c) {
     copy.call = c->id;
     copy.thread = c->thread;
     copy.enqueued = c->begin;
+    if (const auto of = batches_.find(copy.correlation); of != batches_.end()) {
+      if (copy.copies > 1) return write_with_parts(copy, of, *c);
+      take_part(copy, of->second);
+    }
     const bool same = !c->addresses_taken && (c->bytes == 0 || c->bytes == copy.bytes);
     if (same) {
       c->addresses_taken = true;

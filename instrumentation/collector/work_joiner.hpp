@@ -4,6 +4,7 @@
 #include <deque>
 #include <unordered_map>
 #include <variant>
+#include <vector>
 
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
@@ -35,7 +36,18 @@ class work_joiner {
     bool addresses_taken = false;  ///< By a first copy: a second one of the same call is elsewhere.
   };
 
+  /// One copy of a call that asks for many.
+  struct part {
+    std::uint64_t source = 0;
+    std::uint64_t destination = 0;
+    std::uint64_t bytes = 0;
+  };
+
   work_joiner(trace::file_writer& file, const block_ledger& blocks) : file_(file), blocks_(blocks) {}
+
+  /// What the call of `correlation`, which is still to come, copies where: those of its `total` copies from number `first` on. They
+  /// are looked up now, and become rows with the transfer that stands for them.
+  void add_parts(std::uint64_t correlation, std::uint64_t total, std::uint64_t first, const std::vector<part>& parts);
 
   /// Makes `c` known under `correlation` (0: nothing can be joined with it) and writes work that waited for it. The
   /// blocks it names are looked up now: call it in the order of time.
@@ -60,11 +72,22 @@ class work_joiner {
   void finish(trace::memset_event& fill, call* c);
   void finish(trace::kernel_event& kernel, call* c);
   void write_watermark();
+  /// A call's copies, until transfers have taken them.
+  struct batch {
+    std::uint64_t total = 0;
+    std::vector<trace::transfer_part_event> parts;
+  };
+  using batches = std::unordered_map<std::uint64_t, batch>;
+  void forget_batch(batches::iterator of);
+  void take_part(trace::transfer_event& copy, batch& of);
+  void write_with_parts(trace::transfer_event& whole, batches::iterator of, const call& c);
 
   trace::file_writer& file_;
   const block_ledger& blocks_;
   std::unordered_map<std::uint64_t, call> calls_;
   std::deque<std::uint64_t> call_order_;
+  batches batches_;  ///< By correlation; each is of a call in `calls_`, or of one to come.
+  std::size_t waiting_parts_ = 0;
   std::deque<waiting_work> waiting_;  ///< In order of arrival; those written early are left as holes.
   std::unordered_multimap<std::uint64_t, std::uint64_t> waiting_for_;  ///< Correlation to the work's number.
   std::uint64_t next_number_ = 0;

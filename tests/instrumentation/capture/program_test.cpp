@@ -182,6 +182,7 @@ TEST_F(Program, EachCopyTookAsLongAsTheGpuSaid) {
 TEST_F(Program, CopiesKnowTheirAddressesAndBlocks) {
   for (const transfer_event& t : run_->transfers) {
     if (t.graph_node != 0) continue;  // The launch has no addresses.
+    if (t.copies > 1) continue;       // Its parts have.
     EXPECT_NE(t.source_address, 0U);
     EXPECT_NE(t.destination_address, 0U);
     EXPECT_NE(t.call, event_id::none);
@@ -276,6 +277,17 @@ TEST_F(Program, ABatchOfCopiesSaysHowManyItIs) {
                                   [](const transfer_event& t) { return t.bytes == ledger_["batch_copy_h2d"].bytes; });
   ASSERT_NE(batch, run_->transfers.end());
   EXPECT_EQ(batch->copies, ledger_["batch_copy_h2d"].count);
+  ASSERT_EQ(run_->parts.size(), batch->copies);
+  std::uint64_t bytes = 0;
+  for (const transfer_part_event& part : run_->parts) {
+    EXPECT_EQ(part.transfer, batch->id);
+    EXPECT_NE(part.source_block, block_id::none);
+    EXPECT_NE(part.destination_block, block_id::none);
+    EXPECT_EQ(part.direction, direction::h2d);
+    EXPECT_EQ(part.source_kind, memory_kind::pinned);
+    bytes += part.bytes;
+  }
+  EXPECT_EQ(bytes, batch->bytes);
   EXPECT_TRUE(std::any_of(run_->transfers.begin(), run_->transfers.end(), [](const transfer_event& t) {
     return t.channel != 0;
   })) << "CUPTI says which engine copied";

@@ -119,6 +119,7 @@ recording record(const run_options& options) {
   collect(*r.snapshot, r.frees);
   collect(*r.snapshot, r.failed);
   collect(*r.snapshot, r.transfers);
+  collect(*r.snapshot, r.parts);
   collect(*r.snapshot, r.memsets);
   collect(*r.snapshot, r.kernels);
   collect(*r.snapshot, r.migrations);

@@ -28,6 +28,7 @@ struct recording {
   std::vector<trace::free_event> frees;
   std::vector<trace::alloc_failed_event> failed;
   std::vector<trace::transfer_event> transfers;
+  std::vector<trace::transfer_part_event> parts;
   std::vector<trace::memset_event> memsets;
   std::vector<trace::kernel_event> kernels;
   std::vector<trace::migration_event> migrations;

@@ -49,6 +49,30 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUst
   return the_call.leave(CUDA_SUCCESS);
 }
 
+#if CUDA_VERSION >= 13000
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,
+                               CUmemcpyAttributes* attributes, std::size_t* indices, std::size_t attribute_count,
+                               CUstream stream) {
+  CALL(cuMemcpyBatchAsync_v2, to, from, sizes, count, attributes, indices, attribute_count, stream);
+  std::vector<batch_part> parts;
+  for (std::size_t i = 0; i < count; ++i) parts.push_back({host(to[i]), host(from[i]), sizes[i]});
+  copy_batch(the_call, parts, stream);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemcpy3DBatchAsync_v2(std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, unsigned long long flags,
+                                 CUstream stream) {
+  CALL(cuMemcpy3DBatchAsync_v2, count, copies, flags, stream);
+  std::vector<batch_part> parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const CUextent3D& size = copies[i].extent;
+    parts.push_back({host(copies[i].dst.op.ptr.ptr), host(copies[i].src.op.ptr.ptr),
+                     size.width * size.height * size.depth});  // Packed: rows are as long as they are wide.
+  }
+  copy_batch(the_call, parts, stream);
+  return the_call.leave(CUDA_SUCCESS);
+}
+#endif
+
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
   CALL(cuMemsetD8Async, to, value, count, stream);
   const std::uint64_t start = sluice_fake_hub()->timestamp();

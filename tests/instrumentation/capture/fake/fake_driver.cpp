@@ -163,7 +163,11 @@ void new_stream(CUstream* stream) {
   sluice_fake_hub()->callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED, &data);
 }
 
-void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous) {
+namespace {
+struct copy_kinds {
+  std::uint8_t way, source, destination;
+};
+copy_kinds kinds_of(const void* to, const void* from) {
   const auto memory_of = [](const void* address) -> std::uint8_t {
     switch (place_of(reinterpret_cast<CUdeviceptr>(address))) {
       case place_kind::device:
@@ -185,10 +189,54 @@ void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream
   const bool to_host = on_host(destination);
   const int kind = from_host ? (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)
                              : (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+  return {static_cast<std::uint8_t>(kind), source, destination};
+}
+}  // namespace
+
+void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream stream) {
+  if (state().fault != CUDA_SUCCESS || capture_node(stream, "batch") != nullptr) return;
+  const char* how = std::getenv("SLUICE_FAKE_BATCH");
+  const std::uint64_t start = sluice_fake_hub()->timestamp();
+  if (how != nullptr && std::string(how) == "each") {
+    bool first = true;
+    for (const batch_part& part : parts) {
+      std::memmove(part.to, part.from, part.bytes);
+      const copy_kinds kinds = kinds_of(part.to, part.from);
+      const std::uint32_t number = first ? c.correlation() : sluice_fake_hub()->next_correlation();
+      add_copy(number, kinds.way, kinds.source, kinds.destination, part.bytes, stream, start, true);
+      first = false;
+    }
+    return;
+  }
+  std::map<std::uint8_t, CUpti_ActivityMemcpy6> wholes;
+  for (const batch_part& part : parts) {
+    std::memmove(part.to, part.from, part.bytes);
+    const copy_kinds kinds = kinds_of(part.to, part.from);
+    CUpti_ActivityMemcpy6& record = wholes[kinds.way];
+    record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+    record.copyKind = kinds.way;
+    record.srcKind = kinds.source;
+    record.dstKind = kinds.destination;
+    record.flags = CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;
+    record.bytes += part.bytes;
+    record.start = start;
+    record.contextId = context_number;
+    record.streamId = number_of(stream);
+    record.correlationId = c.correlation();
+    ++record.copyCount;
+  }
+  for (auto& [way, record] : wholes) {
+    record.end = std::max(sluice_fake_hub()->timestamp(), start + 1);
+    add_record(record);
+  }
+}
+
+void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous) {
   if (state().fault != CUDA_SUCCESS || capture_node(stream, "copy") != nullptr) return;
   const std::uint64_t start = sluice_fake_hub()->timestamp();
   std::memmove(to, from, bytes);
-  add_copy(c.correlation(), static_cast<std::uint8_t>(kind), source, destination, bytes, stream, start, asynchronous);
+  const copy_kinds kinds = kinds_of(to, from);
+  add_copy(c.correlation(), kinds.way, kinds.source, kinds.destination, bytes, stream, start, asynchronous);
 }
 
 function* make_function(CUmodule module, const char* name) {

@@ -125,6 +125,15 @@ void new_stream(CUstream* stream);
 /// Copies, and queues the record that says so: kinds by where the two ends lie.
 void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous);
 
+/// One copy of a batch.
+struct batch_part {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+/// Copies them all, and queues one record for each way that some go (as CUPTI 13 does), or with SLUICE_FAKE_BATCH=each one for each.
+void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream stream);
+
 /// Makes a function of a module, or gives its handle back; null: there is none of this handle.
 function* make_function(CUmodule module, const char* name);
 void unload(CUmodule module);

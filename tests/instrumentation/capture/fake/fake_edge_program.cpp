@@ -15,6 +15,8 @@
 #undef cuMemFree
 #undef cuMemcpyDtoH
 #undef cuMemcpyHtoDAsync
+#undef cuMemcpyBatchAsync
+#undef cuMemcpy3DBatchAsync
 
 // Under the names that the driver exports, which an older header may not map them to.
 extern "C" {
@@ -23,6 +25,11 @@ CUresult cuMemFree_v2(CUdeviceptr);
 CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
+#if CUDA_VERSION >= 13000
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyAttributes*, std::size_t*,
+                               std::size_t, CUstream);
+CUresult cuMemcpy3DBatchAsync_v2(std::size_t, CUDA_MEMCPY3D_BATCH_OP*, unsigned long long, CUstream);
+#endif
 }
 
 namespace {
@@ -95,11 +102,49 @@ int reset_after_fault() {
   return 42;
 }
 
+#if CUDA_VERSION >= 13000
+void copy_batch(std::vector<CUdeviceptr> to, std::vector<CUdeviceptr> from, std::vector<std::size_t> sizes) {
+  CUmemcpyAttributes attributes{};
+  std::size_t index = 0;
+  CHECK(cuMemcpyBatchAsync_v2(to.data(), from.data(), sizes.data(), sizes.size(), &attributes, &index, 1, nullptr));
+}
+
+/// Five copies to three blocks; three of which one goes the other way; `word` small ones; one; and two that have shapes.
+int batch() {
+  const CUdeviceptr a = allocate(1 * mib);
+  const CUdeviceptr b = allocate(2 * mib);
+  const CUdeviceptr c = allocate(3 * mib);
+  void* host = nullptr;
+  CHECK(cuMemHostAlloc(&host, 4 * mib, 0));
+  const auto from = reinterpret_cast<CUdeviceptr>(host);
+  copy_batch({a, b, c, a + mib / 2, b + mib}, {from, from + 1, from + 2, from + 3, from + 4},
+             {1001, 1002, 1003, 1004, 1005});
+  copy_batch({a, from, c}, {from, b, from}, {2001, 2002, 2003});
+  const auto count = static_cast<std::size_t>(std::stoul(word));
+  const CUdeviceptr many = allocate(count * 64);
+  std::vector<CUdeviceptr> to;
+  for (std::size_t i = 0; i < count; ++i) to.push_back(many + i * 64);
+  copy_batch(to, std::vector<CUdeviceptr>(count, from), std::vector<std::size_t>(count, 16));
+  copy_batch({b}, {from}, {3001});
+  CUDA_MEMCPY3D_BATCH_OP shaped[2]{};
+  for (CUDA_MEMCPY3D_BATCH_OP& copy : shaped) {
+    copy.src.type = copy.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    copy.src.op.ptr.ptr = from;
+    copy.dst.op.ptr.ptr = &copy == shaped ? b : c;
+    copy.extent = {100, 4, 2};
+  }
+  CHECK(cuMemcpy3DBatchAsync_v2(2, shaped, 0, nullptr));
+  return 0;
+}
+#else
+int batch() { return 77; }
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::map<std::string, int (*)()> ways{
-      {"fault", fault}, {"silent-fault", silent_fault}, {"reset-after-fault", reset_after_fault}};
+      {"fault", fault}, {"silent-fault", silent_fault}, {"reset-after-fault", reset_after_fault}, {"batch", batch}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   if (way == ways.end()) return 2;
   word = argc > 2 ? argv[2] : "";
