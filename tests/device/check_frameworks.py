@@ -52,7 +52,10 @@ def figures(what, mark):
     if what == "rmm-async":
         return {"blocks of the driver's pool, bytes": (total(mark, "pool", "device"), "allocated")}
     if what == "ranks":
-        return {"blocks of all ranks, bytes": (total(mark, "framework", "device"), "allocated")}
+        return {
+            "blocks, bytes": (total(mark, "framework", "device"), "allocated"),
+            "segments, bytes": (total(mark, "framework", "device", "segment_bytes"), "reserved"),
+        }
     return {"arrays, bytes": (total(mark, "driver", "device"), "allocated")}
 
 
@@ -79,8 +82,9 @@ def jax_figure(what, mark):
     constants take from the driver, which JAX does not count: the same at each step."""
     if what == "jax-cuda_async":
         return total(mark, "pool", "device"), "in_use"
-    held = total(mark, "driver", "device") + total(mark, "driver", "mapping")
-    return held, "pool" if what == "jax-segments" else "arrays"
+    if what == "jax-platform":
+        return total(mark, "driver", "mapping"), "arrays_in_pages"
+    return total(mark, "driver", "device") + total(mark, "driver", "mapping"), "pool"
 
 
 def check_jax(what, report, said, marks):
@@ -104,55 +108,19 @@ def check_jax(what, report, said, marks):
     for name, count in (("copies to the device", copies), ("kernels", kernels)):
         failures += count < len(rows)
         print(f"  {'ok  ' if count >= len(rows) else 'FAIL'} {name}: {count} in {len(rows)} steps")
-    modules = [r["name"] for r in report["ranges"] if "XlaModule" in r["name"] or "hlo" in r["name"]]
-    print(f"       ranges that XLA names: {len(modules)}{' (' + modules[0] + ')' if modules else ''}; JAX's last words: {said['steps'][-1]}")
+    print(f"       {len(report['ranges'])} names of ranges; JAX's last words: {said['steps'][-1]}")
     return failures
 
 
-def together(all_said):
-    """One story of all ranks: they stand still together at each step."""
-    first = all_said[0]
-    steps = [{"step": s["step"], "allocated": sum(each["steps"][i]["allocated"] for each in all_said)}
-             for i, s in enumerate(first["steps"])]
-    return {"recording": all(each["recording"] for each in all_said), "steps": steps}
-
-
-def check_ranks(report, all_said):
-    failures = 0
-    of_rank = {p["rank"]: p for p in report["processes"] if p["rank"] is not None}
-    for each in all_said:
-        process = of_rank.get(each["rank"])
-        blocks = each["steps"][-1]["allocations"]
-        ok = process is not None
-        failures += not ok
-        print(f"  {'ok  ' if ok else 'FAIL'} rank {each['rank']} ({each['backend']}): "
-              f"{'process ' + str(process['pid']) if ok else 'no such process'}; PyTorch counts {blocks} allocations there")
-    recorded = sum(m["allocations"] for m in report["memory"] if m["layer"] == "framework")
-    print(f"       {recorded} blocks recorded in all")
-    return failures
-
-
-def main():
-    what, report, said = sys.argv[1], load(sys.argv[2]), load(sys.argv[3])
-    failures = 0
-    if what == "ranks":
-        all_said = [load(path) for path in sys.argv[3:]]
-        said = together(all_said)
-        failures += check_ranks(report, all_said)
-    if not said["recording"]:
-        print("  FAIL the program did not find its recorder (sluice.py in PYTHONPATH, the library in LD_PRELOAD?)")
-        sys.exit(1)
-    lost = report["lost"]["events"]
-    print(f"  {'ok  ' if lost == 0 else 'FAIL'} events lost: {lost}")
-    failures += lost != 0
-    # Of several processes, the last mark of a step: all of them stand still.
-    marks = {m["step"]: m for m in report["marks"] if m["step"] is not None}
+def check_steps(what, report, said, process=None):
+    """Step by step; `process`: its number in the recording, or None if there is but one."""
+    failures, differences = 0, {}
+    marks = {m["step"]: m for m in report["marks"] if m["step"] is not None and process in (None, m["process"])}
     missing = [s["step"] for s in said["steps"] if s["step"] not in marks]
     print(f"  {'FAIL' if missing else 'ok  '} steps in the recording: {len(marks)} of {len(said['steps'])}")
     failures += len(missing)
     if what.startswith("jax"):
-        sys.exit(1 if failures + check_jax(what, report, said, marks) else 0)
-    differences = {}
+        return failures + check_jax(what, report, said, marks)
     for step in said["steps"]:
         if step["step"] not in marks:
             continue
@@ -169,6 +137,37 @@ def main():
             print(f"  FAIL {name}: {len(wrong)} of {len(rows)} steps differ; first at step {step}: recorded {recorded}, its own {own}")
         else:
             print(f"  ok   {name}: equal at all {len(rows)} steps, {rows[-1][1]} at the last")
+    return failures
+
+
+def check_ranks(report, all_said):
+    failures = 0
+    of_rank = {p["rank"]: p for p in report["processes"] if p["rank"] is not None}
+    for said in all_said:
+        process = of_rank.get(said["rank"])
+        print(f"  {'FAIL' if process is None else 'ok  '} rank {said['rank']} ({said['backend']}): "
+              + ("no such process" if process is None else f"process {process['pid']}"))
+        failures += 1 if process is None else check_steps("ranks", report, said, process["id"])
+    recorded = sum(m["allocations"] for m in report["memory"] if m["layer"] == "framework")
+    own = sum(said["steps"][-1]["allocations"] for said in all_said)
+    devices = len(report["devices"])
+    for ok, text in ((recorded == own, f"{recorded} blocks recorded in all, PyTorch counts {own}"),
+                     (devices == max(said["devices"] for said in all_said), f"{devices} devices")):
+        print(f"  {'ok  ' if ok else 'FAIL'} {text}")
+        failures += not ok
+    return failures
+
+
+def main():
+    what, report, said = sys.argv[1], load(sys.argv[2]), load(sys.argv[3])
+    all_said = [load(path) for path in sys.argv[3:]]
+    if not all(each["recording"] for each in all_said):
+        print("  FAIL the program did not find its recorder (sluice.py in PYTHONPATH, the library in LD_PRELOAD?)")
+        sys.exit(1)
+    lost = report["lost"]["events"]
+    print(f"  {'ok  ' if lost == 0 else 'FAIL'} events lost: {lost}")
+    failures = int(lost != 0)
+    failures += check_ranks(report, all_said) if what == "ranks" else check_steps(what, report, said)
     if what in ("native", "expandable"):
         parents = [m for m in report["memory"] if m["layer"] == "framework"]
         print(f"       {sum(m['allocations'] for m in parents)} blocks recorded, PyTorch counts {said['steps'][-1]['allocations']}"

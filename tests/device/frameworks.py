@@ -128,6 +128,7 @@ def jax_steps(steps):
     import jax
     import numpy
 
+    page = 2 << 20
     device = jax.devices("gpu")[0]
     train = jax.jit(lambda w, x: (w - 0.01 * (x.T @ jax.numpy.tanh(x @ w)), jax.numpy.sum(w)))
     weights = jax.device_put(numpy.ones((512, 512), dtype=numpy.float32), device)
@@ -148,7 +149,9 @@ def jax_steps(steps):
         except Exception:  # The platform allocator keeps none.
             stats = {}
         said.append({"step": i, "in_use": stats.get("bytes_in_use"), "pool": stats.get("pool_bytes"),
-                     "peak": stats.get("peak_bytes_in_use"), "arrays": sum(a.nbytes for a in jax.live_arrays())})
+                     "peak": stats.get("peak_bytes_in_use"), "arrays": sum(a.nbytes for a in jax.live_arrays()),
+                     # The platform allocator maps physical memory of its own for each array.
+                     "arrays_in_pages": sum(-(-a.nbytes // page) * page for a in jax.live_arrays())})
     return said
 
 
@@ -182,11 +185,12 @@ def ranks(path, steps):
         dist.barrier(group=meeting)
         sluice.step(i)
         stats = torch.cuda.memory_stats()
-        said.append({"step": i, "allocated": stats["allocated_bytes.all.current"],
+        said.append({"step": i, "allocated": stats["allocated_bytes.all.current"], "reserved": stats["reserved_bytes.all.current"],
                      "allocations": stats.get("allocation.all.allocated")})
         dist.barrier(group=meeting)
     with open(f"{path}.{rank}", "w", encoding="utf-8") as out:
-        json.dump({"recording": sluice.recording(), "rank": rank, "backend": dist.get_backend(), "steps": said}, out)
+        json.dump({"recording": sluice.recording(), "rank": rank, "backend": dist.get_backend(), "devices": world if alone else 1,
+                   "steps": said}, out)
     dist.destroy_process_group()
 
 
