@@ -29,6 +29,9 @@ enum class severity : std::uint8_t { info, warning, error };
 enum class device_kind : std::uint8_t { unknown, cuda, simulated };
 enum class frame_kind : std::uint8_t { unknown, native, python, kernel };
 enum class counter_unit : std::uint8_t { none, bytes, bytes_per_second, nanoseconds, fraction };
+/// What is known of the bytes that a copy moved. `none`: nobody looked, or they did not come from the host. `exact`: all were
+/// hashed; `sampled`: some. `over_budget`: there was no time left for it; `unreadable`: the host could not read them.
+enum class content_check : std::uint8_t { none, exact, sampled, over_budget, unreadable };
 /// What a process's recording was asked to hold: `memory` is allocations, copies and touches; `timeline` adds kernels,
 /// waits and ranges; `all` adds the stacks of launches. `unknown`: written before there were modes, or by the runtime itself,
 /// which holds all that there was.
@@ -67,5 +70,7 @@ template <>
 inline constexpr std::uint64_t enum_values<link_kind> = 4;
 template <>
 inline constexpr std::uint64_t enum_values<recording_mode> = 4;
+template <>
+inline constexpr std::uint64_t enum_values<content_check> = 5;
 
 }  // namespace sluice::trace

@@ -113,6 +113,10 @@ struct transfer_event : event_base {
   bool asynchronous = false;
   std::uint32_t channel = 0;  ///< The hardware channel (a copy engine has several), counted from 1; 0: not known.
   std::uint32_t copies = 1;   ///< A batch may come as one: how many copies share this interval.
+  content_check content = content_check::none;
+  /// Of the source's bytes as they were when the copy was asked for: copies of the same length, check and hash moved the same.
+  std::uint64_t content_hash = 0;
+  std::uint64_t content_bytes = 0;  ///< Bytes that were hashed.
 };
 
 /// One copy of a batch that is one transfer: its interval on the device is the whole's. The transfer has no addresses and no

@@ -119,7 +119,8 @@ SLUICE_EVENT(transfer_event, field{8, &row::end}, field{9, &row::direction}, fie
              field{17, &row::device}, field{18, &row::peer}, field{19, &row::context}, field{20, &row::stream},
              field{21, &row::call}, field{22, &row::enqueued}, field{23, &row::correlation},
              field{24, &row::graph_node}, field{25, &row::asynchronous}, field{26, &row::channel},
-             field{27, &row::copies});
+             field{27, &row::copies}, field{28, &row::content}, field{29, &row::content_hash},
+             field{30, &row::content_bytes});
 SLUICE_EVENT(transfer_part_event, field{8, &row::transfer}, field{9, &row::call}, field{10, &row::index},
              field{11, &row::count}, field{12, &row::bytes}, field{13, &row::direction}, field{14, &row::source_kind},
              field{15, &row::destination_kind}, field{16, &row::source_address}, field{17, &row::destination_address},

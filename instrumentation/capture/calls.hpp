@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/trace/kinds.hpp"
+#include "instrumentation/capture/content_hash.hpp"
 #include "instrumentation/capture/foreign.hpp"
 
 /// Driver calls as CUPTI's callbacks show them, and the table of those we handle.
@@ -56,11 +57,15 @@ struct call_table {
 
 /// Before the call: from here on the device may owe us a record.
 void work_starts(const call& c);
+/// Where a copy's source lies, as far as the call says it.
+enum class source_side : std::uint8_t { device, host, either };
 struct work {
   std::uint64_t source = 0;
   std::uint64_t destination = 0;
   std::uint64_t bytes = 0;
   CUstream stream = nullptr;
+  source_side from = source_side::device;
+  copy_source shape = {};  ///< Of a source on the host that is not in one piece.
 };
 /// After it: says what it was.
 void work_done(const call& c, const work& w, std::uint64_t stack);

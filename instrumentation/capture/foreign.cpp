@@ -61,6 +61,7 @@ void load_driver(void* library) {
   find(library, "cuDeviceGetMemPool", driver.device_pool);
   find(library, "cuDeviceGetGraphMemAttribute", driver.graph_memory);
   find(library, "cuMemGetAddressRange_v2", driver.address_range);
+  find(library, "cuPointerGetAttributes", driver.pointer_attributes);
   find(library, "cuFuncGetParamInfo", driver.function_parameter);
   find(library, "cuKernelGetParamInfo", driver.kernel_parameter);
   find(library, "cuFuncGetName", driver.function_name);

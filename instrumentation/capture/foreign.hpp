@@ -61,6 +61,7 @@ struct driver_functions {
   decltype(&::cuDeviceGetMemPool) device_pool;
   decltype(&::cuDeviceGetGraphMemAttribute) graph_memory;
   decltype(&::cuMemGetAddressRange) address_range;
+  decltype(&::cuPointerGetAttributes) pointer_attributes;
   decltype(&::cuFuncGetParamInfo) function_parameter;
   decltype(&::cuKernelGetParamInfo) kernel_parameter;
   decltype(&::cuFuncGetName) function_name;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "instrumentation/capture/contents.hpp"
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/native_stack.hpp"
@@ -102,6 +103,7 @@ bool begin(const char* cupti_paths, bool late) {
   if (!records_at_least(trace::recording_mode::timeline)) {
     collector::message(info, "recorded in memory mode: no kernel times; record with --mode timeline to have them");
   }
+  say_what_of_contents();
   char why[256];
   if (!open_libraries(cupti_paths, why, sizeof why)) {
     collector::message(warning, why);

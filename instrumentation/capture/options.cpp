@@ -35,6 +35,16 @@ trace::recording_mode mode_named(const char* name, trace::recording_mode otherwi
   return strcmp(name, "all") == 0 ? trace::recording_mode::all : otherwise;
 }
 
+/// A whole number up to 100; 0 for anything else.
+unsigned percent_named(const char* text) {
+  unsigned percent = 0;
+  for (; text != nullptr && *text != '\0'; ++text) {
+    if (*text < '0' || *text > '9' || percent > 100) return 0;
+    percent = percent * 10 + static_cast<unsigned>(*text - '0');
+  }
+  return percent <= 100 ? percent : 0;
+}
+
 }  // namespace
 
 void read_options(trace::recording_mode otherwise) noexcept {
@@ -42,6 +52,7 @@ void read_options(trace::recording_mode otherwise) noexcept {
   options.graph_nodes = graphs != nullptr && strcmp(graphs, "node") == 0;
   options.stacks = stacks_named(getenv("SLUICE_STACKS"));
   options.mode = mode_named(getenv("SLUICE_MODE"), otherwise);
+  options.duplicates_percent = percent_named(getenv("SLUICE_FIND_DUPLICATES"));
   options.launch_stacks = records_at_least(trace::recording_mode::all);
   const char* without = getenv("SLUICE_CAPTURE_WITHOUT");
   options.launch_calls = !names(without, "launches");

@@ -16,6 +16,8 @@ struct capture_options {
   bool graph_nodes = false;
   stack_mode stacks = stack_mode::python;  ///< SLUICE_STACKS=none|python|native|all
   bool launch_stacks = false;              ///< SLUICE_MODE=all: launches have stacks too.
+  /// SLUICE_FIND_DUPLICATES=PERCENT: what host-to-device copies move is hashed, in at most this share of each thread's time; 0: not.
+  unsigned duplicates_percent = 0;
   // SLUICE_CAPTURE_WITHOUT=part,part: parts to leave out, to measure what each costs.
   bool launch_calls = true;  ///< "launches": the calls that launch kernels
   bool touches = true;       ///< "touches": which blocks their parameters name

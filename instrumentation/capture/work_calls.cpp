@@ -1,6 +1,7 @@
 // Calls that move or set memory, with their addresses, and calls that wait for the device.
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/contents.hpp"
 #include "instrumentation/capture/copy_batches.hpp"
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/options.hpp"
@@ -22,6 +23,11 @@ std::uint64_t number(const T* pointer) {
 
 void starts(const call& c) {
   if (options.copies) work_starts(c);
+}
+
+void starts(const call& c, const work& w) {
+  starts(c);
+  if (options.copies && options.duplicates_percent != 0) note_content(c, w);
 }
 
 /// A copy or a memset. Into a graph it is a node's definition, and touches its blocks at every launch.
@@ -84,7 +90,27 @@ std::uint64_t destination_of(const Copy& copy) {
 template <class Copy>
 work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
   if (copy == nullptr) return {.stream = stream};
-  return {source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
+  work w{source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
+  if (copy->srcMemoryType == CU_MEMORYTYPE_HOST) w.from = source_side::host;
+  if (copy->srcMemoryType == CU_MEMORYTYPE_UNIFIED) w.from = source_side::either;
+  if (w.from == source_side::device) return w;
+  const std::uint64_t height = rows(copy->Height);
+  w.shape = {w.source + copy->srcY * copy->srcPitch + copy->srcXInBytes, copy->WidthInBytes, height * depth,
+             copy->srcPitch, height};
+  if constexpr (requires { copy->srcZ; }) {
+    w.shape.slice_pitch = copy->srcPitch * copy->srcHeight;
+    w.shape.address += copy->srcZ * w.shape.slice_pitch;
+  }
+  return w;
+}
+
+work from_host(work w) {
+  w.from = source_side::host;
+  return w;
+}
+work from_either(work w) {
+  w.from = source_side::either;
+  return w;
 }
 
 // Newer than some headers.
@@ -96,9 +122,9 @@ constexpr std::uint32_t id_context_synchronize_v2 = 800;
 #define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 /// A call and its twin for per-thread default streams, which takes the same parameters.
-#define WORK(name, twin, text, ...)                               \
-  { ID(name), text, starts, EDGE(P(name); done(c, __VA_ARGS__)) } \
-  , { ID(twin), text, starts, EDGE(P(name); done(c, __VA_ARGS__)), true }
+#define WORK(name, twin, text, ...)                                                              \
+  { ID(name), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); done(c, __VA_ARGS__)) } \
+  , { ID(twin), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); done(c, __VA_ARGS__)), true }
 #define BATCH(id, twin, text, type, ...)                                             \
   { id, text, starts, EDGE(const auto& p = c.params<type>(); done(c, __VA_ARGS__)) } \
   , { twin, text, starts, EDGE(const auto& p = c.params<type>(); done(c, __VA_ARGS__)), true }
@@ -107,25 +133,28 @@ constexpr std::uint32_t id_context_synchronize_v2 = 800;
   , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true, least }
 // A braced list in a macro's argument would be split at its commas.
 #define W(...) (work{__VA_ARGS__})
+#define HOST(...) (from_host({__VA_ARGS__}))
+#define EITHER(...) (from_either({__VA_ARGS__}))
 
 constexpr call_entry table[] = {
     // Copies.
-    WORK(cuMemcpy, cuMemcpy_ptds, "cuMemcpy", W(p.src, p.dst, p.ByteCount)),
-    WORK(cuMemcpyAsync, cuMemcpyAsync_ptsz, "cuMemcpyAsync", W(p.src, p.dst, p.ByteCount, p.hStream)),
-    WORK(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", W(number(p.srcHost), p.dstDevice, p.ByteCount)),
+    WORK(cuMemcpy, cuMemcpy_ptds, "cuMemcpy", EITHER(p.src, p.dst, p.ByteCount)),
+    WORK(cuMemcpyAsync, cuMemcpyAsync_ptsz, "cuMemcpyAsync", EITHER(p.src, p.dst, p.ByteCount, p.hStream)),
+    WORK(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", HOST(number(p.srcHost), p.dstDevice, p.ByteCount)),
     WORK(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", W(p.srcDevice, number(p.dstHost), p.ByteCount)),
     WORK(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, "cuMemcpyDtoD", W(p.srcDevice, p.dstDevice, p.ByteCount)),
     WORK(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, "cuMemcpyDtoA", W(p.srcDevice, number(p.dstArray), p.ByteCount)),
     WORK(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, "cuMemcpyAtoD", W(number(p.srcArray), p.dstDevice, p.ByteCount)),
-    WORK(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, "cuMemcpyHtoA", W(number(p.srcHost), number(p.dstArray), p.ByteCount)),
+    WORK(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, "cuMemcpyHtoA",
+         HOST(number(p.srcHost), number(p.dstArray), p.ByteCount)),
     WORK(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds, "cuMemcpyAtoH", W(number(p.srcArray), number(p.dstHost), p.ByteCount)),
     WORK(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, "cuMemcpyAtoA", W(number(p.srcArray), number(p.dstArray), p.ByteCount)),
     WORK(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz, "cuMemcpyHtoAAsync",
-         W(number(p.srcHost), number(p.dstArray), p.ByteCount, p.hStream)),
+         HOST(number(p.srcHost), number(p.dstArray), p.ByteCount, p.hStream)),
     WORK(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, "cuMemcpyAtoHAsync",
          W(number(p.srcArray), number(p.dstHost), p.ByteCount, p.hStream)),
     WORK(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, "cuMemcpyHtoDAsync",
-         W(number(p.srcHost), p.dstDevice, p.ByteCount, p.hStream)),
+         HOST(number(p.srcHost), p.dstDevice, p.ByteCount, p.hStream)),
     WORK(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, "cuMemcpyDtoHAsync",
          W(p.srcDevice, number(p.dstHost), p.ByteCount, p.hStream)),
     WORK(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, "cuMemcpyDtoDAsync",
@@ -186,6 +215,8 @@ constexpr call_entry table[] = {
            edge(c, false, p.hEvent, p.hStream)),
 };
 
+#undef EITHER
+#undef HOST
 #undef W
 #undef BESIDE
 #undef BATCH

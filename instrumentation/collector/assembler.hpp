@@ -166,6 +166,7 @@ class assembler {
   void on(const context& c, const pool_state_record& r);
   void on(const context& c, const device_memory_record& r);
   void on(const context& c, const api_call_record& r);
+  void on(const context& c, const content_record& r);
   void on(const context& c, const copy_record& r);
   void on(const context& c, const memset_record& r);
   void on(const context& c, const kernel_record& r);

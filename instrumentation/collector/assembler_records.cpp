@@ -101,6 +101,9 @@ bool assembler::dispatch_work(const context& c, const record_view& record) {
     case record_type::api_call:
       on(c, decode<api_call_record>(record));
       return true;
+    case record_type::content:
+      on(c, decode<content_record>(record));
+      return true;
     case record_type::copy:
       on(c, decode<copy_record>(record));
       return true;
@@ -300,6 +303,10 @@ void assembler::on(const context& c, const api_call_record& r) {
   call.destination = r.destination;
   call.bytes = r.bytes;
   c.process.work.add_call(r.correlation, call);
+}
+
+void assembler::on(const context& c, const content_record& r) {
+  c.process.work.add_content(r.correlation, {checked<content_check>(r.check), r.hash, r.bytes});
 }
 
 void assembler::on(const context& c, const copy_record& r) {

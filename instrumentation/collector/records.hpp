@@ -62,6 +62,7 @@ enum class record_type : std::uint16_t {
   graph_end = 48,
   fault = 49,
   copy_parts = 50,
+  content = 51,
 };
 
 struct record_header {
@@ -293,6 +294,16 @@ struct api_call_record {
   std::int64_t status;
   std::uint32_t correlation;
   std::uint32_t context;
+};
+
+/// What a call's copy is about to move from the host, written at the call's entry: before the call's own record.
+struct content_record {
+  record_header header;
+  std::uint64_t hash;
+  std::uint64_t bytes;  ///< Hashed, of those that the copy moves.
+  std::uint32_t correlation;
+  std::uint8_t check;  ///< trace::content_check
+  std::uint8_t reserved[3];
 };
 
 /// A copy as the device did it; `header.time` is its start. `end` 0: not known.
@@ -570,6 +581,7 @@ SLUICE_RECORD(context_end);
 SLUICE_RECORD(graph_end);
 SLUICE_RECORD(fault);
 SLUICE_RECORD(copy_parts);
+SLUICE_RECORD(content);
 #undef SLUICE_RECORD
 
 /// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives

@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t most_calls = std::size_t{1} << 18;
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
 constexpr std::size_t most_parts = std::size_t{1} << 18;
+/// A thread is in one call at a time.
+constexpr std::size_t most_contents = std::size_t{1} << 12;
 constexpr std::uint64_t written_already = UINT64_MAX;
 
 std::uint64_t correlation_of(const work_joiner::work& w) {
@@ -29,7 +31,16 @@ memory_kind better_kind(memory_kind said, memory_kind known) {
 
 }  // namespace
 
+void work_joiner::add_content(std::uint64_t correlation, const copied_content& moved) {
+  if (contents_.size() >= most_contents) contents_.clear();
+  contents_[correlation] = moved;
+}
+
 void work_joiner::add_call(std::uint64_t correlation, call c) {
+  if (const auto moved = contents_.find(correlation); moved != contents_.end()) {
+    c.content = moved->second;
+    contents_.erase(moved);
+  }
   c.source_block = blocks_.find(c.source);
   c.destination_block = blocks_.find(c.destination);
   if (const alloc_event* there = blocks_.find_live(c.source)) c.source_kind = there->kind;
@@ -204,6 +215,11 @@ void work_joiner::finish(transfer_event& copy, call* c) {
       if (copy.destination_address == c->destination) copy.destination_block = c->destination_block;
       copy.source_kind = better_kind(copy.source_kind, c->source_kind);
       copy.destination_kind = better_kind(copy.destination_kind, c->destination_kind);
+      if (copy.direction == direction::h2d) {
+        copy.content = c->content.check;
+        copy.content_hash = c->content.hash;
+        copy.content_bytes = c->content.bytes;
+      }
     }
   }
   if (copy.source_block == block_id::none) copy.source_block = blocks_.find(copy.source_address);

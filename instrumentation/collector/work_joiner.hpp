@@ -21,6 +21,13 @@ class work_joiner {
   /// What the device did. `transfer_event` and `memset_event` lack addresses that only the call knows.
   using work = std::variant<trace::transfer_event, trace::memset_event, trace::kernel_event>;
 
+  /// What a copy is about to move.
+  struct copied_content {
+    trace::content_check check = trace::content_check::none;
+    std::uint64_t hash = 0;
+    std::uint64_t bytes = 0;
+  };
+
   /// What work takes from its call.
   struct call {
     trace::event_id id{};
@@ -34,6 +41,7 @@ class work_joiner {
     trace::memory_kind source_kind = trace::memory_kind::unknown;  ///< Of what lay there when it was called.
     trace::memory_kind destination_kind = trace::memory_kind::unknown;
     bool addresses_taken = false;  ///< By a first copy: a second one of the same call is elsewhere.
+    copied_content content;
   };
 
   /// One copy of a call that asks for many.
@@ -48,6 +56,8 @@ class work_joiner {
   /// What the call of `correlation`, which is still to come, copies where: those of its `total` copies from number `first` on. They
   /// are looked up now, and become rows with the transfer that stands for them.
   void add_parts(std::uint64_t correlation, std::uint64_t total, std::uint64_t first, const std::vector<part>& parts);
+  /// What the copy of the call that follows under `correlation` moves.
+  void add_content(std::uint64_t correlation, const copied_content& moved);
 
   /// Makes `c` known under `correlation` (0: nothing can be joined with it) and writes work that waited for it. The
   /// blocks it names are looked up now: call it in the order of time.
@@ -84,6 +94,7 @@ class work_joiner {
 
   trace::file_writer& file_;
   const block_ledger& blocks_;
+  std::unordered_map<std::uint64_t, copied_content> contents_;  ///< Of calls that have been entered.
   std::unordered_map<std::uint64_t, call> calls_;
   std::deque<std::uint64_t> call_order_;
   batches batches_;  ///< By correlation; each is of a call in `calls_`, or of one to come.
