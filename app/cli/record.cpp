@@ -32,6 +32,7 @@ struct record_options {
   std::string graphs = "whole";
   std::string stacks = "python";
   bool sources = false;
+  unsigned duplicates_percent = 0;  ///< Of each thread's time; 0: nothing is looked for.
   double delay_seconds = 0;
   double duration_seconds = 0;  ///< 0: to the end.
   std::uint64_t ring_bytes = 0;
@@ -74,6 +75,7 @@ command_process::variables environment_for(const record_options& options, collec
   variables.emplace_back("SLUICE_MODE", options.mode);
   variables.emplace_back("SLUICE_GRAPHS", options.graphs);
   variables.emplace_back("SLUICE_STACKS", options.stacks);
+  variables.emplace_back(capture::duplicates_variable, std::to_string(options.duplicates_percent));
   return variables;
 }
 
@@ -279,6 +281,13 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->capture_default_str();
   command.add_flag("--sources", options->sources,
                    "Keep the lines of source around each recorded Python frame, to read them on another machine");
+  command
+      .add_flag(
+          "--find-duplicates{1}", options->duplicates_percent,
+          "Hash what copies to the device move, to find what is moved again. =PERCENT: of each thread's time that\n"
+          "this may take; 1 if left out. Off by default")
+      ->check(CLI::Range(0, 100).description(""))
+      ->envname(capture::duplicates_variable);
   command
       .add_option("--delay", options->delay_seconds,
                   "Seconds of CMD to leave out first; what is live then is known all the same")

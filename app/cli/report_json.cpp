@@ -67,6 +67,8 @@ std::string_view word(analysis::finding_kind kind) {
       return "memory_grows";
     case gpu_fault:
       return "gpu_fault";
+    case repeated_copies:
+      return "repeated_copies";
   }
   return "unknown";
 }
@@ -124,6 +126,7 @@ class writer {
     made["pools"] = pools();
     made["fragmentation"] = fragmentation();
     made["transfers"] = transfers();
+    made["duplicates"] = duplicates();
     made["kernels"] = named(of_.whole.kernels);
     made["kernel_names"] = of_.whole.kernel_names;
     made["ranges"] = named(of_.whole.ranges);
@@ -371,6 +374,43 @@ class writer {
                      {"by_line", copying(t)}});
     }
     return all;
+  }
+
+  static json figures(const analysis::copy_figures& of) {
+    return {{"count", of.copies}, {"bytes", of.bytes}, {"busy_ns", of.busy}};
+  }
+  static json figures(const analysis::repeat_figures& of) {
+    json made = figures(of.all);
+    made["same_source"] = figures(of.same_source);
+    made["same_destination"] = figures(of.same_destination);
+    made["exact"] = figures(of.exact);
+    return made;
+  }
+
+  json duplicates() const {
+    const analysis::duplicate_copies& found = of_.duplicates;
+    if (!found.looked()) return nullptr;
+    json all = json::array();
+    for (const analysis::repeating_line& each : found.lines) {
+      json one = figures(each.figures);
+      one["frame"] = frame(each.line);
+      json stack = json::array();
+      for (const symbols::frame_line& line : each.stack) stack.push_back(frame(line));
+      one["stack"] = std::move(stack);
+      one["largest_event"] = id_or_null(each.largest);
+      all.push_back(std::move(one));
+    }
+    return {{"exact", figures(found.exact)},
+            {"sampled", figures(found.sampled)},
+            {"over_budget", figures(found.over_budget)},
+            {"unreadable", figures(found.unreadable)},
+            {"overtaken", figures(found.overtaken)},
+            {"repeated", figures(found.repeated)},
+            {"largest_event", id_or_null(found.largest)},
+            {"by_line",
+             {{"lines", std::move(all)},
+              {"other_lines", figures(found.other_lines)},
+              {"without_stack", figures(found.without_stack)}}}};
   }
 
   json named(const std::vector<analysis::named_time>& names) const {

@@ -45,6 +45,7 @@ class writer {
     pools();
     transfers();
     lines_of_copies();
+    duplicates();
     devices();
     names("Kernels by time", of_.whole.kernels, of_.whole.kernel_names);
     names("Named ranges by time", of_.whole.ranges, of_.whole.ranges.size());
@@ -238,6 +239,53 @@ class writer {
     }
   }
 
+  // --- copies of the same content -----------------------------------------------------------------------------------
+
+  /// Whether a copy moves again what was moved before cannot be told from the outside.
+  bool asks_for_duplicates() const {
+    return !of_.simulated && !of_.duplicates.looked() &&
+           std::any_of(of_.whole.transfers.begin(), of_.whole.transfers.end(), [](const auto& way) {
+             return way.direction == trace::direction::h2d && way.count > way.migrations;
+           });
+  }
+
+  void duplicates() {
+    const analysis::duplicate_copies& found = of_.duplicates;
+    if (!found.looked()) return;
+    section("Copies to the device of what had been copied there before");
+    const auto some = [](const analysis::copy_figures& figures) {
+      return fmt::format("{}, {}", format_some(figures.copies, "copy"), format_bytes(figures.bytes));
+    };
+    line("  compared by a hash of what each copy was asked to move: {}", some(found.hashed()));
+    if (found.sampled.copies > 0) line("    of these by a sample of their bytes: {}", some(found.sampled));
+    if (found.over_budget.copies > 0) line("  not compared, to save time: {}", some(found.over_budget));
+    if (found.unreadable.copies > 0) line("  not compared, for the host cannot read it: {}", some(found.unreadable));
+    if (found.overtaken.copies > 0) {
+      line("  not compared, for the device wrote to the source before it was copied: {}", some(found.overtaken));
+    }
+    if (found.repeated.all.copies == 0) {
+      line("  none of these moved the same again");
+      return;
+    }
+    text_table table("rrrrrll");
+    table.row({"bytes again", "", "for", "unchanged in place", "to the same place", "", ""});
+    const auto figures_of = [](const analysis::repeat_figures& f) -> std::vector<std::string> {
+      return {format_bytes(f.all.bytes), format_some(f.all.copies, "copy"), format_time(f.all.busy),
+              format_count(f.same_source.copies), format_count(f.same_destination.copies)};
+    };
+    for (const analysis::repeating_line& each : found.lines) add_line(table, figures_of(each.figures), each.line);
+    const auto rest = [&](const analysis::repeat_figures& figures, const char* what) {
+      if (figures.all.copies == 0) return;
+      std::vector<std::string> cells = figures_of(figures);
+      cells.insert(cells.end(), {what, ""});
+      table.row(std::move(cells));
+    };
+    rest(found.other_lines, "other lines");
+    rest(found.without_stack, "no stack was recorded for these");
+    if (found.lines.size() != 1 || found.without_stack.all.copies > 0) rest(found.repeated, "all");
+    text_ += table.text(4);
+  }
+
   std::string holder_name(const analysis::holder& h) const {
     std::string name = shortened(name_or(h.name, "no name"), name_columns);
     if (h.pool != trace::pool_id::none) name += fmt::format(" in {}", analysis::pool_label(h.pool, tables_));
@@ -306,6 +354,9 @@ class writer {
     }
     text_ += table.text(2);
     for (const trace::device_row& device : tables_.devices.rows()) limits(device);
+    if (asks_for_duplicates()) {
+      line("  whether the same was copied to the device again: not looked at (sluice record --find-duplicates)");
+    }
   }
 
   void limits(const trace::device_row& device) {

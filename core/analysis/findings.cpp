@@ -34,6 +34,7 @@ class finder {
     fragmentation();
     untracked();
     host_waits();
+    repeated_copies();
     add_training_findings(of_, found_);
     std::stable_sort(found_.begin(), found_.end(),
                      [](const finding& a, const finding& b) { return a.severity > b.severity; });
@@ -286,6 +287,47 @@ class finder {
                       format_time(thread.wait_busy), format_share(static_cast<double>(thread.wait_busy) / span), part_),
           "Give it other work, or let the device's work depend on events instead.");
     }
+  }
+
+  // --- duplicates ---------------------------------------------------------------------------------------------------
+
+  /// Where the repeated content was, as part of a sentence.
+  static std::string whence(const repeat_figures& repeated) {
+    if (repeated.same_source.copies == repeated.all.copies) return ", unchanged at the same address";
+    if (repeated.same_source.copies == 0) return ", each time from another address";
+    return fmt::format(", {} unchanged at the same address", format_count(repeated.same_source.copies));
+  }
+
+  void repeated_copies() {
+    const duplicate_copies& found = of_.duplicates;
+    const copy_figures& again = found.repeated.all;
+    // Less is neither worth the memory to keep nor the line to read.
+    if (static_cast<double>(again.bytes) < mebi && again.copies < 256) return;
+    const double span = static_cast<double>(of_.whole.range.length());
+    const double share = span > 0 ? static_cast<double>(again.busy) / span : 0;
+    std::string text = fmt::format("{} moved {} to the GPU that had been moved there before, in {} ({} of the {}){}.",
+                                   format_some(again.copies, "copy"), format_bytes(again.bytes),
+                                   format_time(again.busy), format_share(share), part_, whence(found.repeated));
+    if (!found.lines.empty()) {
+      const repeating_line& most = found.lines.front();
+      const std::string place = symbols::place_of(most.line);
+      text +=
+          fmt::format(" {} of that by {}{}: {}.", format_bytes(most.figures.all.bytes), symbols::name_of(most.line),
+                      place.empty() ? "" : fmt::format(" ({})", place), format_some(most.figures.all.copies, "copy"));
+    }
+    const std::uint64_t sampled = again.copies - found.repeated.exact.copies;
+    if (sampled > 0) {
+      text += sampled == again.copies
+                  ? " A sample of their bytes was compared."
+                  : fmt::format(" Of {} a sample of the bytes was compared.", format_count(sampled));
+    }
+    if (found.over_budget.copies > 0) {
+      text += fmt::format(" {} more ({}) were not compared, to save time.",
+                          format_some(found.over_budget.copies, "copy"), format_bytes(found.over_budget.bytes));
+    }
+    finding& f = add(finding_kind::repeated_copies, share > 0.01 ? severity::warning : severity::info, std::move(text),
+                     "Copy it once and keep it on the GPU; where it changes in parts, copy those.");
+    f.event = found.largest;
   }
 
   const summary& of_;

@@ -83,6 +83,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
       return with_rows<transfer_event>(from, chunk, [&](const auto& rows) {
         to_devices_and_touches(rows);
         copies_.add(rows);
+        contents_.add(rows);
       });
     case row_type::transfer_part:
       return with_each<transfer_part_event>(from, chunk, [&](const transfer_part_event& row) { touches_.add(row); });
@@ -185,6 +186,7 @@ bool index::absorb(const trace::snapshot& from, std::size_t limit) {
   touches_.settle();
   tensors_fresh_ = false;
   copies_.settle();
+  contents_.settle();
   for (auto& [id, counter] : counters_) counter.settle();
   return all;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/analysis/copy_calls.hpp"
+#include "core/analysis/copy_contents.hpp"
 #include "core/analysis/device_work.hpp"
 #include "core/analysis/faults.hpp"
 #include "core/analysis/host_activity.hpp"
@@ -61,6 +62,7 @@ class index {
   /// into that: an answer may then be of a moment ago, and know fewer blocks. Thread-safe as long as nobody absorbs.
   [[nodiscard]] std::shared_ptr<const tensor_facts> tensors(const trace::snapshot& from) const;
   [[nodiscard]] const copy_calls& copies() const { return copies_; }
+  [[nodiscard]] const copy_contents& contents() const { return contents_; }
   [[nodiscard]] const std::map<trace::counter_id, summaries::sample_tree>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<message>& messages() const { return messages_; }
   /// Per process, up to when device times are complete.
@@ -92,6 +94,7 @@ class index {
   mutable std::chrono::steady_clock::time_point tensors_found_;
   mutable std::chrono::steady_clock::duration tensors_cost_{};
   copy_calls copies_;
+  copy_contents contents_;
   std::map<trace::counter_id, summaries::sample_tree> counters_;
   std::vector<message> messages_;
   std::map<trace::process_id, time_ns> watermarks_;

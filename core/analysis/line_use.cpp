@@ -15,7 +15,7 @@ const std::atomic<bool> wanted{false};  // A summary is never withdrawn.
 /// Gathers stacks under the line that each is named after.
 class line_gatherer {
  public:
-  line_gatherer(const trace::tables& tables, const naming& names) : tables_(tables), names_(names) {}
+  line_gatherer(const trace::tables& tables, const naming& names) : names_(tables, names) {}
 
   template <class Heavier>
   line_uses gather(const stack_use& use, Heavier&& heavier) {
@@ -23,11 +23,11 @@ class line_gatherer {
     std::map<symbols::line_id, group> groups;
     for (const stack_share& share : use.shares) {
       made.total.add(share.figures);
-      if (share.stack == trace::stack_id::none || tables_.stacks.find(share.stack) == nullptr) {
+      if (!names_.knows(share.stack)) {
         made.without.add(share.figures);
         continue;
       }
-      group& of = groups[named_line(share.stack)];
+      group& of = groups[names_.line_of(share.stack)];
       of.figures.add(share.figures);
       if (of.stack == trace::stack_id::none || heavier(share.figures, of.heaviest)) {
         of.stack = share.stack;
@@ -42,9 +42,7 @@ class line_gatherer {
         made.other.add(of.figures);
         continue;
       }
-      line_use one{names_.book.describe(std::span(&line, 1), tables_).front(), of.figures, of.heaviest, {}};
-      one.stack = names_.book.stack(of.stack, tables_, names_.patience, names_.provisional);
-      made.lines.push_back(std::move(one));
+      made.lines.push_back({names_.describe(line), of.figures, of.heaviest, names_.stack(of.stack)});
     }
     return made;
   }
@@ -56,16 +54,7 @@ class line_gatherer {
     stack_figures heaviest;
   };
 
-  /// Native functions are looked up only if no Python line of the program's own names the stack.
-  symbols::line_id named_line(trace::stack_id stack) {
-    const auto [place, fresh] = named_.try_emplace(raw(stack));
-    if (fresh) place->second = names_.book.line_of(stack, tables_, names_.patience, names_.provisional);
-    return place->second;
-  }
-
-  const trace::tables& tables_;
-  const naming& names_;
-  std::map<std::uint64_t, symbols::line_id> named_;
+  line_namer names_;
 };
 
 bool more_bytes(const stack_figures& a, const stack_figures& b) {

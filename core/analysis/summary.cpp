@@ -231,6 +231,7 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
   all.compositions = find_compositions(from, trace, all.peaks);
   all.steps = find_step_figures(from, trace, all.whole.range);
   all.unused = find_unused(from, trace, all.peaks, all.whole.range, names);
+  all.duplicates = find_duplicates(from, tables, all.whole.range, names);
   all.marks = find_marks(from.memory(), trace, all.whole.range);
   all.warnings.assign(trace.warnings().begin(), trace.warnings().end());
   if (!all.complete) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/analysis/duplicates.hpp"
 #include "core/analysis/faults.hpp"
 #include "core/analysis/marks.hpp"
 #include "core/analysis/range_statistics.hpp"
@@ -135,7 +136,8 @@ enum class finding_kind : std::uint8_t {
   gradients_kept,
   unused_memory,
   memory_grows,
-  gpu_fault
+  gpu_fault,
+  repeated_copies
 };
 
 /// A hint in plain words with its numbers, and what to look at.
@@ -179,6 +181,7 @@ struct summary {
   std::vector<peak_composition> compositions;       ///< Of the peaks of layers that hold tensors.
   std::vector<step_summary> steps;                  ///< By process; only where there are steps.
   std::vector<unused_memory> unused;                ///< Only where touches were recorded.
+  duplicate_copies duplicates;                      ///< Only where contents were looked at.
   std::vector<program_mark> marks;                  ///< In order of time, at most `mark_limit`.
   std::vector<finding> findings;                    ///< Most important first.
   std::vector<std::string> warnings;                ///< What is wrong with the file or with what it says.

@@ -151,6 +151,33 @@ std::string share_of_link(const trace::transfer_event& row, double bandwidth, co
   return fmt::format(", {} of the link's peak", format_share(bandwidth / static_cast<double>(device->link_peak)));
 }
 
+/// What is known of the bytes that a copy moved, and of other copies that moved the same.
+void put_content(const trace::transfer_event& row, const sources& from, words& into) {
+  using enum trace::content_check;
+  if (row.content == over_budget) into.put("Content", "not hashed, to save time");
+  if (row.content == unreadable) into.put("Content", "not hashed: the host cannot read the source");
+  if (row.content != exact && row.content != sampled) return;
+  const std::string how =
+      row.content == exact ? "all of it" : fmt::format("a sample of {}", format_bytes(row.content_bytes));
+  into.put("Content", fmt::format("hash {:016x}, of {}", row.content_hash, how));
+  const analysis::content_standing standing = from.index.contents().standing_of(row);
+  if (standing.before > 0) {
+    into.put(
+        "Same content before",
+        fmt::format("{}{}, first in the copy at {}",
+                    standing.before == 1 ? "once" : fmt::format("{} times", format_count(standing.before)),
+                    standing.same_source ? ", unchanged at the same address" : "", format_moment(standing.first_time)),
+        standing.first);
+  }
+  if (standing.after > 0) {
+    into.put("Same content again",
+             fmt::format("{}, next in the copy at {}",
+                         standing.after == 1 ? "once" : fmt::format("{} times", format_count(standing.after)),
+                         format_moment(standing.next_time)),
+             standing.next);
+  }
+}
+
 words describe_alloc(const trace::alloc_event& row, const sources& from, time_ns born) {
   words w(from, row.id);
   w.title(fmt::format("Allocation of {}", format_bytes(row.bytes))).instant(born);
@@ -236,6 +263,7 @@ event_details describe(const trace::transfer_event& row, const sources& from) {
   w.put("To", fmt::format("{} memory", name_of_side(row.destination_kind)));
   w.address("From address", row.source_address).address("To address", row.destination_address);
   w.block("From block", row.source_block).block("To block", row.destination_block);
+  put_content(row, from, w);
   w.device(row.device).stream(row.stream).put("Asynchronous", row.asynchronous ? "yes" : "no");
   if (row.peer != trace::device_id::none) w.put("From device", analysis::device_label(row.peer, w.tables()));
   w.queued(row.enqueued, row.time).event("Asked for by", row.call).put_nonzero("Graph node", row.graph_node);

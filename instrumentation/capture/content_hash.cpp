@@ -90,7 +90,9 @@ std::uint64_t scattered(std::uint64_t x) {
 /// In one piece, if the rows leave nothing out.
 copy_source joined(const copy_source& s, std::uint64_t bytes) {
   const bool slices_join = s.rows <= s.slice_rows || s.slice_pitch == s.pitch * s.slice_rows;
-  return s.pitch == s.row_bytes && slices_join ? copy_source{.address = s.address, .row_bytes = bytes} : s;
+  return s.slice_rows != 0 && s.pitch == s.row_bytes && slices_join
+             ? copy_source{.address = s.address, .row_bytes = bytes}
+             : s;
 }
 
 bool makes_sense(const copy_source& s, std::uint64_t bytes) {

@@ -16,7 +16,7 @@ namespace {
 using trace::content_check;
 
 /// A single copy may cost so much, ns: pages of a mapped file may have to come from a disk.
-constexpr std::uint64_t longest_look = 2'000'000;
+constexpr std::uint64_t longest_look = 20'000'000;
 
 constinit thread_local time_budget this_budget;
 

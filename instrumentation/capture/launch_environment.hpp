@@ -13,6 +13,10 @@
 /// capture library. Part of the program, not of the capture library.
 namespace sluice::capture {
 
+/// Asks the capture library to hash what host-to-device copies move: the percentage of each thread's time that it may take, a whole
+/// number from 1 to 100; 0: not at all.
+inline constexpr const char* duplicates_variable = "SLUICE_FIND_DUPLICATES";
+
 /// Looks an environment variable up, as getenv does.
 using variable_lookup = std::function<std::optional<std::string>(const std::string&)>;
 

@@ -6,6 +6,7 @@
 #include "instrumentation/collector/clock.hpp"
 #include "instrumentation/collector/process_identity.hpp"
 #include "instrumentation/collector/producer_losses.hpp"
+#include "instrumentation/collector/record_classes.hpp"
 #include "instrumentation/collector/producer_state.hpp"
 
 namespace sluice::collector {

@@ -584,41 +584,4 @@ SLUICE_RECORD(copy_parts);
 SLUICE_RECORD(content);
 #undef SLUICE_RECORD
 
-/// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives
-/// them their meaning.
-[[nodiscard]] constexpr bool uses_reserve(record_type type) {
-  switch (type) {
-    case record_type::string:
-    case record_type::thread:
-    case record_type::device:
-    case record_type::context:
-    case record_type::stream:
-    case record_type::pool:
-    case record_type::counter:
-    case record_type::frame:
-    case record_type::stack:
-    case record_type::module:
-    case record_type::alloc:
-    case record_type::free:
-    case record_type::free_completed:
-    case record_type::alloc_failed:
-    case record_type::message:
-    case record_type::loss:
-    case record_type::live_set:
-    case record_type::graph_definition:
-    case record_type::mode:
-    case record_type::context_end:
-    case record_type::graph_end:
-    case record_type::fault:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/// What totals of memory rest on: after a loss of one of these they are not exact any more.
-[[nodiscard]] constexpr bool is_memory_event(record_type type) {
-  return type == record_type::alloc || type == record_type::free;
-}
-
 }  // namespace sluice::collector

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "instrumentation/collector/clock.hpp"
-#include "instrumentation/collector/records.hpp"
+#include "instrumentation/collector/record_classes.hpp"
 
 /// A ring of records in memory that two processes share: one thread writes, the writer process reads. What has been
 /// published survives the death of either. This side is part of the recorded program: no C++ library, no locks, no

@@ -48,6 +48,17 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUst
   copy(the_call, host(to), host(from), bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
+  CALL(cuMemcpy2D_v2, shape);
+  const std::uint64_t start = sluice_fake_hub()->timestamp();
+  const auto* from = static_cast<const char*>(shape->srcHost) + shape->srcY * shape->srcPitch + shape->srcXInBytes;
+  auto* to = static_cast<char*>(host(shape->dstDevice));
+  for (std::size_t r = 0; r < shape->Height; ++r) {
+    std::memcpy(to + r * shape->dstPitch, from + r * shape->srcPitch, shape->WidthInBytes);
+  }
+  copied(the_call, to, from, shape->WidthInBytes * shape->Height, nullptr, start, false);
+  return the_call.leave(CUDA_SUCCESS);
+}
 
 #if CUDA_VERSION >= 13000
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,

@@ -1,8 +1,11 @@
 #include "tests/instrumentation/capture/fake/fake_driver.hpp"
 
 #include <dlfcn.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -231,12 +234,21 @@ void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream st
   }
 }
 
+void copied(const call& c, const void* to, const void* from, std::size_t bytes, CUstream stream, std::uint64_t start,
+            bool asynchronous) {
+  const copy_kinds kinds = kinds_of(to, from);
+  add_copy(c.correlation(), kinds.way, kinds.source, kinds.destination, bytes, stream, start, asynchronous);
+}
+
 void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous) {
   if (state().fault != CUDA_SUCCESS || capture_node(stream, "copy") != nullptr) return;
   const std::uint64_t start = sluice_fake_hub()->timestamp();
-  std::memmove(to, from, bytes);
-  const copy_kinds kinds = kinds_of(to, from);
-  add_copy(c.correlation(), kinds.way, kinds.source, kinds.destination, bytes, stream, start, asynchronous);
+  const iovec into{to, bytes};
+  const iovec source{const_cast<void*>(from), bytes};
+  const int kept = errno;
+  (void)process_vm_readv(getpid(), &into, 1, &source, 1, 0);
+  errno = kept;
+  copied(c, to, from, bytes, stream, start, asynchronous);
 }
 
 function* make_function(CUmodule module, const char* name) {

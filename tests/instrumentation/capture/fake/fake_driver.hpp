@@ -123,7 +123,11 @@ inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address)
 void new_stream(CUstream* stream);
 
 /// Copies, and queues the record that says so: kinds by where the two ends lie.
+/// What cannot be read is not moved: a real driver reads it with the device, or refuses.
 void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous);
+/// Only queues the record.
+void copied(const call& c, const void* to, const void* from, std::size_t bytes, CUstream stream, std::uint64_t start,
+            bool asynchronous);
 
 /// One copy of a batch.
 struct batch_part {

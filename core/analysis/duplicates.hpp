@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/analysis/time_range.hpp"
+#include "core/symbols/frames.hpp"
+#include "core/trace/model.hpp"
+
+/// Copies that moved to a device what had been moved there before, found by the hashes of `sluice record --find-duplicates`. That
+/// it still lay there cannot be told: a kernel may have written over it, or its block been freed.
+namespace sluice::analysis {
+
+class index;
+struct naming;
+
+struct copy_figures {
+  std::uint64_t copies = 0;
+  std::uint64_t bytes = 0;
+  time_ns busy = 0;  ///< The sum of their lengths.
+
+  /// Stays at the highest number instead of wrapping, whatever a file says.
+  void add(const copy_figures& more);
+  friend bool operator==(const copy_figures&, const copy_figures&) = default;
+};
+
+/// Copies of content that had been moved to the same device before.
+struct repeat_figures {
+  copy_figures all;
+  copy_figures same_source;       ///< Of those: from an address that it had come from before, and lay at unchanged.
+  copy_figures same_destination;  ///< Of those: to where it had gone before, in the same block.
+  copy_figures exact;             ///< Of those: shown by all of their bytes; the others by a sample.
+
+  void add(const repeat_figures& more);
+};
+
+/// The repeated copies that a line of the program asked for.
+struct repeating_line {
+  symbols::frame_line line;
+  repeat_figures figures;
+  std::vector<symbols::frame_line> stack;  ///< Of the stack that repeated most bytes, innermost first.
+  trace::event_id largest{};               ///< One of the copies, the largest.
+};
+
+struct duplicate_copies {
+  // Host-to-device copies that began in the range, by what is known of their content. Copies in graphs and in batches are in none.
+  copy_figures exact, sampled;
+  copy_figures over_budget;  ///< Not hashed: that would have taken more time than it may.
+  copy_figures unreadable;   ///< Not hashed: the host cannot read the source.
+  copy_figures overtaken;  ///< Hashed, but the device wrote into the source before it was copied; counted in no other.
+
+  repeat_figures repeated;
+  std::vector<repeating_line> lines;  ///< Most bytes first, at most `line_limit`.
+  repeat_figures other_lines;         ///< Beyond the limit.
+  repeat_figures without_stack;
+  trace::event_id largest{};  ///< Of the repeated copies.
+
+  static constexpr std::size_t line_limit = 8;
+
+  /// Whether anybody looked at the contents of copies.
+  [[nodiscard]] bool looked() const {
+    return exact.copies + sampled.copies + over_budget.copies + unreadable.copies + overtaken.copies > 0;
+  }
+  [[nodiscard]] copy_figures hashed() const;
+};
+
+/// Of the copies that began in `range`; what they repeat may have been moved before it. O(copies log copies).
+[[nodiscard]] duplicate_copies find_duplicates(const index& from, const trace::tables& tables, time_range range,
+                                               const naming& names);
+
+}  // namespace sluice::analysis

@@ -1,0 +1,105 @@
+// Which copies moved the same: programs of fake_copies (fake/fake_copies.cpp) through the real capture library, ring, writer and
+// file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+using testing::Each;
+using testing::ElementsAre;
+
+recording record_copies(const std::string& which, const std::string& percent = "100",
+                        const std::string& graphs = "whole") {
+  recording run = record({.arguments = {which},
+                          .variables = {{"SLUICE_FIND_DUPLICATES", percent}},
+                          .graphs = graphs,
+                          .mode = "memory",
+                          .program = "fake_copies"});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.summary.lost_events, 0U);
+  // In the order of the calls that asked for them.
+  std::sort(run.transfers.begin(), run.transfers.end(), [](const transfer_event& a, const transfer_event& b) {
+    return std::pair(a.enqueued, a.id) < std::pair(b.enqueued, b.id);
+  });
+  return run;
+}
+
+std::vector<content_check> checks_of(const recording& run) {
+  std::vector<content_check> found;
+  for (const transfer_event& t : run.transfers) found.push_back(t.content);
+  return found;
+}
+
+TEST(Contents, AreEqualWhereTheBytesAre) {
+  const recording run = record_copies("repeats");
+  ASSERT_EQ(run.transfers.size(), 8U);
+  const auto hash = [&](std::size_t i) { return run.transfers[i].content_hash; };
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(run.transfers[i].content, content_check::exact);
+    EXPECT_EQ(run.transfers[i].content_bytes, 1000U);
+  }
+  EXPECT_EQ(hash(0), hash(1));
+  EXPECT_EQ(hash(0), hash(2)) << "from another place to another block";
+  EXPECT_NE(hash(0), hash(3)) << "one byte was changed";
+  for (std::size_t i = 4; i < 8; ++i) {
+    EXPECT_EQ(run.transfers[i].content, content_check::sampled);
+    EXPECT_EQ(run.transfers[i].content_bytes, 16384U);
+  }
+  EXPECT_EQ(hash(4), hash(5));
+  EXPECT_NE(hash(4), hash(6));
+  EXPECT_EQ(hash(4), hash(7));
+  EXPECT_TRUE(run.says("--find-duplicates"));
+}
+
+TEST(Contents, AreReadFromWhatTheHostHolds) {
+  const recording run = record_copies("kinds");
+  using enum content_check;
+  EXPECT_THAT(checks_of(run), ElementsAre(exact, exact, exact, exact,
+                                          none,  // From managed memory: the device's own, as it tells it.
+                                          none,  // From the device.
+                                          none,  // To the host.
+                                          exact));
+  for (const transfer_event& t : run.transfers) {
+    if (t.content != exact) continue;
+    EXPECT_EQ(t.content_hash, run.transfers[0].content_hash) << t.bytes;
+  }
+}
+
+TEST(Contents, OfGraphsAreNotLookedAt) {
+  const recording run = record_copies("capture");
+  ASSERT_FALSE(run.transfers.empty());
+  EXPECT_EQ(run.transfers.back().content, content_check::exact);
+  EXPECT_EQ(std::count_if(run.transfers.begin(), run.transfers.end(),
+                          [](const transfer_event& t) { return t.content != content_check::none; }),
+            1);
+}
+
+TEST(Contents, ThatCannotBeReadDoNoHarm) {
+  const recording run = record_copies("hostile");
+  using enum content_check;
+  EXPECT_THAT(checks_of(run), ElementsAre(unreadable, unreadable, unreadable, exact, none));
+}
+
+TEST(Contents, OfManyThreadsAreJoinedWithTheirOwnCopies) {
+  const recording run = record_copies("threads");
+  ASSERT_EQ(run.transfers.size(), 800U);
+  EXPECT_THAT(checks_of(run), Each(content_check::exact));
+  for (const transfer_event& t : run.transfers) EXPECT_EQ(t.content_hash, run.transfers[0].content_hash);
+}
+
+TEST(Contents, AreLookedAtOnlyIfAsked) {
+  for (const std::string percent : {"0", "", "yes", "101", "-1", "1.5", "99999999999999999999"}) {
+    const recording run = record_copies("repeats", percent);
+    EXPECT_THAT(checks_of(run), Each(content_check::none)) << percent;
+    EXPECT_FALSE(run.says("--find-duplicates")) << percent;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,185 @@
+// fake_copies: programs that copy to the fake device. One argument: which. Copies are known by their sizes and their order; the
+// test (contents_test.cpp) knows which moved the same. Status 0 if every call did what it should.
+
+#include <cuda.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#undef cuMemAlloc
+#undef cuMemcpyHtoD
+#undef cuMemcpyHtoDAsync
+#undef cuMemcpyDtoH
+#undef cuMemcpy2D
+#undef cuStreamBeginCapture
+#undef cuGraphInstantiate
+
+// Under the names that the driver exports.
+extern "C" {
+CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void*, std::size_t);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
+CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D*);
+CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long);
+}
+
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+void check(CUresult result, const char* call) {
+  if (result == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "fake_copies: %s: %d\n", call, static_cast<int>(result));
+  std::exit(1);
+}
+#define CHECK(call) check((call), #call)
+
+CUcontext use_device() {
+  CHECK(cuInit(0));
+  CUcontext context = nullptr;
+  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+  CHECK(cuCtxSetCurrent(context));
+  return context;
+}
+CUdeviceptr block(std::size_t bytes) {
+  CUdeviceptr address = 0;
+  CHECK(cuMemAlloc_v2(&address, bytes));
+  return address;
+}
+std::vector<char> filled(std::size_t bytes, int seed) {
+  std::vector<char> made(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    made[i] = static_cast<char>(i * 31 + i / 251 + static_cast<std::size_t>(seed));
+  return made;
+}
+
+/// 1000 bytes: twice from one place, once from another, then changed. 3 MiB: twice, changed in the middle half, as before.
+void repeats() {
+  const CUdeviceptr to = block(4 * mib);
+  const CUdeviceptr other = block(4 * mib);
+  std::vector<char> small = filled(1000, 1);
+  const std::vector<char> same = small;
+  CHECK(cuMemcpyHtoD_v2(to, small.data(), small.size()));
+  CHECK(cuMemcpyHtoD_v2(to, small.data(), small.size()));
+  CHECK(cuMemcpyHtoD_v2(other, same.data(), same.size()));
+  small[500] ^= 1;
+  CHECK(cuMemcpyHtoD_v2(to, small.data(), small.size()));
+  std::vector<char> large = filled(3 * mib, 2);
+  const std::vector<char> was = large;
+  CHECK(cuMemcpyHtoD_v2(to, large.data(), large.size()));
+  CHECK(cuMemcpyHtoD_v2(to, large.data(), large.size()));
+  for (std::size_t i = large.size() / 4; i < 3 * large.size() / 4; ++i) large[i] ^= 1;
+  CHECK(cuMemcpyHtoD_v2(to, large.data(), large.size()));
+  CHECK(cuMemcpyHtoD_v2(to, was.data(), was.size()));
+}
+
+/// Sources of each kind, 2000 bytes of the same content; only what comes from the host and is not managed is read.
+void kinds() {
+  const CUdeviceptr to = block(mib);
+  const std::vector<char> content = filled(2000, 3);
+  CHECK(cuMemcpyHtoD_v2(to, content.data(), content.size()));
+  void* pinned = nullptr;
+  CHECK(cuMemHostAlloc(&pinned, 2000, 0));
+  std::memcpy(pinned, content.data(), content.size());
+  CHECK(cuMemcpyHtoDAsync_v2(to, pinned, 2000, nullptr));
+  CHECK(cuMemcpyAsync(to, reinterpret_cast<CUdeviceptr>(pinned), 2000, nullptr));
+  CHECK(cuMemcpyAsync(to, reinterpret_cast<CUdeviceptr>(content.data()), 2000, nullptr));
+  CUdeviceptr managed = 0;
+  CHECK(cuMemAllocManaged(&managed, 2000, CU_MEM_ATTACH_GLOBAL));
+  std::memcpy(reinterpret_cast<void*>(managed), content.data(), content.size());
+  CHECK(cuMemcpyHtoD_v2(to, reinterpret_cast<const void*>(managed), 2000));
+  CHECK(cuMemcpyAsync(to, block(mib), 2000, nullptr));
+  std::vector<char> back(2000);
+  CHECK(cuMemcpyDtoH_v2(back.data(), to, 2000));
+  // The same 2000 bytes as 5 rows of 400, with gaps between.
+  std::vector<char> rows(5 * 512);
+  for (std::size_t r = 0; r < 5; ++r) std::memcpy(&rows[r * 512 + 8], &content[r * 400], 400);
+  CUDA_MEMCPY2D shape{};
+  shape.srcMemoryType = CU_MEMORYTYPE_HOST;
+  shape.srcHost = rows.data();
+  shape.srcPitch = 512;
+  shape.srcXInBytes = 8;
+  shape.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  shape.dstDevice = to;
+  shape.dstPitch = 400;
+  shape.WidthInBytes = 400;
+  shape.Height = 5;
+  CHECK(cuMemcpy2D_v2(&shape));
+}
+
+/// Into a graph, replayed twice; then outside of it.
+void capture() {
+  CUstream stream = nullptr;
+  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  const CUdeviceptr to = block(mib);
+  const std::vector<char> content = filled(3000, 4);
+  CHECK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CHECK(cuMemcpyHtoDAsync_v2(to, content.data(), content.size(), stream));
+  CUgraph graph = nullptr;
+  CHECK(cuStreamEndCapture(stream, &graph));
+  CUgraphExec ready = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&ready, graph, 0));
+  CHECK(cuGraphLaunch(ready, stream));
+  CHECK(cuGraphLaunch(ready, stream));
+  CHECK(cuMemcpyHtoDAsync_v2(to, content.data(), content.size(), stream));
+}
+
+/// Sources that cannot be read; the fake driver takes them all the same. In between one that can. errno is the program's.
+void hostile() {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const CUdeviceptr to = block(mib);
+  errno = 77;
+  const auto* const nothing = reinterpret_cast<const char*>(std::uintptr_t{1} << 46);
+  CHECK(cuMemcpyHtoD_v2(to, nothing, 1000));
+  void* const closed = mmap(nullptr, 16 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(cuMemcpyHtoD_v2(to, closed, 16 * page));
+  char path[] = "/tmp/fake-copies-XXXXXX";
+  const int file = mkstemp(path);
+  unlink(path);
+  if (ftruncate(file, static_cast<off_t>(16 * page)) != 0) std::exit(1);
+  const void* const cut = mmap(nullptr, 16 * page, PROT_READ, MAP_SHARED, file, 0);
+  if (ftruncate(file, static_cast<off_t>(page)) != 0) std::exit(1);
+  CHECK(cuMemcpyHtoD_v2(to, cut, 16 * page));
+  CHECK(cuMemcpyHtoD_v2(to, cut, page));
+  CHECK(cuMemcpyHtoD_v2(to, nullptr, 0));
+  if (errno != 77) std::exit(3);
+}
+
+/// Eight threads that copy what the others do, 100 times each.
+void threads() {
+  CUcontext context = nullptr;
+  CHECK(cuCtxGetCurrent(&context));
+  std::vector<std::thread> all;
+  for (int t = 0; t < 8; ++t) {
+    all.emplace_back([context] {
+      CHECK(cuCtxSetCurrent(context));
+      const CUdeviceptr to = block(4096);
+      const std::vector<char> content = filled(4096, 5);
+      for (int i = 0; i < 100; ++i) CHECK(cuMemcpyHtoD_v2(to, content.data(), content.size()));
+    });
+  }
+  for (std::thread& t : all) t.join();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, void (*)()> ways{
+      {"repeats", repeats}, {"kinds", kinds}, {"capture", capture}, {"hostile", hostile}, {"threads", threads}};
+  const auto way = ways.find(argc > 1 ? argv[1] : "");
+  if (way == ways.end()) return 2;
+  use_device();
+  way->second();
+  return 0;
+}
