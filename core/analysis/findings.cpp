@@ -322,8 +322,8 @@ class finder {
                   : fmt::format(" Of {} a sample of the bytes was compared.", format_count(sampled));
     }
     if (found.over_budget.copies > 0) {
-      text += fmt::format(" {} more ({}) were not compared, to save time.",
-                          format_some(found.over_budget.copies, "copy"), format_bytes(found.over_budget.bytes));
+      text += fmt::format(" Not compared, to save time: {}, {}.", format_some(found.over_budget.copies, "copy"),
+                          format_bytes(found.over_budget.bytes));
     }
     finding& f = add(finding_kind::repeated_copies, share > 0.01 ? severity::warning : severity::info, std::move(text),
                      "Copy it once and keep it on the GPU; where it changes in parts, copy those.");

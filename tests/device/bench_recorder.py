@@ -127,6 +127,10 @@ def calls_variants():
         Variant("bare again", run),
         Variant("memory", recorded("calls-memory", "--mode", "memory", "--stacks", "native") + run),
         Variant("memory, no stacks", recorded("calls-none", "--mode", "memory", "--stacks", "none") + run),
+        Variant("memory, no stacks, find duplicates",
+                recorded("calls-duplicates", "--mode", "memory", "--stacks", "none", "--find-duplicates") + run),
+        Variant("memory, no stacks, find all duplicates",
+                recorded("calls-all-duplicates", "--mode", "memory", "--stacks", "none", "--find-duplicates=100") + run),
         Variant("timeline", recorded("calls-timeline", "--mode", "timeline", "--stacks", "native") + run),
         Variant("CUPTI, memory", run, bare_cupti("memory")),
         Variant("CUPTI, timeline", run, bare_cupti("timeline")),
@@ -180,7 +184,7 @@ def take_turns(variants, works, line_of, figures_of):
 
 
 def measure_calls():
-    names = ["launch", "launch_touching", "copy", "memset", "malloc_free", "malloc_free_async"]
+    names = ["launch", "launch_touching", "copy", "memset", "malloc_free", "malloc_free_async", *COPIED]
     return take_turns(calls_variants(), ["all"], lambda v, w: "go",
                       lambda w, answer: {name: answer[name] if answer else None for name in names})
 
@@ -249,6 +253,27 @@ BUDGETS = [  # what, work, variant, most, in what
 ]
 
 
+COPIED = {"copied_4k": "4 KiB", "copied_1m": "1 MiB", "copied_64m": "64 MiB"}
+
+
+def duplicates_lines(results):
+    """What --find-duplicates costs: each copy beside the same one recorded without it, in the same round."""
+    lines = []
+    for work, size in COPIED.items():
+        of = results.get(work, {})
+        base = of.get("memory, no stacks")
+        for variant, what in (("memory, no stacks, find duplicates", "--find-duplicates"),
+                              ("memory, no stacks, find all duplicates", "--find-duplicates=100 (each copy hashed)")):
+            if base is None or variant not in of:
+                continue
+            both = [(b, f) for b, f in zip(base["rounds"], of[variant]["rounds"]) if b and f]
+            more = statistics.median(f - b for b, f in both)
+            noise = f"{of['bare again']['more']:+.0f} ns" if "bare again" in of else ""
+            lines.append(f"| copy of {size} from pinned memory, {what} | {of['bare']['median']:.0f} ns | {of[variant]['median']:.0f} ns | "
+                         f"{more:+.0f} ns ({100 * more / base['median']:+.2f} %) to recording without | | {noise} | | stated |")
+    return lines
+
+
 def table(results, on_disk, in_ring):
     lines = ["| work | bare | recorded | more | CUPTI alone | noise | at most | |", "|---|---|---|---|---|---|---|---|"]
     unit = {"%": "us", "ns": "ns"}
@@ -266,6 +291,7 @@ def table(results, on_disk, in_ring):
         verdict = "stated" if most is None else "met" if more <= most else "missed"
         lines.append(f"| {what} | {of['bare']['median']:.1f} {unit[kind]} | {of[variant]['median']:.1f} {unit[kind]} | "
                      f"{more:+.2f} {kind} | {floor} | {noise} | {'' if most is None else f'+{most} {kind}'} | {verdict} |")
+    lines += duplicates_lines(results)
     for name, nanoseconds in in_ring.items():
         lines.append(f"| ring: {name} | | {nanoseconds:.1f} ns | | | | +20 ns | |")
     for name, of in on_disk.items():

@@ -252,6 +252,79 @@ TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
               HasSubstr("Longest for the copies of step (me/train.py:39): 30.0 ms."));
 }
 
+/// A training that copies a table again and again.
+class report_of_duplicates : public report_of_stacks {
+ protected:
+  void repeat(trace::time_ns begin, std::uint64_t hash, trace::content_check check, trace::stack_id by) {
+    auto asked = again_.event<trace::api_call_event>(begin);
+    asked.id = again_.writer().next_event();
+    asked.end = begin + 1000;
+    asked.stack = by;
+    again_.writer().add(asked);
+    auto row = again_.event<trace::transfer_event>(begin);
+    row.end = begin + 2 * ms;
+    row.bytes = 64 * mib;
+    row.direction = direction::h2d;
+    row.source_kind = memory_kind::pinned;
+    row.destination_kind = memory_kind::device;
+    row.source_address = 0x1000;
+    row.device = trace::device_id{1};
+    row.call = asked.id;
+    row.content = check;
+    row.content_hash = hash;
+    row.content_bytes = check == trace::content_check::sampled ? 16384 : 0;
+    again_.writer().add(row);
+  }
+  void SetUp() override {
+    using enum trace::content_check;
+    again_.standard_tables();
+    trace::frame_row frame;
+    frame.id = trace::frame_id{1};
+    frame.kind = trace::frame_kind::python;
+    frame.function = again_.text("step");
+    frame.file = again_.text("/home/me/train.py");
+    frame.line = 39;
+    again_.writer().add(frame);
+    again_.writer().add(trace::stack_row{trace::stack_id{1}, {}, frame.id});
+    for (int i = 0; i < 5; ++i) repeat(i * 10 * ms, 7, sampled, trace::stack_id{1});
+    repeat(60 * ms, 8, sampled, trace::stack_id{1});
+    repeat(70 * ms, 0, over_budget, trace::stack_id{1});
+    repeat(80 * ms, 0, unreadable, {});
+    repeat(90 * ms, 8, sampled, {});
+    again_.close();
+    all_.emplace(again_.open());
+  }
+  recording again_;
+};
+
+TEST_F(report_of_duplicates, names_the_line_and_says_how_it_is_known) {
+  const analysis::summary all = summary();
+  expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_duplicates.txt");
+}
+
+TEST_F(report_of_duplicates, has_the_same_figures_in_json) {
+  const analysis::summary all = summary();
+  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const auto& found = json["duplicates"];
+  EXPECT_EQ(found["sampled"]["count"], 7);
+  EXPECT_EQ(found["over_budget"]["count"], 1);
+  EXPECT_EQ(found["repeated"]["count"], 5);
+  EXPECT_EQ(found["repeated"]["bytes"], 5 * 64 * mib);
+  EXPECT_EQ(found["repeated"]["exact"]["count"], 0);
+  EXPECT_EQ(found["by_line"]["lines"].at(0)["frame"]["line"], 39);
+  EXPECT_EQ(found["by_line"]["lines"].at(0)["same_source"]["busy_ns"], 8 * ms);
+  EXPECT_EQ(found["by_line"]["without_stack"]["count"], 1);
+  EXPECT_EQ(json["findings"].at(0)["kind"], "repeated_copies");
+}
+
+TEST_F(report_of_duplicates, has_every_member_of_its_json_described) { expect_described(summary()); }
+
+TEST_F(report, has_no_duplicates_where_nobody_looked) {
+  const analysis::summary all = summary();
+  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  EXPECT_TRUE(json["duplicates"].is_null());
+}
+
 TEST_F(report_of_stacks, has_every_member_of_its_json_described) { expect_described(summary()); }
 
 TEST_F(report, has_every_member_of_its_json_described) { expect_described(summary()); }

@@ -271,6 +271,43 @@ TEST_F(answers, describe_a_transfer_with_its_bandwidth) {
   EXPECT_EQ(of->track, find(track_kind::stream).id);
 }
 
+TEST_F(answers, say_of_a_copy_what_else_moved_the_same) {
+  using enum trace::content_check;
+  made_.standard_tables();
+  const auto copy = [&](trace::time_ns begin, trace::content_check content, std::uint64_t source) {
+    auto row = made_.event<trace::transfer_event>(begin);
+    row.end = begin + ms;
+    row.bytes = 4 * mib;
+    row.direction = direction::h2d;
+    row.device = trace::device_id{1};
+    row.source_address = source;
+    row.content = content;
+    row.content_hash = 0xabc;
+    row.content_bytes = 16384;
+    return trace::event_id{made_.writer().add(row)};
+  };
+  const trace::event_id first = copy(10 * ms, sampled, 0x1000);
+  const trace::event_id second = copy(20 * ms, sampled, 0x2000);
+  const trace::event_id third = copy(30 * ms, sampled, 0x1000);
+  const trace::event_id skipped = copy(40 * ms, over_budget, 0x1000);
+  const trace::event_id alone = copy(50 * ms, exact, 0x1000);
+  const auto of = ask(details_question{second, {}});
+  EXPECT_EQ(value(*of, "Content"), "hash 0000000000000abc, of a sample of 16.0 KiB");
+  EXPECT_EQ(value(*of, "Same content before"), "once, first in the copy at 10.000 ms");
+  EXPECT_EQ(value(*of, "Same content again"), "once, next in the copy at 30.000 ms");
+  const auto last = ask(details_question{third, {}});
+  EXPECT_EQ(value(*last, "Same content before"),
+            "2 times, unchanged at the same address, first in the copy at 10.000 ms");
+  EXPECT_EQ(value(*last, "Same content again"), "");
+  for (const detail& d : last->details) {
+    EXPECT_TRUE(d.label != "Same content before" || d.link == first) << "a click leads there";
+  }
+  EXPECT_EQ(value(*ask(details_question{skipped, {}}), "Content"), "not hashed, to save time");
+  const auto lonely = ask(details_question{alone, {}});
+  EXPECT_EQ(value(*lonely, "Content"), "hash 0000000000000abc, of all of it");
+  EXPECT_EQ(value(*lonely, "Same content before"), "");
+}
+
 TEST_F(answers, describe_a_block_and_lead_to_its_events) {
   made_.standard_tables();
   const trace::event_id alloc = made_.add_alloc(5 * ms, 1, 2 * gib);

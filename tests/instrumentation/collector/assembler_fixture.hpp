@@ -96,13 +96,22 @@ class Assembler : public testing::Test {
     r.correlation = correlation;
     put(t, time, r);
   }
-  void copy(thread& t, time_ns time, std::uint32_t correlation, std::uint64_t bytes) {
+  void content(thread& t, time_ns time, std::uint32_t correlation, std::uint64_t hash,
+               content_check check = content_check::exact) {
+    content_record r{};
+    r.hash = hash;
+    r.bytes = 64;
+    r.correlation = correlation;
+    r.check = static_cast<std::uint8_t>(check);
+    put(t, time, r);
+  }
+  void copy(thread& t, time_ns time, std::uint32_t correlation, std::uint64_t bytes, direction way = direction::h2d) {
     copy_record r{};
     r.end = raw_time(time + 10);
     r.bytes = bytes;
     r.device = r.peer = no_device;
     r.correlation = correlation;
-    r.direction = static_cast<std::uint8_t>(direction::h2d);
+    r.direction = static_cast<std::uint8_t>(way);
     put(t, time, r);
   }
 

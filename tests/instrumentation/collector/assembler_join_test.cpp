@@ -30,6 +30,62 @@ TEST_F(Assembler, ACopyTakesAddressesAndBlocksFromItsCall) {
   EXPECT_EQ(copies[0].destination_kind, memory_kind::device);
 }
 
+TEST_F(Assembler, ACopyTakesItsContentFromItsCall) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  content(host, 30, 7, 0xabcd);
+  call(host, 30, 7, 0x1010, 0x8020, 64);
+  content(host, 40, 8, 0, content_check::over_budget);
+  call(host, 40, 8, 0x1010, 0x8020, 64);
+  content(host, 50, 9, 0xabcd);
+  call(host, 50, 9, 0x1010, 0x8020, 64);
+  content(host, 60, 10, 0xabcd);
+  call(host, 60, 10, 0x1010, 0x8020, 64);
+  call(host, 70, 7, 0x1010, 0x8020, 64);  // The number is used again, and nobody looked.
+  turn();
+  copy(flush, 100, 8, 64);
+  copy(flush, 200, 9, 64, direction::d2h);  // What a call's source was is no content of a copy back.
+  copy(flush, 300, 10, 32);                 // Not the bytes that were hashed.
+  copy(flush, 400, 7, 64);
+  const auto copies = finish().all<transfer_event>();
+  ASSERT_EQ(copies.size(), 4u);
+  EXPECT_EQ(copies[0].content, content_check::over_budget);
+  EXPECT_EQ(copies[1].content, content_check::none);
+  EXPECT_EQ(copies[2].content, content_check::none);
+  EXPECT_EQ(copies[3].content, content_check::none);
+}
+
+TEST_F(Assembler, AContentIsKnownToACopyThatComesBeforeItsCall) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  content(host, 30, 7, 0xabcd);
+  copy(flush, 100, 7, 64);
+  turns(5);
+  call(host, 30, 7, 0, 0x8000, 64);
+  const auto copies = finish().all<transfer_event>();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].content, content_check::exact);
+  EXPECT_EQ(copies[0].content_hash, 0xabcdu);
+  EXPECT_EQ(copies[0].content_bytes, 64u);
+}
+
+// A program may claim anything: what it says without end is not kept without end.
+TEST_F(Assembler, ContentsOfCallsThatNeverComeAreForgotten) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  for (std::uint32_t i = 1; i <= 10'000; ++i) content(host, 30, i, i);
+  content(host, 31, 77'777, 5, static_cast<content_check>(99));
+  call(host, 31, 77'777, 0, 0x8000, 64);
+  call(host, 32, 10'000, 0, 0x8000, 64);
+  call(host, 33, 1, 0, 0x8000, 64);
+  for (const std::uint32_t correlation : {77'777U, 10'000U, 1U}) copy(flush, 100, correlation, 64);
+  const auto copies = finish().all<transfer_event>();
+  ASSERT_EQ(copies.size(), 3u);
+  EXPECT_EQ(copies[0].content, content_check::none) << "a kind that there is not";
+  EXPECT_EQ(copies[1].content_hash, 10'000u);
+  EXPECT_EQ(copies[2].content, content_check::none) << "the oldest were let go";
+}
+
 TEST_F(Assembler, AnActivityMayComeBeforeItsCall) {
   thread& host = add_thread();
   thread& flush = add_thread();

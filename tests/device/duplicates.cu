@@ -1,0 +1,124 @@
+// duplicates: copies to the device whose contents are known, from each kind of host memory. run-duplicates records it and knows what
+// the recording must say.
+
+#include <cuda_runtime.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#define CHECK(call)                                                                      \
+  do {                                                                                   \
+    const cudaError_t result = (call);                                                   \
+    if (result != cudaSuccess) {                                                         \
+      std::fprintf(stderr, "duplicates:%d: %s\n", __LINE__, cudaGetErrorString(result)); \
+      std::exit(1);                                                                      \
+    }                                                                                    \
+  } while (false)
+
+constexpr size_t mib = size_t{1} << 20;
+
+__global__ void spin(long long cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < cycles) {
+  }
+}
+
+static void fill(void* memory, size_t bytes, unsigned seed) {
+  auto* const words = static_cast<unsigned*>(memory);
+  for (size_t i = 0; i < bytes / sizeof(unsigned); ++i) words[i] = static_cast<unsigned>(i) * 2654435761U + seed;
+}
+
+int main() {
+  void* device = nullptr;
+  CHECK(cudaMalloc(&device, 8 * mib));
+  cudaStream_t stream = nullptr;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const auto copy = [&](const void* from, size_t bytes, cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    CHECK(cudaMemcpy(device, from, bytes, kind));
+  };
+  const auto copy_async = [&](const void* from, size_t bytes) {
+    CHECK(cudaMemcpyAsync(device, from, bytes, cudaMemcpyHostToDevice, stream));
+    CHECK(cudaStreamSynchronize(stream));
+  };
+
+  // Exact: 1 and 2 repeats.
+  std::vector<unsigned> small(250, 5);
+  for (int i = 0; i < 3; ++i) copy(small.data(), 1000);
+
+  // Pinned: 1 and a repeat, then another content.
+  void* pinned = nullptr;
+  CHECK(cudaMallocHost(&pinned, 4 * mib));
+  fill(pinned, 4 * mib, 1);
+  copy_async(pinned, 4 * mib);
+  copy_async(pinned, 4 * mib);
+  fill(pinned, 4 * mib, 2);
+  copy_async(pinned, 4 * mib);
+
+  // Registered: what was pinned at first, from elsewhere: a repeat.
+  void* registered = aligned_alloc(4096, 4 * mib);
+  fill(registered, 4 * mib, 1);
+  CHECK(cudaHostRegister(registered, 4 * mib, cudaHostRegisterDefault));
+  copy_async(registered, 4 * mib);
+
+  // A mapped file: 1 and a repeat.
+  char path[] = "/tmp/sluice-duplicates-XXXXXX";
+  const int file = mkstemp(path);
+  unlink(path);
+  std::vector<unsigned> content(2 * mib / sizeof(unsigned));
+  fill(content.data(), 2 * mib, 3);
+  if (write(file, content.data(), 2 * mib) != static_cast<ssize_t>(2 * mib)) return 1;
+  const void* mapped = mmap(nullptr, 2 * mib, PROT_READ, MAP_SHARED, file, 0);
+  copy(mapped, 2 * mib);
+  copy(mapped, 2 * mib);
+
+  // Pageable, and the driver has to find out that it is the host's: 1 and a repeat.
+  std::vector<unsigned> pageable(3 * mib / sizeof(unsigned));
+  fill(pageable.data(), 3 * mib, 4);
+  copy(pageable.data(), 3 * mib, cudaMemcpyDefault);
+  copy(pageable.data(), 3 * mib, cudaMemcpyDefault);
+
+  // Rows: 1 and a repeat.
+  for (int i = 0; i < 2; ++i) {
+    CHECK(cudaMemcpy2D(device, 1024, pageable.data(), 2048, 1024, 256, cudaMemcpyHostToDevice));
+  }
+
+  // In a graph: not looked at.
+  void* of_graph = nullptr;
+  CHECK(cudaMallocHost(&of_graph, 5 * mib));
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  CHECK(cudaMemcpyAsync(device, of_graph, 5 * mib, cudaMemcpyHostToDevice, stream));
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphInstantiate(&ready, graph, nullptr, nullptr, 0));
+  for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(ready, stream));
+  CHECK(cudaStreamSynchronize(stream));
+
+  // The device writes into the source after the second copy was asked for: not the repeat that it looks like.
+  void* offloaded = nullptr;
+  CHECK(cudaMallocHost(&offloaded, 6 * mib));
+  fill(offloaded, 6 * mib, 6);
+  copy_async(offloaded, 6 * mib);
+  CHECK(cudaMemset(device, 7, 6 * mib));
+  CHECK(cudaDeviceSynchronize());
+  spin<<<1, 1, 0, stream>>>(100'000'000);
+  CHECK(cudaMemcpyAsync(offloaded, device, 6 * mib, cudaMemcpyDeviceToHost, stream));
+  CHECK(cudaMemcpyAsync(device, offloaded, 6 * mib, cudaMemcpyHostToDevice, stream));
+  CHECK(cudaStreamSynchronize(stream));
+
+  // Write-combined memory may or may not be readable by the kernel; managed memory is left alone.
+  void* combined = nullptr;
+  CHECK(cudaHostAlloc(&combined, 1 * mib, cudaHostAllocWriteCombined));
+  copy_async(combined, 1 * mib);
+  void* managed = nullptr;
+  CHECK(cudaMallocManaged(&managed, 512 << 10));
+  std::memset(managed, 1, 512 << 10);
+  copy(managed, 512 << 10);
+  CHECK(cudaDeviceSynchronize());
+  return 0;
+}
