@@ -10,6 +10,7 @@
 #include "core/trace/kinds.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/python_stack.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 // Interposed: libtorch's calls come here and go on to its own.
@@ -127,7 +128,7 @@ struct thread_state {
   std::uint64_t made[8] = {};
   std::uint32_t made_count = 0;
 };
-constinit thread_local thread_state this_thread;
+SLUICE_THREAD_LOCAL thread_state this_thread;
 
 bool wanted() {
   const bool of_python = options.stacks == stack_mode::python || options.stacks == stack_mode::all;
@@ -236,7 +237,7 @@ void find_real_functions() noexcept {
   find(library, execute_symbol, address_of(&sluice_execute_with_graph_task), real_execute);
 }
 
-void note_stack(std::uint64_t key) noexcept {
+SLUICE_HOT void note_stack(std::uint64_t key) noexcept {
   thread_state& t = this_thread;
   if (__builtin_expect(t.made_count == 0, 1)) return;
   if (t.place == python_place()) {

@@ -11,6 +11,7 @@
 #include "instrumentation/capture/eh_frame.hpp"
 #include "instrumentation/capture/modules.hpp"
 #include "instrumentation/capture/stack_trail.hpp"
+#include "instrumentation/collector/hot.hpp"
 
 extern "C" void*
     __libc_stack_end;  // The loader's: where the main thread's stack pointer was at the program's first instruction.
@@ -110,8 +111,10 @@ struct thread_stack {
   std::uint64_t lowest = 0;                          ///< From here to the top every page was found readable.
   std::uint64_t foreign_begin = 0, foreign_end = 0;  ///< Found not to be connected with the own stack.
 };
-constinit thread_local thread_stack this_stack;
-constinit thread_local stack_trail this_trail;
+SLUICE_THREAD_LOCAL thread_stack this_stack;
+
+constexpr std::size_t trail_slots = 128;
+constinit stack_trail trails[trail_slots];
 
 std::uint64_t thread_pointer() {
   std::uint64_t value = 0;
@@ -120,6 +123,8 @@ std::uint64_t thread_pointer() {
 #endif
   return value;
 }
+
+stack_trail& trail_of(std::uint64_t thread) { return trails[(thread * 0x9E3779B97F4A7C15U >> 40) % trail_slots]; }
 
 /// Where the calling thread's own stack ends, if that is the one it is on. The main thread's is the program's first; glibc puts a
 /// control block on top of each other one.
@@ -219,8 +224,9 @@ class walker {
   walker(rule_cache& rules, const trail_frame& from, std::uint64_t* out, std::size_t max, unsigned skip)
       : rules_(rules), at_(from), out_(out), next_(out), end_(out + max), skip_(skip) {
     stack_.move_to(from.sp);
-    stack_trail& trail = this_trail;
-    if (trail.enter(rules.round())) trail_ = &trail;
+    const std::uint64_t thread = thread_pointer();
+    stack_trail& trail = trail_of(thread);
+    if (trail.enter(thread, rules.round())) trail_ = &trail;
   }
   ~walker() {
     if (trail_ != nullptr) trail_->leave();

@@ -4,93 +4,6 @@ namespace sluice::capture {
 
 namespace {
 
-constexpr python_layout layouts[] = {
-    {.minor = 8,
-     .family = python_family::frame_objects,
-     .lines = python_lines::lnotab,
-     .thread = {.frame = 24, .thread_id = 176, .frame_of_cframe = 0},
-     .frame = {.previous = 24, .code = 32, .instruction = 104, .owner = 0, .is_entry = 0},
-     .code = {.first_line = 40,
-              .file = 104,
-              .name = 112,
-              .line_table = 120,
-              .instructions = 0,
-              .first_traceable = 0,
-              .version = 0},
-     .ascii_data = 48,
-     .unicode_data = 72},
-    {.minor = 9,
-     .family = python_family::frame_objects,
-     .lines = python_lines::lnotab,
-     .thread = {.frame = 24, .thread_id = 176, .frame_of_cframe = 0},
-     .frame = {.previous = 24, .code = 32, .instruction = 104, .owner = 0, .is_entry = 0},
-     .code = {.first_line = 40,
-              .file = 104,
-              .name = 112,
-              .line_table = 120,
-              .instructions = 0,
-              .first_traceable = 0,
-              .version = 0},
-     .ascii_data = 48,
-     .unicode_data = 72},
-    {.minor = 10,
-     .family = python_family::frame_objects,
-     .lines = python_lines::ranges,
-     .thread = {.frame = 24, .thread_id = 176, .frame_of_cframe = 0},
-     .frame = {.previous = 24, .code = 32, .instruction = 96, .owner = 0, .is_entry = 0},
-     .code = {.first_line = 40,
-              .file = 104,
-              .name = 112,
-              .line_table = 120,
-              .instructions = 0,
-              .first_traceable = 0,
-              .version = 0},
-     .ascii_data = 48,
-     .unicode_data = 72},
-    {.minor = 11,
-     .family = python_family::cframes,
-     .lines = python_lines::locations,
-     .thread = {.frame = 56, .thread_id = 152, .frame_of_cframe = 8},
-     .frame = {.previous = 48, .code = 32, .instruction = 56, .owner = 69, .is_entry = 68},
-     .code = {.first_line = 72,
-              .file = 112,
-              .name = 120,
-              .line_table = 136,
-              .instructions = 184,
-              .first_traceable = 168,
-              .version = 0},
-     .ascii_data = 48,
-     .unicode_data = 72},
-    {.minor = 12,
-     .family = python_family::cframe_shims,
-     .lines = python_lines::locations,
-     .thread = {.frame = 56, .thread_id = 136, .frame_of_cframe = 0},
-     .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 70, .is_entry = 0},
-     .code = {.first_line = 68,
-              .file = 112,
-              .name = 120,
-              .line_table = 136,
-              .instructions = 192,
-              .first_traceable = 176,
-              .version = 92},
-     .ascii_data = 40,
-     .unicode_data = 56},
-    {.minor = 13,
-     .family = python_family::shims,
-     .lines = python_lines::locations,
-     .thread = {.frame = 72, .thread_id = 152, .frame_of_cframe = 0},
-     .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 70, .is_entry = 0},
-     .code = {.first_line = 68,
-              .file = 112,
-              .name = 120,
-              .line_table = 136,
-              .instructions = 200,
-              .first_traceable = 184,
-              .version = 92},
-     .ascii_data = 40,
-     .unicode_data = 56},
-};
-
 /// The beginning of _PyRuntime, and its words that we look at, counted from there (3.13's _Py_DebugOffsets).
 struct debug_offsets {
   char cookie[8];
@@ -98,6 +11,7 @@ struct debug_offsets {
   std::uint64_t free_threaded;
 };
 enum debug_word : std::size_t {
+  runtime_finalizing = 4,
   thread_current_frame = 23,
   thread_thread_id = 24,
   frame_previous = 29,
@@ -114,10 +28,15 @@ enum debug_word : std::size_t {
 }  // namespace
 
 const python_layout* known_layout(unsigned major, unsigned minor) noexcept {
-  for (const python_layout& layout : layouts) {
+  for (const python_layout& layout : python_layouts) {
     if (major == 3 && layout.minor == minor) return &layout;
   }
   return nullptr;
+}
+
+std::size_t finalizing_in_runtime(const python_layout& layout, const void* runtime) noexcept {
+  if (layout.minor >= 13) return read_at<std::uint64_t>(runtime, runtime_finalizing * 8);
+  return layout.minor == 12 ? 24 : 0;
 }
 
 bool agrees_with_debug_offsets(const python_layout& layout, const void* runtime) noexcept {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,22 +12,37 @@
 #include "core/trace/kinds.hpp"
 #include "instrumentation/capture/python_code.hpp"
 #include "instrumentation/capture/python_layout.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
 
 namespace {
 
-/// The interpreter of this process. Filled once, before `python_found`.
-struct interpreter {
-  const python_layout* layout;
-  void* (*this_thread)();  ///< PyGILState_GetThisThreadState: reads thread-specific data, nothing else.
-  int (*finalizing)();     ///< May be null.
-  std::uint64_t evaluation_begin, evaluation_end;
+/// What a walk has hashed: the key of a stack, and how many frames it has.
+struct hashed_stack {
+  std::uint64_t key;
+  std::size_t count;
 };
-interpreter python;
-constinit std::atomic<bool> python_found{false};
+
+/// The interpreter of this process. Filled once, before `found`. What each stack needs of it is one cache line.
+struct alignas(64) interpreter {
+  std::atomic<bool> found{false};
+  bool has_key = false;  ///< `key` is that of the thread-specific data in which Python keeps a thread's state.
+  pthread_key_t key = 0;
+  void* (*specific)(pthread_key_t) = nullptr;   ///< pthread_getspecific
+  const void* const* finalizing_at = nullptr;   ///< Not null there: Python shuts down, or has.
+  hashed_stack (*hash)(const void*) = nullptr;  ///< Of a thread's frames, by its state.
+  const python_layout* layout = nullptr;
+  void* (*this_thread)() = nullptr;  ///< PyGILState_GetThisThreadState: reads thread-specific data, nothing else.
+  int (*finalizing)() = nullptr;     ///< May be null; asked where `finalizing_at` is.
+  std::uint64_t evaluation_begin = 0, evaluation_end = 0;
+};
+SLUICE_HOT_DATA constinit interpreter python;
 constinit std::atomic<bool> search_over{false};
+
+/// The state that Python has for this thread, once it was found to be of this thread.
+SLUICE_THREAD_LOCAL const void* known_thread = nullptr;
 
 // ---------------------------------------------------------------------------------------------- finding the interpreter
 
@@ -79,6 +95,33 @@ void find_evaluation(void* library) {
   python.evaluation_end = python.evaluation_begin + entry->st_size;
 }
 
+/// Finds the key by which Python keeps each thread's state, to ask for it without Python's three functions around it: the one
+/// under which Python finds what we put there. On the calling thread, for a moment in which no signal handler runs on it.
+void find_key() {
+  constexpr pthread_key_t most = 32;  // These need no memory.
+  static const char mark = 0;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  for (pthread_key_t key = 0; key < most && !python.has_key; ++key) {
+    const void* const kept = pthread_getspecific(key);
+    if (pthread_setspecific(key, &mark) != 0) continue;  // No such key.
+    python.has_key = python.this_thread() == &mark;
+    pthread_setspecific(key, kept);
+    python.key = key;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  python.specific = pthread_getspecific;
+}
+
+/// Where the runtime notes that it shuts down, so that it need not be asked.
+void find_finalizing(void* library) {
+  python.finalizing = symbol<int (*)()>(library, python.layout->minor >= 13 ? "Py_IsFinalizing" : "_Py_IsFinalizing");
+  const auto* runtime = symbol<const char*>(library, "_PyRuntime");
+  const std::size_t offset = runtime == nullptr ? 0 : finalizing_in_runtime(*python.layout, runtime);
+  if (offset != 0) python.finalizing_at = reinterpret_cast<const void* const*>(runtime + offset);
+}
+
 // ------------------------------------------------------------------------------------------------------------- keys
 
 // Odd numbers without a pattern (of XXH64). Sums of products of them do not cancel as exclusive ors of addresses do.
@@ -115,16 +158,35 @@ std::uint64_t identity_of(const python_layout& layout, const void* code) {
   return sum + (file_end ^ file_length << 48) * odd2 + sample_of(lines);
 }
 
+std::uint64_t key_of(std::uint64_t place, std::uint64_t identity) {
+  const std::uint64_t key = place * odd1 + identity * odd2;
+  return (key ^ key >> 32) | collector::frame_key_bit;
+}
+
 std::uint64_t key_of(const python_layout& layout, const void* code, python_position position) {
   const std::uint64_t place = layout.family == python_family::frame_objects
                                   ? reinterpret_cast<std::uint64_t>(code) + (position << 48)
                                   : position;
-  const std::uint64_t key = place * odd1 + identity_of(layout, code) * odd2;
-  return (key ^ key >> 32) | collector::frame_key_bit;
+  return key_of(place, identity_of(layout, code));
 }
 
-[[gnu::noinline]] void introduce(const python_layout& layout, const void* code, python_position position,
-                                 std::uint64_t key) {
+/// The key of a stack, frame by frame from the innermost on.
+class stack_hash {
+ public:
+  void add(std::uint64_t frame) {
+    hash_ = (hash_ ^ frame) * odd1;
+    hash_ ^= hash_ >> 32;
+    ++count_;
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] hashed_stack done() const { return {(hash_ + count_ * odd2) | 1, count_}; }
+
+ private:
+  std::uint64_t hash_ = odd3;
+  std::size_t count_ = 0;
+};
+
+SLUICE_RARE void introduce(const python_layout& layout, const void* code, python_position position, std::uint64_t key) {
   char buffer[2048];
   collector::frame_record frame{};
   frame.header.time = collector::now();
@@ -171,6 +233,18 @@ void walk_frame_objects(const python_layout& layout, const char* frame, walk& w)
 // What owns a frame (enum _frameowner).
 constexpr std::uint8_t owned_by_generator = 1, owned_by_c = 3;
 
+SLUICE_INLINE const char* code_of(const python_layout& layout, const char* frame) {
+  return read_at<const char*>(frame, layout.frame.code);
+}
+
+/// The frame of a call whose code has begun to run.
+SLUICE_INLINE bool has_begun(const python_layout& layout, std::uint8_t owner, const char* code,
+                             std::uint64_t position) {
+  const auto first = reinterpret_cast<std::uint64_t>(code) + layout.code.instructions +
+                     2 * std::uint64_t{read_at<std::uint32_t>(code, layout.code.first_traceable)};
+  return owner == owned_by_generator || position >= first;
+}
+
 /// Since 3.11. Leaves out what Python leaves out of tracebacks: frames that C owns, and those that have not begun.
 void walk_interpreter_frames(const python_layout& layout, const char* frame, walk& w) {
   // Frames that are left out are one an evaluation, or one a frame at most: this many cannot be.
@@ -180,11 +254,9 @@ void walk_interpreter_frames(const python_layout& layout, const char* frame, wal
     if (owner >= owned_by_c) {
       w.mark();
     } else {
-      const char* code = read_at<const char*>(frame, layout.frame.code);
+      const char* code = code_of(layout, frame);
       const auto position = read_at<std::uint64_t>(frame, layout.frame.instruction);
-      const auto begun = reinterpret_cast<std::uint64_t>(code) + layout.code.instructions +
-                         2 * std::uint64_t{read_at<std::uint32_t>(code, layout.code.first_traceable)};
-      if (owner == owned_by_generator || position >= begun) w.add(layout, code, position);
+      if (has_begun(layout, owner, code, position)) w.add(layout, code, position);
       const bool entry = layout.family == python_family::cframes && read_at<char>(frame, layout.frame.is_entry) != 0;
       if (entry) w.mark();
     }
@@ -192,15 +264,32 @@ void walk_interpreter_frames(const python_layout& layout, const char* frame, wal
   }
 }
 
-/// The calling thread's state, or null.
-const void* this_thread() {
-  if (!python_found.load(std::memory_order_acquire)) return nullptr;
-  // While Python shuts down it frees the states of threads that still run.
-  if (python.finalizing != nullptr && python.finalizing() != 0) return nullptr;
+/// Asks Python, and looks whether that state is this thread's.
+SLUICE_RARE const void* find_thread() {
+  known_thread = nullptr;
   const void* thread = python.this_thread();
   const bool its_own =
       thread != nullptr && read_at<pthread_t>(thread, python.layout->thread.thread_id) == pthread_self();
-  return its_own ? thread : nullptr;
+  if (!its_own) return nullptr;
+  known_thread = thread;
+  return thread;
+}
+
+/// The calling thread's state, or null.
+SLUICE_INLINE const void* this_thread() {
+  if (!python.found.load(std::memory_order_acquire)) return nullptr;
+  // While Python shuts down it frees the states of threads that still run.
+  if (python.finalizing_at != nullptr) {
+    if (__atomic_load_n(python.finalizing_at, __ATOMIC_RELAXED) != nullptr) return nullptr;
+  } else if (python.finalizing != nullptr && python.finalizing() != 0) {
+    return nullptr;
+  }
+  if (!python.has_key) return find_thread();
+  // A Python that is started again may have another key: nothing is read of what was not found to be a thread's state.
+  const void* thread = python.specific(python.key);
+  if (thread == nullptr || thread == known_thread) [[likely]]
+    return thread;
+  return find_thread();
 }
 
 /// Null: it runs no Python.
@@ -222,6 +311,63 @@ std::size_t walk_thread(const void* thread, walk w) {
   return w.count;
 }
 
+constexpr std::size_t most_frames = collector::maximum_frames;
+
+hashed_stack hash_of(const std::uint64_t* frames, std::size_t count) {
+  stack_hash hash;
+  for (std::size_t i = 0; i < count; ++i) hash.add(frames[i]);
+  return hash.done();
+}
+
+/// By what the layout says.
+hashed_stack hash_thread(const void* thread) {
+  std::uint64_t frames[most_frames];
+  return hash_of(frames, walk_thread(thread, {frames, most_frames, nullptr, false}));
+}
+
+/// The same for one version whose code objects have numbers: a loop in a few lines of code, with no table beside it.
+template <std::size_t Which>
+SLUICE_HOT hashed_stack hash_frames(const void* thread) {
+  constexpr python_layout layout = python_layouts[Which];
+  static_assert(layout.family >= python_family::cframe_shims && layout.code.version != 0);
+  const auto* frame = read_at<const char*>(thread, layout.thread.frame);
+  if (layout.family == python_family::cframe_shims && frame != nullptr) {
+    frame = read_at<const char*>(frame, layout.thread.frame_of_cframe);
+  }
+  stack_hash hash;
+  for (std::size_t steps = 4 * most_frames; frame != nullptr && hash.count() < most_frames && steps != 0; --steps) {
+    const auto owner = read_at<std::uint8_t>(frame, layout.frame.owner);
+    const char* code = code_of(layout, frame);
+    const auto position = read_at<std::uint64_t>(frame, layout.frame.instruction);
+    frame = read_at<const char*>(frame, layout.frame.previous);
+    if (owner >= owned_by_c || !has_begun(layout, owner, code, position)) continue;
+    const auto version = read_at<std::uint32_t>(code, layout.code.version);
+    if (version == 0) [[unlikely]]
+      return hash_thread(thread);
+    hash.add(key_of(position, std::uint64_t{version} << 32 | read_at<std::uint32_t>(code, layout.code.first_line)));
+  }
+  return hash.done();
+}
+
+hashed_stack (*hash_for(unsigned minor))(const void*) {
+  switch (minor) {
+    case 12:
+      return hash_frames<4>;
+    case 13:
+      return hash_frames<5>;
+    default:
+      return hash_thread;
+  }
+}
+static_assert(python_layouts[4].minor == 12 && python_layouts[5].minor == 13);
+
+/// Sends a stack that the writer does not know.
+SLUICE_RARE std::uint64_t introduce_stack(const void* thread) {
+  std::uint64_t frames[most_frames];
+  const std::size_t count = walk_thread(thread, {frames, most_frames, nullptr, true});
+  return collector::introduce_stack(hash_of(frames, count).key, frames, count);
+}
+
 }  // namespace
 
 void find_python() noexcept {
@@ -240,10 +386,11 @@ void find_python() noexcept {
   python.layout = layout_of(library, version);
   python.this_thread = symbol<void* (*)()>(library, "PyGILState_GetThisThreadState");
   if (python.layout != nullptr && python.this_thread != nullptr) {
-    const char* name = python.layout->minor >= 13 ? "Py_IsFinalizing" : "_Py_IsFinalizing";
-    python.finalizing = symbol<int (*)()>(library, name);
+    find_finalizing(library);
+    find_key();
     find_evaluation(library);
-    python_found.store(true, std::memory_order_release);
+    python.hash = hash_for(python.layout->minor);
+    python.found.store(true, std::memory_order_release);
   } else {
     char text[160];
     snprintf(
@@ -260,19 +407,16 @@ std::size_t python_frames(std::uint64_t* out, std::size_t max, std::uint64_t* en
   return thread == nullptr ? 0 : walk_thread(thread, {out, max, entries, true});
 }
 
-std::uint64_t python_stack_key() noexcept {
-  constexpr std::size_t most = collector::maximum_frames;
+SLUICE_HOT std::uint64_t python_stack_key() noexcept {
   const void* thread = this_thread();
   if (thread == nullptr) return 0;
-  std::uint64_t frames[most];
+  const hashed_stack stack = python.hash(thread);
+  if (stack.count == 0) return 0;
   // A stack that is known as a whole has no frame that is not.
-  const std::size_t count = walk_thread(thread, {frames, most, nullptr, false});
-  const std::uint64_t known = collector::known_stack(frames, count);
-  if (known != 0) return known;
-  return collector::intern_stack(frames, walk_thread(thread, {frames, most, nullptr, true}));
+  return collector::knows_frame(stack.key) ? stack.key : introduce_stack(thread);
 }
 
-std::uint64_t python_place() noexcept {
+SLUICE_HOT std::uint64_t python_place() noexcept {
   const void* thread = this_thread();
   if (thread == nullptr) return 0;
   const python_layout& layout = *python.layout;
@@ -287,7 +431,7 @@ std::uint64_t python_place() noexcept {
 }
 
 bool in_python_evaluation(std::uint64_t pc) noexcept {
-  return python_found.load(std::memory_order_relaxed) && pc > python.evaluation_begin && pc <= python.evaluation_end;
+  return python.found.load(std::memory_order_relaxed) && pc > python.evaluation_begin && pc <= python.evaluation_end;
 }
 
 }  // namespace sluice::capture

@@ -21,24 +21,23 @@ struct trail_frame {
 };
 
 /// One thread's. What it has of frames are only those of the thread's own stack, which can be read as long as the thread lives,
-/// and of one piece: left by plain rules, up to the outermost frame.
+/// and of one piece: left by plain rules, up to the outermost frame. It lies in a table, for thread-local memory is scarce:
+/// threads whose numbers meet there take it from each other, and forget what it said.
 class stack_trail {
  public:
   static constexpr std::size_t most = 128;
 
-  /// A signal handler that interrupts a walk does without. `round`: of the rules; frames of another one are forgotten.
-  [[nodiscard]] bool enter(std::uint64_t round) noexcept {
-    if (busy_) return false;
-    busy_ = true;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (round_ != round) count_ = 0;
+  /// False: another thread uses it, or a signal handler has interrupted a walk; they do without. `thread`: a number of the
+  /// calling thread, not 0. `round`: of the rules. Frames of another thread or round are forgotten: a thread that gets an
+  /// ended one's number gets its stack too, or finds that what is there now is not what the trail says.
+  [[nodiscard]] bool enter(std::uint64_t thread, std::uint64_t round) noexcept {
+    if (busy_.load(std::memory_order_relaxed) || busy_.exchange(true, std::memory_order_acquire)) return false;
+    if (round_ != round || thread_ != thread) count_ = 0;
     round_ = round;
+    thread_ = thread;
     return true;
   }
-  void leave() noexcept {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    busy_ = false;
-  }
+  void leave() noexcept { busy_.store(false, std::memory_order_release); }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   /// Number 0 is the outermost.
   [[nodiscard]] const trail_frame& operator[](std::size_t number) const noexcept { return frames_[number]; }
@@ -72,9 +71,10 @@ class stack_trail {
   static SLUICE_READS_STACKS std::uint64_t word_at(std::uint64_t address) {
     return *reinterpret_cast<const volatile std::uint64_t*>(address);
   }
-  bool busy_ = false;
+  std::atomic<bool> busy_{false};
   std::size_t count_ = 0;
   std::uint64_t round_ = 0;
+  std::uint64_t thread_ = 0;
   trail_frame frames_[most] = {};
 };
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "instrumentation/collector/clock.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/process_identity.hpp"
 #include "instrumentation/collector/producer_losses.hpp"
 #include "instrumentation/collector/record_classes.hpp"
@@ -19,18 +20,18 @@ enum class phase : std::uint32_t { off, active };
 /// What `emit` looks at before the first `start`: only its epoch is ever read.
 constinit std::atomic<std::uint32_t> no_connection{0};
 
-constinit forgetful* region = nullptr;
-constinit std::atomic<std::atomic<std::uint32_t>*> epoch_in_force{&no_connection};
-constinit std::atomic<phase> current_phase{phase::off};
+SLUICE_HOT_DATA constinit std::atomic<std::atomic<std::uint32_t>*> epoch_in_force{&no_connection};
+SLUICE_HOT_DATA constinit forgetful* region = nullptr;
+SLUICE_HOT_DATA constinit std::atomic<phase> current_phase{phase::off};
+SLUICE_HOT_DATA constinit std::atomic<clock_kind> current_clock{clock_kind::tsc};
 constinit std::atomic<bool> environment_refused{false};  // `start` from the environment is not tried twice.
-constinit std::atomic<clock_kind> current_clock{clock_kind::tsc};
 constinit std::atomic<std::uint32_t> last_epoch{0};
 constinit std::atomic<std::uint32_t> lineage{0};
 constinit connection destination;  // Guarded by the region's lock.
 constinit ring_slot slots[maximum_rings];
 constinit std::atomic<std::size_t> slots_used{0};  // Slots at and past this were never touched.
 constinit pthread_key_t exit_key = 0;
-constinit thread_local thread_state this_thread;
+SLUICE_THREAD_LOCAL thread_state this_thread;
 
 // ------------------------------------------------------------------------------------------------- the process's state
 
@@ -224,7 +225,7 @@ void end_thread(void*) noexcept {
 // ------------------------------------------------------------------------------------------------------------- emit
 
 /// Wakes the writer, or finds that there is none any more.
-[[gnu::noinline]] void call_writer(const ring_slot& slot) noexcept {
+SLUICE_RARE void call_writer(const ring_slot& slot) noexcept {
   const errno_keeper keep_errno;
   const signals_held hold;
   connection to;
@@ -237,7 +238,7 @@ void end_thread(void*) noexcept {
 }
 
 /// The ring was full. Finds out now and then whether anyone still empties it.
-void after_drop(const ring_slot& slot) noexcept {
+SLUICE_RARE void after_drop(const ring_slot& slot) noexcept {
   const std::uint64_t lost = slot.ring.unreported_loss();
   const bool time_to_ask = lost >= 64 && (lost & (lost - 1)) == 0;
   const bool told = slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0;
@@ -252,7 +253,7 @@ struct outgoing {
   std::size_t extra_bytes;
 };
 
-bool put(ring_slot& slot, const outgoing& out) noexcept {
+SLUICE_INLINE bool put(ring_slot& slot, const outgoing& out) noexcept {
   const bool written = slot.ring.put(out.record, out.type, out.bytes, out.extra, out.extra_bytes);
   if (!written) [[unlikely]]
     after_drop(slot);
@@ -274,7 +275,7 @@ bool emit_after_end(const outgoing& out) noexcept {
   return written;
 }
 
-[[gnu::noinline]] bool emit_slowly(const outgoing& out) noexcept {
+SLUICE_RARE bool emit_slowly(const outgoing& out) noexcept {
   if (current_phase.load(std::memory_order_acquire) != phase::active) return false;
   thread_state& self = this_thread;
   if (self.busy) {  // A signal handler interrupted `emit` and emits: the ring is between two states.
@@ -292,7 +293,7 @@ bool emit_after_end(const outgoing& out) noexcept {
   return put(*slot, out);
 }
 
-bool emit_out(const outgoing& out) noexcept {
+SLUICE_INLINE bool emit_out(const outgoing& out) noexcept {
   thread_state& self = this_thread;
   const std::uint32_t in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
   if (self.epoch != in_force || self.busy) [[unlikely]]
@@ -432,7 +433,7 @@ std::uint64_t lost_memory_events() noexcept {
   return lost;
 }
 
-bool active() noexcept { return current_phase.load(std::memory_order_relaxed) == phase::active; }
+SLUICE_HOT bool active() noexcept { return current_phase.load(std::memory_order_relaxed) == phase::active; }
 
 void stop() noexcept {
   if (!active()) return;
@@ -441,7 +442,7 @@ void stop() noexcept {
   say_goodbye(lock);
 }
 
-std::uint64_t now() noexcept {
+SLUICE_HOT std::uint64_t now() noexcept {
   switch (current_clock.load(std::memory_order_relaxed)) {
     case clock_kind::tsc:
       return read_tsc();
@@ -455,12 +456,12 @@ std::uint64_t now() noexcept {
 
 std::uint64_t monotonic_now() noexcept { return read_clock(CLOCK_MONOTONIC); }
 
-bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noexcept {
+SLUICE_HOT bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noexcept {
   return emit_out({record, type, bytes, nullptr, 0});
 }
 
-bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
-               std::size_t words) noexcept {
+SLUICE_HOT bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
+                          std::size_t words) noexcept {
   return emit_out({record, type, bytes, extra, words * sizeof *extra});
 }
 
@@ -489,6 +490,20 @@ std::uint64_t intern(const char* text, std::size_t length) noexcept {
   return key;
 }
 
+namespace {
+
+void send_stack(std::atomic<std::uint64_t>* place, std::uint64_t key, const std::uint64_t* frames, std::size_t count,
+                std::uint64_t base) noexcept {
+  stack_record introduction{};
+  introduction.header.time = now();
+  introduction.key = key;
+  introduction.count = count;
+  introduction.base = base;
+  if (emit_with(&introduction.header, record_type::stack, sizeof introduction, frames, count)) note_sent(place, key);
+}
+
+}  // namespace
+
 std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexcept {
   return intern_stack_on(frames, count, 0);
 }
@@ -499,25 +514,32 @@ std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, st
   const std::uint64_t key = hash_words(frames, count, count + base);
   std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
-  stack_record introduction{};
-  introduction.header.time = now();
-  introduction.key = key;
-  introduction.count = count;
-  introduction.base = base;
-  if (emit_with(&introduction.header, record_type::stack, sizeof introduction, frames, count)) note_sent(place, key);
+  send_stack(place, key, frames, count, base);
   return key;
 }
 
-std::uint64_t known_stack(const std::uint64_t* frames, std::size_t count) noexcept {
-  if (count == 0 || count > maximum_frames) return 0;
-  const std::uint64_t key = hash_words(frames, count, count);
-  return knows_frame(key) ? key : 0;
+std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t* frames, std::size_t count) noexcept {
+  if (count == 0 || !active()) return 0;
+  send_stack(place_of(region->stacks, key), key, frames, count, 0);
+  return key;
 }
 
-bool knows_frame(std::uint64_t key) noexcept {
+SLUICE_RARE bool knows_elsewhere(std::uint64_t key) noexcept {
   if (!active()) return true;
   const std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
   return place != nullptr && place->load(std::memory_order_relaxed) == key;
+}
+
+SLUICE_HOT bool knows_frame(std::uint64_t key) noexcept {
+  // Nearly all keys lie at the first place that is looked at.
+  const bool known = region != nullptr && region->stacks[key % stack_slots].load(std::memory_order_relaxed) == key;
+  return known || knows_elsewhere(key);
+}
+
+SLUICE_HOT void expect_event() noexcept {
+  const thread_state& self = this_thread;
+  const std::uint32_t in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
+  if (self.epoch == in_force) self.slot->ring.expect_record();
 }
 
 void introduce_frame(frame_record frame) noexcept {

@@ -78,11 +78,15 @@ std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexc
 /// The same of a stack that goes on, beyond the last of `frames`, as that of key `base` does; 0: it ends there.
 std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept;
 
-/// The key of a call stack that `intern_stack` has sent; 0 if it has not. O(count), lock-free.
-[[nodiscard]] std::uint64_t known_stack(const std::uint64_t* frames, std::size_t count) noexcept;
+/// Sends a `stack_record` of frames whose key the caller has made itself, at most `maximum_frames`. Returns it, or 0 for an empty
+/// stack. Lock-free.
+std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t* frames, std::size_t count) noexcept;
 
-/// A `frame_record` of `key` has been sent. O(1), lock-free.
+/// A frame's or a stack's record has been sent with `key`; or nobody records. O(1), lock-free.
 [[nodiscard]] bool knows_frame(std::uint64_t key) noexcept;
+
+/// An event is about to be recorded on this thread: asks for the memory that it will be written to, and does not wait for it.
+void expect_event() noexcept;
 
 /// Sends it; its key is known from then on. Two threads at once may both send it.
 void introduce_frame(frame_record frame) noexcept;

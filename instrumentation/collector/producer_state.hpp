@@ -44,12 +44,12 @@ enum class slot_state : std::uint32_t { empty, changing, owned, idle };
 /// One ring of this process. `state` says who may touch the rest: the owner while `owned`, the one who set it while
 /// `changing`, nobody while `idle`.
 struct alignas(64) ring_slot {
+  ring_producer ring;  ///< First: what each record needs of it is one line.
   std::atomic<slot_state> state{slot_state::empty};
   std::atomic<std::uint32_t> epoch{0};
   std::size_t mapped_bytes = 0;
   std::uint64_t tid = 0;  ///< The thread that the ring's records belong to, as the reader knows it; 0: none yet.
   char name[16] = {};
-  ring_producer ring;
 };
 inline constexpr std::size_t maximum_rings = 4096;
 

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// What every event runs and touches, side by side: between two events a program runs through megabytes of its own code and data,
+/// and each of our cache lines and pages that an event needs must be fetched anew (20 to 90 ns a line, more for a page).
+/// `bench_cold` measures it.
+
+/// Functions that run at each event: the linker puts them together (.text.hot). Rare parts are functions of their own.
+#define SLUICE_HOT [[gnu::hot]]
+#define SLUICE_RARE [[gnu::cold, gnu::noinline]]
+#define SLUICE_INLINE [[gnu::always_inline]] inline
+
+/// Variables that each event reads: together in a section of their own. They must be initialised by constants.
+#define SLUICE_HOT_DATA [[gnu::section("sluice_hot")]]
+
+/// Thread-local variables are found by one load, not by a call of the loader's. The whole of a library's must then fit into what
+/// the C library sets aside for libraries that are loaded late (512 bytes, glibc.rtld.optional_static_tls): keep them few.
+#define SLUICE_THREAD_LOCAL [[gnu::tls_model("initial-exec")]] constinit thread_local
+
+namespace sluice::collector {
+
+/// Asks for the line that holds `address`, to be read or written soon; need not be readable.
+SLUICE_INLINE void expect_read(const void* address) noexcept { __builtin_prefetch(address, 0, 3); }
+SLUICE_INLINE void expect_write(const void* address) noexcept { __builtin_prefetch(address, 1, 3); }
+
+/// Copies `bytes`, a multiple of 8, few: memcpy's code is lines and pages of its own.
+SLUICE_INLINE void copy_words(void* to, const void* from, std::size_t bytes) noexcept {
+  auto* out = static_cast<char*>(to);
+  const auto* in = static_cast<const char*>(from);
+  std::size_t i = 0;
+  for (; i + 16 <= bytes; i += 16) {
+    __builtin_memcpy(out + i, in + i, 16);
+    asm volatile("" : "+r"(i));  // Else the compiler makes a memcpy of it.
+  }
+  if (i < bytes) __builtin_memcpy(out + i, in + i, 8);
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,82 @@
+#include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/foreign.hpp"
+#include "instrumentation/capture/options.hpp"
+#include "instrumentation/capture/python_stack.hpp"
+#include "instrumentation/capture/stacks.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+using namespace sluice;
+
+namespace {
+
+constexpr std::size_t most = 64;
+constexpr std::uint32_t context = 1;
+
+CUresult parameter_of(CUfunction function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+  if (index >= reinterpret_cast<std::size_t>(function) % most) return CUDA_ERROR_INVALID_VALUE;
+  *offset = index * 8;
+  *bytes = 8;
+  return CUDA_SUCCESS;
+}
+CUresult name_of(const char** name, CUfunction) {
+  *name = "a kernel";
+  return CUDA_SUCCESS;
+}
+CUptiResult CUPTIAPI enable(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult CUPTIAPI number_of_stream(CUcontext, CUstream, std::uint8_t, std::uint32_t* id) {
+  *id = 7;
+  return CUPTI_SUCCESS;
+}
+
+}  // namespace
+
+EXPORTED bool cold_start(const char* socket_name) {
+  if (!collector::start(socket_name, {.ring_bytes = std::size_t{1} << 24})) return false;
+  capture::read_options(trace::recording_mode::memory);
+  capture::driver.function_parameter = parameter_of;
+  capture::driver.function_name = name_of;
+  capture::cupti.enable_callback = enable;
+  capture::cupti.stream_id = number_of_stream;
+  capture::enable_callbacks(nullptr, false);
+  capture::add_context(nullptr, context, 0);
+  capture::prepare_stacks();
+  return true;
+}
+
+EXPORTED void cold_stop() { collector::stop(); }
+
+EXPORTED std::uint64_t cold_python_stack() { return capture::python_stack_key(); }
+
+EXPORTED void cold_launch(const std::uint64_t* pointers, std::size_t count) {
+  static std::uint32_t correlation = 0;
+  void* parameters[most];
+  for (std::size_t i = 0; i < count; ++i) parameters[i] = const_cast<std::uint64_t*>(pointers + i);
+  cuLaunchKernel_params p{};
+  p.f = reinterpret_cast<CUfunction>(most * 1000 + count);
+  p.kernelParams = parameters;
+  CUresult result = CUDA_SUCCESS;
+  std::uint64_t kept = 0;
+  CUpti_CallbackData data{};
+  data.callbackSite = CUPTI_API_ENTER;
+  data.functionParams = &p;
+  data.functionReturnValue = &result;
+  data.contextUid = context;
+  data.correlationId = ++correlation;
+  data.correlationData = &kept;
+  capture::on_callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
+  data.callbackSite = CUPTI_API_EXIT;
+  capture::on_callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
+}
+
+EXPORTED void cold_emit(std::uint64_t address) {
+  collector::alloc_record out{};
+  out.header.time = collector::now();
+  out.address = address;
+  out.bytes = 4096;
+  collector::emit(out);
+}
