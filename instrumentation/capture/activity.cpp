@@ -2,11 +2,15 @@
 // its own worker, never inside one of the program's calls.
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "instrumentation/capture/activity_layout.hpp"
+#include "instrumentation/capture/delivery.hpp"
+#include "instrumentation/capture/devices.hpp"
+#include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -65,29 +69,6 @@ void return_buffer(const std::uint8_t* buffer) {
 }
 
 // --- records --------------------------------------------------------------------------------------------------------------
-
-/// We are on a thread of the recorder's or of CUPTI's: rather than lose a record, give the writer a moment. A writer that
-/// is stuck gets no second one for a while.
-void wait_for_room(std::size_t bytes) {
-  constexpr std::uint64_t patience_ns = 200'000'000;
-  static std::atomic<std::uint64_t> impatient_until{0};
-  if (collector::has_room(bytes)) return;
-  const std::uint64_t begin = collector::monotonic_now();
-  if (begin < impatient_until.load(std::memory_order_relaxed)) return;
-  for (std::uint64_t now = begin; now - begin < patience_ns; now = collector::monotonic_now()) {
-    const timespec moment{0, 200'000};
-    nanosleep(&moment, nullptr);
-    if (collector::has_room(bytes)) return;
-  }
-  impatient_until.store(collector::monotonic_now() + 5 * patience_ns, std::memory_order_relaxed);
-}
-
-template <class Record>
-void deliver(Record record) {
-  record.header.flags |= collector::flag_monotonic;
-  wait_for_room(sizeof record);
-  collector::emit(record);
-}
 
 memory_kind kind_of(std::uint8_t cupti_kind) {
   switch (cupti_kind) {
@@ -314,63 +295,6 @@ void on_record(const layout::migration_prefix& in) {
   deliver(out);
 }
 
-// --- devices --------------------------------------------------------------------------------------------------------------
-
-/// A device is announced when its DEVICE record comes and again, with its link, when the PCIE record does.
-collector::device_record devices[max_devices];
-std::atomic<bool> devices_busy{false};
-
-std::uint64_t big_endian(const std::uint8_t* bytes) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < 8; ++i) value = (value << 8) | bytes[i];
-  return value;
-}
-
-template <class Change>
-void change_device(std::uint32_t id, Change&& change) {
-  if (id >= max_devices) return;
-  while (devices_busy.exchange(true, std::memory_order_acquire)) {
-  }
-  collector::device_record& device = devices[id];
-  device.device = id;
-  change(device);
-  const collector::device_record copy = device;
-  devices_busy.store(false, std::memory_order_release);
-  if (copy.memory_bytes == 0) return;
-  collector::device_record out = copy;
-  out.header.time = collector::monotonic_now();
-  deliver(out);
-}
-
-void on_record(const layout::device_prefix& in) {
-  if (in.visible == 0) return;
-  change_device(in.id, [&](collector::device_record& device) {
-    device.kind = raw(device_kind::cuda);
-    device.uuid_high = big_endian(in.uuid);
-    device.uuid_low = big_endian(in.uuid + 8);
-    device.name = collector::intern(in.name);
-    device.memory_bytes = in.memory_bytes;
-    device.compute_major = in.compute_major;
-    device.compute_minor = in.compute_minor;
-  });
-}
-
-/// Bytes/s one way: lanes times rate, less the line code (8b/10b up to generation 2, 128b/130b up to 5, none in 6).
-std::uint64_t link_peak(const layout::pcie_prefix& in) {
-  const std::uint64_t bits = std::uint64_t{in.link_rate} * 1'000'000U * in.link_width;
-  if (in.generation <= 2) return bits / 10;
-  return in.generation <= 5 ? bits / 130 * 128 / 8 : bits / 8;
-}
-
-void on_record(const layout::pcie_prefix& in) {
-  if (in.type != 0 || in.device < 0) return;
-  change_device(static_cast<std::uint32_t>(in.device), [&](collector::device_record& device) {
-    device.link_generation = in.generation;
-    device.link_width = in.link_width;
-    device.link_peak = link_peak(in);
-  });
-}
-
 // --- a buffer comes back ------------------------------------------------------------------------------------------------------
 
 template <class Prefix>
@@ -378,6 +302,13 @@ void decode(const std::uint8_t* record) {
   Prefix prefix;
   memcpy(&prefix, record, sizeof prefix);
   on_record(prefix);
+}
+
+template <class Prefix>
+void decode(const std::uint8_t* record, void (*found)(const Prefix&) noexcept) {
+  Prefix prefix;
+  memcpy(&prefix, record, sizeof prefix);
+  found(prefix);
 }
 
 /// `size`: up to the next record. One that is shorter than what we read of its kind is not what it claims to be.
@@ -403,9 +334,9 @@ void dispatch(const std::uint8_t* record, std::size_t size) {
     case layout::kind_unified_memory_counter:
       return decode<layout::migration_prefix>(record);
     case layout::kind_device:
-      return decode<layout::device_prefix>(record);
+      return decode(record, device_found);
     case layout::kind_pcie:
-      return decode<layout::pcie_prefix>(record);
+      return decode(record, link_found);
     default:
       return;  // Not asked for, or newer than we are.
   }
@@ -463,6 +394,20 @@ void enable(CUpti_ActivityKind kind, const char* what) {
 
 }  // namespace
 
+void wait_for_room(std::size_t bytes) noexcept {
+  constexpr std::uint64_t patience_ns = 200'000'000;
+  static std::atomic<std::uint64_t> impatient_until{0};
+  if (collector::has_room(bytes)) return;
+  const std::uint64_t begin = collector::monotonic_now();
+  if (begin < impatient_until.load(std::memory_order_relaxed)) return;
+  for (std::uint64_t now = begin; now - begin < patience_ns; now = collector::monotonic_now()) {
+    const timespec moment{0, 200'000};
+    nanosleep(&moment, nullptr);
+    if (collector::has_room(bytes)) return;
+  }
+  impatient_until.store(collector::monotonic_now() + 5 * patience_ns, std::memory_order_relaxed);
+}
+
 /// Ours come zeroed, so that CUPTI need not do it in the program's calls.
 void promise_zeroed_buffers(bool zeroed) noexcept {
   std::uint8_t value = zeroed ? 1 : 0;
@@ -485,15 +430,29 @@ void enable_work() {
 
 }  // namespace
 
-void start_activity() noexcept {
+namespace {
+
+std::atomic<bool> delivers{false};
+
+bool register_buffers() {
   // The clock first: records that were begun before it would be on another one.
   if (options.clock) cupti.register_timestamp(timestamp);
   promise_zeroed_buffers(true);
-  if (cupti.register_callbacks(buffer_requested, buffer_completed) != CUPTI_SUCCESS) {
-    collector::message(raw(severity::warning),
-                       "CUPTI takes no activity buffers: copies, memsets and kernels have no device times");
-    return;
+  if (cupti.register_callbacks(buffer_requested, buffer_completed) == CUPTI_SUCCESS) {
+    delivers.store(true);
+    return true;
   }
+  collector::message(raw(severity::warning),
+                     "CUPTI takes no activity buffers: copies, memsets and kernels have no device times");
+  return false;
+}
+
+}  // namespace
+
+bool cupti_delivers() noexcept { return delivers.load(std::memory_order_relaxed); }
+
+void start_activity() noexcept {
+  if (!register_buffers()) return;
   enable(CUPTI_ACTIVITY_KIND_DEVICE, "devices");
   enable(CUPTI_ACTIVITY_KIND_PCIE, "links");
   if (!paused.load()) enable_work();
@@ -547,6 +506,22 @@ void start_migrations(std::uint32_t device) noexcept {
     cupti.activity_enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
     return;
   }
+}
+
+void managed_memory_used(std::uint32_t device) noexcept {
+  if (!entry_points::in_use() || !options.migrations || device >= max_devices) return;
+  static constinit std::atomic<bool> opened{false};
+  static constinit std::atomic<bool> asked[max_devices];
+  if (asked[device].load(std::memory_order_relaxed) || asked[device].exchange(true)) return;
+  char why[256];
+  if (!opened.exchange(true)) {
+    if (!open_libraries(getenv(cupti_path_variable), why, sizeof why)) {
+      collector::message(raw(severity::warning), why);
+    } else {
+      register_buffers();
+    }
+  }
+  if (cupti_delivers()) start_migrations(device);
 }
 
 void restart_activity() noexcept {

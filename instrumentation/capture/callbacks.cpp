@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/devices.hpp"
+#include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
@@ -33,7 +35,13 @@ std::uint64_t name_of(slot& s) {
   return key;
 }
 
-void context_created(CUcontext context, std::uint32_t id);
+void context_created(CUcontext context, std::uint32_t id, std::uint32_t device);
+
+/// As CUPTI numbers them.
+std::uint32_t device_by_cupti(CUcontext context) {
+  std::uint32_t device = 0;
+  return cupti.device_id(context, &device) == CUPTI_SUCCESS ? device : collector::no_device;
+}
 
 /// In a call's own word, where its entry's time is else: it was entered during a pause, and so its exit is nothing either.
 constexpr std::uint64_t entered_in_pause = 1;
@@ -50,7 +58,7 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
   if (id >= max_calls || slots[id].entry == nullptr) return;
   const call_entry& entry = *slots[id].entry;
   if (late_start.load(std::memory_order_relaxed) && data.contextUid != 0 && !knows_context(data.contextUid)) {
-    context_created(data.context, data.contextUid);
+    context_created(data.context, data.contextUid, device_by_cupti(data.context));
   }
   if (is_in_pause(slots[id], data)) return;
   const bool failed = data.callbackSite != CUPTI_API_ENTER && data.functionReturnValue != nullptr &&
@@ -59,7 +67,7 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
     if (data.contextUid != 0) open_context(data.contextUid);
     if (!failed && (entry.exit == nullptr || slots[id].done_at_entry)) return;
   }
-  call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread};
+  call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread, &entry};
   if (data.callbackSite == CUPTI_API_ENTER) {
     c.begin = c.now;
     if (data.correlationData != nullptr) *data.correlationData = c.begin;
@@ -78,7 +86,7 @@ void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
 constexpr std::uint32_t runtime_device_synchronize = CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020;
 
 void on_runtime_call(const CUpti_CallbackData& data) {
-  call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, false};
+  call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, false, nullptr};
   if (data.correlationData == nullptr) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
     *data.correlationData = c.now;
@@ -91,9 +99,7 @@ void on_runtime_call(const CUpti_CallbackData& data) {
   context_waited(c);
 }
 
-void context_created(CUcontext context, std::uint32_t id) {
-  std::uint32_t device = 0;
-  if (cupti.device_id(context, &device) != CUPTI_SUCCESS) device = collector::no_device;
+void context_created(CUcontext context, std::uint32_t id, std::uint32_t device) {
   if (!add_context(context, id, device)) return;
   collector::context_record out{};
   out.header.time = collector::now();
@@ -102,7 +108,7 @@ void context_created(CUcontext context, std::uint32_t id) {
   out.handle = reinterpret_cast<std::uint64_t>(context);
   collector::emit(out);
   (void)stream_key_of(context, id, nullptr, false);
-  start_migrations(device);
+  if (!entry_points::in_use()) start_migrations(device);
 }
 
 std::atomic<bool> ending{false};
@@ -135,7 +141,7 @@ void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
   if (cupti.context_id(data.context, &context_id) != CUPTI_SUCCESS) return;
   switch (id) {
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
-      return context_created(data.context, context_id);
+      return context_created(data.context, context_id, device_by_cupti(data.context));
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
       return context_destroyed(data.context, context_id);
     case CUPTI_CBID_RESOURCE_STREAM_CREATED:
@@ -153,6 +159,58 @@ void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
 
 void note_ending(bool ends) noexcept { ending.store(ends); }
 
+// --- contexts that CUPTI does not tell of -------------------------------------------------------------------------------
+
+namespace {
+std::atomic<CUcontext> primary_contexts[max_devices];
+
+std::uint32_t known_context(CUcontext handle) {
+  for (const context_entry& entry : contexts) {
+    const std::uint32_t state = entry.state.load(std::memory_order_acquire);
+    if (state >= context_entry::fresh && entry.handle.load() == handle) return entry.id.load();
+  }
+  return 0;
+}
+}  // namespace
+
+std::uint32_t context_id_of(CUcontext current) noexcept {
+  std::uint32_t id = known_context(current);
+  if (id != 0) return id;
+  static constinit gate announcing;
+  static std::uint32_t last = 0;
+  if (!announcing.lock()) return 0;
+  id = known_context(current);
+  if (id == 0) {
+    CUdevice device = 0;
+    const bool known = driver.context_device != nullptr && driver.context_device(&device) == CUDA_SUCCESS;
+    id = ++last;
+    context_created(current, id, known ? static_cast<std::uint32_t>(device) : collector::no_device);
+    if (known) describe_device(device);
+    if (known_context(current) == 0) id = 0;
+  }
+  announcing.unlock();
+  return id;
+}
+
+void note_primary_context(std::uint32_t device, CUcontext context) noexcept {
+  if (device < max_devices) primary_contexts[device].store(context);
+}
+
+void contexts_ended(CUcontext context, std::uint32_t device) noexcept {
+  if (!entry_points::in_use()) return;
+  if (context == nullptr && device < max_devices) {
+    unsigned flags = 0;
+    int active = 1;
+    if (driver.primary_state == nullptr || driver.primary_state(static_cast<CUdevice>(device), &flags, &active) != 0 ||
+        active != 0) {
+      return;
+    }
+    context = primary_contexts[device].exchange(nullptr);
+  }
+  const std::uint32_t id = context == nullptr ? 0 : known_context(context);
+  if (id != 0) context_destroyed(context, id);
+}
+
 std::uint32_t call::device() const { return device_of(data->contextUid); }
 
 std::uint64_t call::stream(CUstream handle) const {
@@ -167,15 +225,17 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
   if (domain == CUPTI_CB_DOMAIN_RESOURCE) on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
 }
 
-unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept {
-  late_start.store(late);
-  unsigned refused = 0;
+bool prepare_calls() noexcept {
+  bool all = true;
   const call_table memory = memory_calls();
   for (const call_table table : {memory, work_calls(), launch_calls()}) {
     for (std::size_t i = 0; i < table.count; ++i) {
       const call_entry& entry = table.entries[i];
-      if (!options.launch_calls && strstr(entry.name, "cuLaunch") == entry.name) continue;
-      if (!records_at_least(entry.least)) continue;
+      const bool left_out = !options.launch_calls && strstr(entry.name, "cuLaunch") == entry.name;
+      if (left_out || !records_at_least(entry.least)) {
+        slots[entry.id].entry = nullptr;
+        continue;
+      }
       slots[entry.id].entry = &entry;
       slots[entry.id].done_at_entry = entry.done_at_entry && !records_at_least(trace::recording_mode::timeline);
       // The graphs that are made meanwhile must be known afterwards.
@@ -183,9 +243,19 @@ unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept
       const bool captures_stream = strstr(entry.name, "Capture") != nullptr;
       slots[entry.id].is_work = table.entries != memory.entries && !defines && !captures_stream;
       slots[entry.id].name.store(0);  // The writer may be another than the last time.
-      // An older driver does not know the newest calls; it cannot make them either.
-      cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, entry.id);
+      all = all && entry_points::exist_for(entry.id);
     }
+  }
+  return all;
+}
+
+unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept {
+  late_start.store(late);
+  prepare_calls();
+  unsigned refused = 0;
+  for (std::uint32_t id = 0; id < max_calls; ++id) {
+    // An older driver does not know the newest calls; it cannot make them either.
+    if (slots[id].entry != nullptr) cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
   }
   // In every mode: it is where many programs find out that the GPU has faulted.
   cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_device_synchronize);

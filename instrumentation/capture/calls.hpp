@@ -10,14 +10,17 @@
 /// Driver calls as CUPTI's callbacks show them, and the table of those we handle.
 namespace sluice::capture {
 
+struct call_entry;
+
 /// One call at one of its edges.
 struct call {
   const CUpti_CallbackData* data;
-  std::uint64_t name;   ///< String key.
-  std::uint64_t begin;  ///< Entry edge, in the rings' clock.
-  std::uint64_t now;    ///< This edge; `begin` at the entry.
-  CUresult result;      ///< CUDA_SUCCESS at the entry.
-  bool per_thread;      ///< The call takes 0 for the thread's own default stream.
+  std::uint64_t name;       ///< String key.
+  std::uint64_t begin;      ///< Entry edge, in the rings' clock.
+  std::uint64_t now;        ///< This edge; `begin` at the entry.
+  CUresult result;          ///< CUDA_SUCCESS at the entry.
+  bool per_thread;          ///< The call takes 0 for the thread's own default stream.
+  const call_entry* entry;  ///< Null for a call of the runtime's.
 
   template <class Params>
   [[nodiscard]] const Params& params() const {
@@ -65,7 +68,12 @@ struct work {
   std::uint64_t bytes = 0;
   CUstream stream = nullptr;
   source_side from = source_side::device;
-  copy_source shape = {};  ///< Of a source on the host that is not in one piece.
+  copy_source shape = {};   ///< Of a source on the host that is not in one piece.
+  std::uint32_t value = 0;  ///< Of a memset.
+  // Of a batch: how many, and the ends of the first.
+  std::uint32_t copies = 1;
+  std::uint64_t first_source = 0;
+  std::uint64_t first_destination = 0;
 };
 /// After it: says what it was.
 void work_done(const call& c, const work& w, std::uint64_t stack);

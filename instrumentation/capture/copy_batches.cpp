@@ -34,7 +34,11 @@ work tell(const call& c, const Copies& copies, std::size_t count, CUstream strea
     only.stream = stream;
     return only;
   }
-  work whole{.stream = stream};
+  const work head = part_of(copies, 0);
+  work whole{.stream = stream,
+             .copies = static_cast<std::uint32_t>(count < UINT32_MAX ? count : UINT32_MAX),
+             .first_source = head.source,
+             .first_destination = head.destination};
   for (std::size_t i = 0; i < count; ++i) whole.bytes += part_of(copies, i).bytes;
   if (!c.ok()) return whole;
   const std::uint64_t graph = captured_graph(c, stream);

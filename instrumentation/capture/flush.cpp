@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "instrumentation/capture/copy_times.hpp"
+#include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/live_set.hpp"
 #include "instrumentation/capture/native_stack.hpp"
@@ -62,6 +64,7 @@ std::size_t attribute(CUpti_ActivityAttribute which) {
 /// and 84.0 MiB more than bare, 77.8 stated. Making the last two sorts smaller by their attributes changed what CUPTI states and
 /// not what it takes, so they are left alone. Estimated: under load it takes a few more.
 std::uint64_t recorder_bytes() {
+  if (!cupti_delivers()) return 0;
   static const std::uint64_t bytes = [] {
     const std::size_t each = attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE) +
                              attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP) +
@@ -253,7 +256,11 @@ void flush(bool last) {
     return;
   }
   const std::uint64_t begin = collector::now();
-  if (cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) {
+  if (entry_points::in_use() && sampler_gate.lock()) {
+    copy_times::collect(last);
+    sampler_gate.unlock();
+  }
+  if (cupti_delivers() && cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) {
     memory_changed.store(true);  // Asking for it tells whether the GPU has faulted.
     if (++refusals == most_refusals) {
       collector::message(warning, "CUPTI hands over no records any more: device times are missing from here on");
@@ -262,7 +269,7 @@ void flush(bool last) {
   }
   refusals = 0;
   const pending_work::summary owed = pending.scan(begin);
-  rival.look(owed, last);
+  if (!entry_points::in_use()) rival.look(owed, last);
   // A forced flush brings all there is; what then is still owed was never recorded, or after a fault never done.
   const std::uint64_t until = last && !rival.told() && !has_faulted() ? begin : owed.oldest;
   if (until <= stated) return;

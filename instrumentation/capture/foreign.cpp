@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "instrumentation/capture/activity_layout.hpp"
+#include "instrumentation/capture/entry_points.hpp"
 
 namespace sluice::capture {
 
@@ -19,7 +20,7 @@ char location[512];
 
 template <class Function>
 void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
+  function = reinterpret_cast<Function>(entry_points::real_symbol(library, name));
 }
 
 bool load_cupti(void* library) {
@@ -50,12 +51,28 @@ bool load_cupti(void* library) {
 }
 
 void load_driver(void* library) {
+  find(library, "cuCtxGetCurrent", driver.current_context);
+  find(library, "cuCtxGetDevice", driver.context_device);
   find(library, "cuCtxPushCurrent_v2", driver.push_context);
   find(library, "cuCtxPopCurrent_v2", driver.pop_context);
   find(library, "cuMemGetInfo_v2", driver.memory_info);
   find(library, "cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode);
   find(library, "cuStreamIsCapturing", driver.is_capturing);
   find(library, "cuStreamGetPriority", driver.stream_priority);
+  find(library, "cuStreamGetId", driver.stream_id);
+  find(library, "cuStreamGetCtx", driver.stream_context);
+  find(library, "cuStreamCreate", driver.create_stream);
+  find(library, "cuEventCreate", driver.create_event);
+  find(library, "cuEventRecord", driver.record_event);
+  find(library, "cuEventQuery", driver.event_state);
+  find(library, "cuEventElapsedTime", driver.elapsed);
+  find(library, "cuPointerGetAttribute", driver.pointer_attribute);
+  find(library, "cuDevicePrimaryCtxGetState", driver.primary_state);
+  find(library, "cuDeviceGetName", driver.device_name);
+  find(library, "cuDeviceTotalMem_v2", driver.device_memory);
+  find(library, "cuDeviceGetUuid", driver.device_uuid);
+  find(library, "cuDeviceGetAttribute", driver.device_attribute);
+  find(library, "cuDeviceGetPCIBusId", driver.device_bus);
   find(library, "cuMemPoolGetAttribute", driver.pool_attribute);
   find(library, "cuDeviceGet", driver.device_get);
   find(library, "cuDeviceGetMemPool", driver.device_pool);
@@ -115,8 +132,8 @@ bool open_cupti(const char* paths) {
 
 }  // namespace
 
-bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) noexcept {
-  if (cupti.get_version != nullptr) return true;
+bool open_driver(char* why, std::size_t why_bytes) noexcept {
+  if (driver.push_context != nullptr) return true;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -124,6 +141,12 @@ bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) n
     return false;
   }
   load_driver(library);
+  return true;
+}
+
+bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) noexcept {
+  if (cupti.get_version != nullptr) return true;
+  if (!open_driver(why, why_bytes)) return false;
   if (open_cupti(cupti_paths)) return true;
   if (cupti_version != 0 && cupti_version < layout::oldest_version) {
     snprintf(

@@ -50,12 +50,28 @@ struct cupti_functions {
 
 /// The driver's functions that we call. A null pointer is a function this version lacks.
 struct driver_functions {
+  decltype(&::cuCtxGetCurrent) current_context;
+  decltype(&::cuCtxGetDevice) context_device;
   decltype(&::cuCtxPushCurrent) push_context;
   decltype(&::cuCtxPopCurrent) pop_context;
   decltype(&::cuMemGetInfo) memory_info;
   decltype(&::cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
   decltype(&::cuStreamIsCapturing) is_capturing;
   decltype(&::cuStreamGetPriority) stream_priority;
+  decltype(&::cuStreamGetId) stream_id;
+  decltype(&::cuStreamGetCtx) stream_context;
+  decltype(&::cuStreamCreate) create_stream;
+  decltype(&::cuEventCreate) create_event;
+  decltype(&::cuEventRecord) record_event;
+  decltype(&::cuEventQuery) event_state;
+  decltype(&::cuEventElapsedTime) elapsed;
+  decltype(&::cuPointerGetAttribute) pointer_attribute;
+  decltype(&::cuDevicePrimaryCtxGetState) primary_state;
+  decltype(&::cuDeviceGetName) device_name;
+  decltype(&::cuDeviceTotalMem) device_memory;
+  decltype(&::cuDeviceGetUuid) device_uuid;
+  decltype(&::cuDeviceGetAttribute) device_attribute;
+  decltype(&::cuDeviceGetPCIBusId) device_bus;
   decltype(&::cuMemPoolGetAttribute) pool_attribute;
   decltype(&::cuDeviceGet) device_get;
   decltype(&::cuDeviceGetMemPool) device_pool;
@@ -76,6 +92,9 @@ struct driver_functions {
 extern cupti_functions cupti;
 extern driver_functions driver;
 extern std::uint32_t cupti_version;
+
+/// Opens the driver, once. On failure writes one line of reason to `why`.
+bool open_driver(char* why, std::size_t why_bytes) noexcept;
 
 /// Opens both, once. Tries a libcupti that the program itself has loaded, then the files that `cupti_paths` names, separated by
 /// ':'; with none named, the loader's own search. On failure writes one line of reason to `why`.

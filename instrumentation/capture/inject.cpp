@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "instrumentation/capture/contents.hpp"
+#include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/native_stack.hpp"
@@ -91,7 +92,60 @@ void ask_for_callbacks(bool late) {
                      "CUPTI tells nothing of contexts and streams: managed memory and stream names are missing");
 }
 
-/// With a writer connected: from here on CUPTI tells us of this process. False: it does not, and a message says why.
+/// The process is ours to see to the end of.
+void take_over() {
+  static std::atomic<bool> hooked{false};
+  if (!hooked.exchange(true)) {
+    pthread_atfork(nullptr, nullptr, in_child);
+    atexit(at_exit);
+  }
+  owner.store(getpid());
+  note_ending(false);
+}
+
+/// The program's calls come through functions of ours: CUPTI is not needed. False: they do not, or the driver is too old to be asked
+/// what CUPTI would tell.
+bool begin_at_entry_points() {
+  char why[256];
+  const bool possible = entry_points::lead_here() && may_use_entry_points() && open_driver(why, sizeof why) &&
+                        driver.current_context != nullptr && driver.stream_id != nullptr &&
+                        driver.context_device != nullptr && driver.create_stream != nullptr &&
+                        driver.create_event != nullptr && driver.record_event != nullptr &&
+                        driver.event_state != nullptr && driver.elapsed != nullptr;
+  if (!possible || !prepare_calls()) return false;
+  options.graphs = false;  // Only CUPTI has their intervals.
+  take_over();
+  entry_points::start();
+  collector::message(info,
+                     "recorded at the driver's entry points, without CUPTI: times of copies are estimates, from events "
+                     "around each; --mode timeline has the device's own");
+  return true;
+}
+
+/// CUPTI tells us of this process. False: it does not, and a message says why.
+bool begin_with_cupti(const char* cupti_paths, bool late) {
+  char why[256];
+  if (!open_libraries(cupti_paths, why, sizeof why)) {
+    collector::message(warning, why);
+    return false;
+  }
+  leave_out_code_at(reinterpret_cast<const void*>(cupti.subscribe));
+  const CUptiResult result = subscribe();
+  if (result != CUPTI_SUCCESS) {
+    report_rival(result);
+    return false;
+  }
+  take_over();
+  start_activity();
+  ask_for_callbacks(late);
+  watch_rivals();
+  char text[640];
+  snprintf(text, sizeof text, "recorded with CUPTI version %u, %s", cupti_version, cupti_location());
+  collector::message(info, text);
+  return true;
+}
+
+/// With a writer connected: from here on we are told of this process's calls. False: nobody tells, and a message says why.
 bool begin(const char* cupti_paths, bool late) {
   torch::find_real_functions();
   prepare_stacks();
@@ -104,34 +158,12 @@ bool begin(const char* cupti_paths, bool late) {
     collector::message(info, "recorded in memory mode: no kernel times; record with --mode timeline to have them");
   }
   say_what_of_contents();
-  char why[256];
-  if (!open_libraries(cupti_paths, why, sizeof why)) {
-    collector::message(warning, why);
-    return false;
-  }
-  leave_out_code_at(reinterpret_cast<const void*>(cupti.subscribe));
-  const CUptiResult result = subscribe();
-  if (result != CUPTI_SUCCESS) {
-    report_rival(result);
-    return false;
-  }
-  static std::atomic<bool> hooked{false};
-  if (!hooked.exchange(true)) {
-    pthread_atfork(nullptr, nullptr, in_child);
-    atexit(at_exit);
-  }
-  owner.store(getpid());
-  note_ending(false);
-  start_activity();
-  ask_for_callbacks(late);
-  watch_rivals();
+  const bool told = !late && begin_at_entry_points();
+  if (!told && !begin_with_cupti(cupti_paths, late)) return false;
   if (!start_flushing()) {
     collector::message(warning,
                        "no thread could be started to fetch device times: they come at the end, or not at all");
   }
-  char text[640];
-  snprintf(text, sizeof text, "recorded with CUPTI version %u, %s", cupti_version, cupti_location());
-  collector::message(info, text);
   return true;
 }
 

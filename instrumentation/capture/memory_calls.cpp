@@ -66,6 +66,7 @@ void allocated(const call& c, const allocation& a) {
   if ((a.flags & collector::flag_shared) == 0 || a.bytes != 0) {
     live_blocks::add({a.address, a.bytes, a.level, a.kind, c.device()});
   }
+  if (a.kind == memory_kind::managed) managed_memory_used(c.device());
   collector::alloc_record out{};
   out.header.time = c.now;
   out.header.flags = a.flags;
@@ -241,8 +242,8 @@ void context_ends(const call& c, CUcontext handle, std::uint32_t device) {
   forget_functions();
   close_contexts(handle, device);
 }
-void context_ended(const call& c) {
-  (void)c;
+void context_ended(const call& c, CUcontext handle, std::uint32_t device) {
+  if (c.ok()) contexts_ended(handle, device);
   reopen_contexts();
 }
 
@@ -365,19 +366,27 @@ constexpr call_entry table[] = {
     {ID(cuGraphExecDestroy), "cuGraphExecDestroy", EDGE(P(cuGraphExecDestroy); graph_ended(number(p.hGraphExec))),
      nullptr},
     // Contexts. Returning from the call that made one shows that it is whole.
-    {ID(cuDevicePrimaryCtxRetain), "cuDevicePrimaryCtxRetain", nullptr, nullptr},
+    {ID(cuDevicePrimaryCtxRetain), "cuDevicePrimaryCtxRetain", nullptr,
+     EDGE(P(cuDevicePrimaryCtxRetain);
+          if (c.ok() && p.pctx != nullptr) note_primary_context(static_cast<std::uint32_t>(p.dev), *p.pctx))},
     {ID(cuCtxCreate_v2), "cuCtxCreate", nullptr, nullptr},
     {ID(cuCtxCreate_v3), "cuCtxCreate", nullptr, nullptr},
-    {ID(cuCtxDestroy_v2), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)), context_ended},
-    {ID(cuCtxDestroy), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)), context_ended},
+    {ID(cuCtxDestroy_v2), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)),
+     EDGE(P(cuCtxDestroy_v2); context_ended(c, p.ctx, 0))},
+    {ID(cuCtxDestroy), "cuCtxDestroy", EDGE(P(cuCtxDestroy_v2); context_ends(c, p.ctx, 0)),
+     EDGE(P(cuCtxDestroy_v2); context_ended(c, p.ctx, 0))},
     {ID(cuDevicePrimaryCtxReset), "cuDevicePrimaryCtxReset",
-     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
+     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))),
+     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev)))},
     {ID(cuDevicePrimaryCtxRelease), "cuDevicePrimaryCtxRelease",
-     EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
+     EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))),
+     EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev)))},
     {ID(cuDevicePrimaryCtxReset_v2), "cuDevicePrimaryCtxReset",
-     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
+     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))),
+     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev)))},
     {ID(cuDevicePrimaryCtxRelease_v2), "cuDevicePrimaryCtxRelease",
-     EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))), context_ended},
+     EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))),
+     EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev)))},
 };
 
 #undef ID

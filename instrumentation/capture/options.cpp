@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
 #include <cstddef>
 
 namespace sluice::capture {
@@ -45,7 +46,21 @@ unsigned percent_named(const char* text) {
   return percent <= 100 ? percent : 0;
 }
 
+bool entry_points_asked_for() {
+  return getenv("SLUICE_SOCKET") != nullptr &&
+         mode_named(getenv("SLUICE_MODE"), trace::recording_mode::memory) == trace::recording_mode::memory &&
+         !names(getenv("SLUICE_CAPTURE_WITHOUT"), "entry-points");
+}
+
 }  // namespace
+
+bool may_use_entry_points() noexcept {
+  enum : int { unknown, no, yes };
+  static constinit std::atomic<int> answer{unknown};
+  int known = answer.load(std::memory_order_relaxed);
+  if (known == unknown) answer.store(known = entry_points_asked_for() ? yes : no, std::memory_order_relaxed);
+  return known == yes;
+}
 
 void read_options(trace::recording_mode otherwise) noexcept {
   const char* graphs = getenv("SLUICE_GRAPHS");

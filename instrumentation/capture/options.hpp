@@ -28,7 +28,8 @@ struct capture_options {
   bool samples = true;       ///< "samples": of device memory and pools
   bool flushes = true;       ///< "flushes": fetching device times before the end
   bool autograd = true;      ///< "autograd": whose backward pass it is that threads of PyTorch's own run
-  bool clock = true;         ///< "clock": CUPTI's times on the trace's clock (without it they cannot be placed)
+  // "entry-points": memory mode through CUPTI, as the other modes (may_use_entry_points)
+  bool clock = true;  ///< "clock": CUPTI's times on the trace's clock (without it they cannot be placed)
 };
 
 extern capture_options options;
@@ -38,5 +39,9 @@ extern capture_options options;
 
 /// Fills `options` from the environment; `otherwise` is the mode if it names none.
 void read_options(trace::recording_mode otherwise) noexcept;
+
+/// The environment asks for a recording in `memory` mode: the driver's functions may be handed out as ours. Asked before anything
+/// of CUDA runs, and in processes that never use it: connects to nobody. O(1) from the second time on.
+[[nodiscard]] bool may_use_entry_points() noexcept;
 
 }  // namespace sluice::capture

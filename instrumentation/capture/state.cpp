@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/touches.hpp"
@@ -17,6 +18,7 @@ pending_work pending;
 std::atomic<std::int32_t> captures{0};
 std::atomic<bool> memory_changed{false};
 std::atomic<bool> live_blocks_unsure{false};
+std::atomic<std::uint32_t> contexts_gone{0};
 std::atomic<bool> paused{false};
 
 bool gate::lock() noexcept {
@@ -80,6 +82,7 @@ void remove_context(CUcontext handle) noexcept {
     const std::uint32_t state = entry.state.load(std::memory_order_acquire);
     if (state < context_entry::fresh || entry.handle.load() != handle) continue;
     if (state == context_entry::fresh) fresh_contexts.fetch_sub(1, std::memory_order_relaxed);
+    contexts_gone.fetch_add(1, std::memory_order_release);
     // The destroying call's entry edge has closed it already, unless the driver destroys it by itself.
     entry.handle.store(nullptr);
     entry.state.store(context_entry::unused, std::memory_order_release);
@@ -164,6 +167,18 @@ void remember_stream(std::uint64_t key, std::uint32_t context, std::uint64_t pac
   }
 }
 
+/// CUPTI's number, or the driver's own, by which it tells a stream from the next of its handle.
+bool ask_stream_number(CUcontext context, CUstream stream, bool per_thread_default, std::uint32_t& number) {
+  if (!entry_points::in_use()) {
+    return cupti.stream_id(context, stream, per_thread_default ? 1 : 0, &number) == CUPTI_SUCCESS;
+  }
+  if (stream == nullptr) stream = per_thread_default ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  unsigned long long id = 0;
+  if (driver.stream_id(stream, &id) != CUDA_SUCCESS) return false;
+  number = static_cast<std::uint32_t>(id);
+  return true;
+}
+
 }  // namespace
 
 std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
@@ -184,9 +199,7 @@ std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstrea
     if (packed != 0 && (packed >> 32) == context_id) return packed;
   }
   std::uint32_t number = 0;
-  if (context == nullptr || cupti.stream_id(context, stream, per_thread_default ? 1 : 0, &number) != CUPTI_SUCCESS) {
-    return 0;
-  }
+  if (context == nullptr || !ask_stream_number(context, stream, per_thread_default, number)) return 0;
   const std::uint64_t packed = collector::stream_key(context_id, number);
   if (cached) {
     remember_stream(key, context_id, packed);
@@ -199,7 +212,11 @@ void name_stream(CUstream stream, std::uint64_t name) noexcept {
   for (const context_entry& context : contexts) {
     const std::uint32_t state = context.state.load(std::memory_order_acquire);
     if (state != context_entry::fresh && state != context_entry::alive) continue;
-    // A stream is of one context: CUPTI knows it in no other.
+    // A stream is of one context: CUPTI knows it in no other, and the driver says which.
+    CUcontext owner = nullptr;
+    const bool elsewhere = entry_points::in_use() && driver.stream_context != nullptr &&
+                           driver.stream_context(stream, &owner) == CUDA_SUCCESS && owner != context.handle.load();
+    if (elsewhere) continue;
     const std::uint64_t key = stream_key_of(context.handle.load(), context.id.load(), stream, false);
     if (key == 0) continue;
     announce_stream(stream, key, name);

@@ -71,6 +71,16 @@ void reopen_contexts() noexcept;
 
 /// A context of `device` is in use.
 [[nodiscard]] bool has_context(std::uint32_t device) noexcept;
+/// How often a context has gone: a number remembered for a handle holds until the next one does.
+extern std::atomic<std::uint32_t> contexts_gone;
+/// Where CUPTI gives contexts no number: ours for the calling thread's current context, announced at first sight. A few loads; the
+/// first time the driver is asked. 0: there are too many.
+[[nodiscard]] std::uint32_t context_id_of(CUcontext current) noexcept;
+/// Where CUPTI does not tell: `context` is what cuDevicePrimaryCtxRetain gave for `device`.
+void note_primary_context(std::uint32_t device, CUcontext context) noexcept;
+/// Likewise: a call has returned that ends `context`, or (null) the primary one of `device` if nobody holds it any more.
+void contexts_ended(CUcontext context, std::uint32_t device) noexcept;
+
 /// Contexts went, one of several on their device: which blocks went with them only the writer can tell.
 extern std::atomic<bool> live_blocks_unsure;
 
@@ -212,6 +222,11 @@ void pause_activity() noexcept;
 void resume_activity() noexcept;
 /// What needs a context: managed-memory migrations.
 void start_migrations(std::uint32_t device) noexcept;
+/// In a process that did without CUPTI, managed memory was allocated on `device`: only CUPTI tells of its migrations. Opens it the
+/// first time, which takes some milliseconds.
+void managed_memory_used(std::uint32_t device) noexcept;
+/// CUPTI is asked for records: its buffers are to be fetched.
+[[nodiscard]] bool cupti_delivers() noexcept;
 /// Buffers that CUPTI has asked for, and handed back, since the start.
 struct buffer_counts {
   std::uint64_t requested;
@@ -239,6 +254,8 @@ void note_ending(bool ends) noexcept;
 
 /// CUPTI's callback for the driver API and for resources.
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+/// The calls we handle are those of this mode, whoever tells of them. True if all have an entry point of their own.
+bool prepare_calls() noexcept;
 /// Asks CUPTI for the callbacks we handle. Returns how many it refused. With `late`, contexts and streams may be older than the
 /// subscription: they are announced when they are first seen.
 unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept;

@@ -3,6 +3,8 @@
 #include "instrumentation/capture/calls.hpp"
 #include "instrumentation/capture/contents.hpp"
 #include "instrumentation/capture/copy_batches.hpp"
+#include "instrumentation/capture/copy_times.hpp"
+#include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/stacks.hpp"
@@ -21,14 +23,16 @@ std::uint64_t number(const T* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-void starts(const call& c) {
-  if (options.copies) work_starts(c);
+void starts(const call& c, const work& w) {
+  if (!options.copies) return;
+  work_starts(c);
+  // What is timed is what comes after.
+  if (options.duplicates_percent != 0) note_content(c, w);
+  if (entry_points::in_use()) copy_times::begin(c, w);
 }
 
-void starts(const call& c, const work& w) {
-  starts(c);
-  if (options.copies && options.duplicates_percent != 0) note_content(c, w);
-}
+/// Before a batch is looked into: whatever it has is timed.
+work any_size(CUstream stream) { return {.bytes = UINT64_MAX, .stream = stream}; }
 
 /// A copy or a memset. Into a graph it is a node's definition, and touches its blocks at every launch.
 void done(const call& c, const work& w) {
@@ -37,6 +41,12 @@ void done(const call& c, const work& w) {
   if (graph == 0) return;
   const std::uint64_t words[] = {w.source, w.destination};
   touch(c, w.stream, graph, c.name, words, 2);
+}
+
+/// Something is on its way that the device owes a record of, or that is timed from here.
+void moved(const call& c, const work& w) {
+  done(c, w);
+  if (options.copies && entry_points::in_use()) copy_times::end(c, w);
 }
 
 void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
@@ -122,17 +132,24 @@ constexpr std::uint32_t id_context_synchronize_v2 = 800;
 #define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 /// A call and its twin for per-thread default streams, which takes the same parameters.
-#define WORK(name, twin, text, ...)                                                              \
-  { ID(name), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); done(c, __VA_ARGS__)) } \
-  , { ID(twin), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); done(c, __VA_ARGS__)), true }
-#define BATCH(id, twin, text, type, ...)                                             \
-  { id, text, starts, EDGE(const auto& p = c.params<type>(); done(c, __VA_ARGS__)) } \
-  , { twin, text, starts, EDGE(const auto& p = c.params<type>(); done(c, __VA_ARGS__)), true }
+#define WORK(name, twin, text, ...)                                                               \
+  { ID(name), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); moved(c, __VA_ARGS__)) } \
+  , { ID(twin), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); moved(c, __VA_ARGS__)), true }
+#define BATCH(id, twin, text, type, ...)                                               \
+  {                                                                                    \
+    id, text, EDGE(const auto& p = c.params<type>(); starts(c, any_size(p.stream))),   \
+        EDGE(const auto& p = c.params<type>(); moved(c, __VA_ARGS__))                  \
+  }                                                                                    \
+  , {                                                                                  \
+    twin, text, EDGE(const auto& p = c.params<type>(); starts(c, any_size(p.stream))), \
+        EDGE(const auto& p = c.params<type>(); moved(c, __VA_ARGS__)), true            \
+  }
 #define BESIDE(name, twin, text, least, ...)                            \
   { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__), false, least } \
   , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true, least }
 // A braced list in a macro's argument would be split at its commas.
 #define W(...) (work{__VA_ARGS__})
+#define SET(to, size, on, what) (work{.destination = to, .bytes = size, .stream = on, .value = what})
 #define HOST(...) (from_host({__VA_ARGS__}))
 #define EITHER(...) (from_either({__VA_ARGS__}))
 
@@ -180,26 +197,31 @@ constexpr call_entry table[] = {
     BATCH(id_3d_batch_v2, id_3d_batch_v2_ptsz, "cuMemcpy3DBatchAsync", shaped_batch_params_v2,
           tell_batch(c, p.copies, p.count, p.stream)),
     // Memsets.
-    WORK(cuMemsetD8_v2, cuMemsetD8_v2_ptds, "cuMemsetD8", W(0, p.dstDevice, p.N)),
-    WORK(cuMemsetD16_v2, cuMemsetD16_v2_ptds, "cuMemsetD16", W(0, p.dstDevice, p.N * 2)),
-    WORK(cuMemsetD32_v2, cuMemsetD32_v2_ptds, "cuMemsetD32", W(0, p.dstDevice, p.N * 4)),
-    WORK(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds, "cuMemsetD2D8", W(0, p.dstDevice, p.Width* p.Height)),
-    WORK(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds, "cuMemsetD2D16", W(0, p.dstDevice, p.Width* p.Height * 2)),
-    WORK(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds, "cuMemsetD2D32", W(0, p.dstDevice, p.Width* p.Height * 4)),
-    WORK(cuMemsetD8Async, cuMemsetD8Async_ptsz, "cuMemsetD8Async", W(0, p.dstDevice, p.N, p.hStream)),
-    WORK(cuMemsetD16Async, cuMemsetD16Async_ptsz, "cuMemsetD16Async", W(0, p.dstDevice, p.N * 2, p.hStream)),
-    WORK(cuMemsetD32Async, cuMemsetD32Async_ptsz, "cuMemsetD32Async", W(0, p.dstDevice, p.N * 4, p.hStream)),
+    WORK(cuMemsetD8_v2, cuMemsetD8_v2_ptds, "cuMemsetD8", SET(p.dstDevice, p.N, nullptr, p.uc)),
+    WORK(cuMemsetD16_v2, cuMemsetD16_v2_ptds, "cuMemsetD16", SET(p.dstDevice, p.N * 2, nullptr, p.us)),
+    WORK(cuMemsetD32_v2, cuMemsetD32_v2_ptds, "cuMemsetD32", SET(p.dstDevice, p.N * 4, nullptr, p.ui)),
+    WORK(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds, "cuMemsetD2D8", SET(p.dstDevice, p.Width* p.Height, nullptr, p.uc)),
+    WORK(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds, "cuMemsetD2D16",
+         SET(p.dstDevice, p.Width* p.Height * 2, nullptr, p.us)),
+    WORK(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds, "cuMemsetD2D32",
+         SET(p.dstDevice, p.Width* p.Height * 4, nullptr, p.ui)),
+    WORK(cuMemsetD8Async, cuMemsetD8Async_ptsz, "cuMemsetD8Async", SET(p.dstDevice, p.N, p.hStream, p.uc)),
+    WORK(cuMemsetD16Async, cuMemsetD16Async_ptsz, "cuMemsetD16Async", SET(p.dstDevice, p.N * 2, p.hStream, p.us)),
+    WORK(cuMemsetD32Async, cuMemsetD32Async_ptsz, "cuMemsetD32Async", SET(p.dstDevice, p.N * 4, p.hStream, p.ui)),
     WORK(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz, "cuMemsetD2D8Async",
-         W(0, p.dstDevice, p.Width* p.Height, p.hStream)),
+         SET(p.dstDevice, p.Width* p.Height, p.hStream, p.uc)),
     WORK(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz, "cuMemsetD2D16Async",
-         W(0, p.dstDevice, p.Width* p.Height * 2, p.hStream)),
+         SET(p.dstDevice, p.Width* p.Height * 2, p.hStream, p.us)),
     WORK(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async",
-         W(0, p.dstDevice, p.Width* p.Height * 4, p.hStream)),
+         SET(p.dstDevice, p.Width* p.Height * 4, p.hStream, p.ui)),
     // Managed memory on request: no record of its own, the migrations come as theirs.
     {ID(cuMemPrefetchAsync_v2), "cuMemPrefetchAsync", nullptr,
      EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream)))},
     {ID(cuMemPrefetchAsync_v2_ptsz), "cuMemPrefetchAsync", nullptr,
      EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream))), true},
+    // A stream's handle may be another's next.
+    {ID(cuStreamDestroy_v2), "cuStreamDestroy", EDGE(P(cuStreamDestroy_v2); forget_stream(c.context(), p.hStream)),
+     nullptr},
     // Waits: in every mode they tell whether records that should have come did not.
     BESIDE(cuStreamSynchronize, cuStreamSynchronize_ptsz, "cuStreamSynchronize", trace::recording_mode::memory,
            waited(c, trace::sync_kind::stream, c.stream(p.hStream))),
@@ -217,6 +239,7 @@ constexpr call_entry table[] = {
 
 #undef EITHER
 #undef HOST
+#undef SET
 #undef W
 #undef BESIDE
 #undef BATCH

@@ -29,9 +29,9 @@ CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 WORK = tempfile.mkdtemp(prefix="bench-recorder-")
 
 # Of one round: how many steps or calls.
-COUNTS = {"mlp": 200, "transformer": 60, "graph": 150, "empty": 20000, "operator": 20000}
+COUNTS = {"mlp": 200, "mlp_wide": 100, "transformer": 60, "graph": 150, "empty": 20000, "operator": 20000}
 # PyTorch's profiler takes seconds to digest many.
-COUNTS_WATCHED = {"mlp": 60, "transformer": 20, "graph": 60, "empty": 4000, "operator": 4000}
+COUNTS_WATCHED = {"mlp": 60, "mlp_wide": 60, "transformer": 20, "graph": 60, "empty": 4000, "operator": 4000}
 
 
 def complain(text):
@@ -240,6 +240,8 @@ def ring():
 BUDGETS = [  # what, work, variant, most, in what
     ("MLP + Adam step, memory", "mlp", "memory", 1, "%"),
     ("MLP + Adam step, timeline", "mlp", "timeline", 2, "%"),
+    ("MLP + Adam step, wide: the GPU is the bound, memory", "mlp_wide", "memory", 1, "%"),
+    ("MLP + Adam step, wide: the GPU is the bound, timeline", "mlp_wide", "timeline", 2, "%"),
     ("transformer step, memory", "transformer", "memory", 1, "%"),
     ("transformer step, timeline", "transformer", "timeline", 2, "%"),
     ("transformer as a graph, memory, whole", "graph", "memory", 1, "%"),

@@ -21,14 +21,13 @@ from torch import nn
 import train
 
 
-def mlp(device):
-    widths = [512, 1024, 1024, 1024, 1024, 10]
+def mlp(device, widths=(512, 1024, 1024, 1024, 1024, 10), batch=64):
     layers = []
     for a, b in zip(widths, widths[1:]):
         layers += [nn.Linear(a, b), nn.ReLU()]
     net = nn.Sequential(*layers[:-1]).to(device)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    x, y = torch.randn(64, 512, device=device), torch.randint(0, 10, (64,), device=device)
+    x, y = torch.randn(batch, widths[0], device=device), torch.randint(0, 10, (batch,), device=device)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -70,19 +69,20 @@ def graph(device):
     return replay
 
 
-def timed_steps(step):
-    """Microseconds a step, each with the wait for the device; the mean, as every hiccup counts."""
+def timed_steps(step, at_once=1):
+    """Microseconds a step, with a wait for the device after each so many; the mean, as every hiccup counts."""
 
     def run(count):
         for _ in range(max(3, count // 10)):
             step()
         torch.cuda.synchronize()
         times = []
-        for _ in range(count):
+        for _ in range(max(3, count // at_once)):
             begin = time.perf_counter_ns()
-            step()
+            for _ in range(at_once):
+                step()
             torch.cuda.synchronize()
-            times.append((time.perf_counter_ns() - begin) / 1e3)
+            times.append((time.perf_counter_ns() - begin) / 1e3 / at_once)
         return {"median": statistics.median(times), "mean": statistics.fmean(times)}
 
     return run
@@ -111,7 +111,8 @@ def make(device):
         block = torch.empty(4096, device=device)
         del block
 
-    work = {"mlp": timed_steps(mlp(device)), "transformer": timed_steps(transformer(device)),
+    wide = mlp(device, widths=(2048, 2048, 2048, 2048, 2048, 10), batch=1024)
+    work = {"mlp": timed_steps(mlp(device)), "mlp_wide": timed_steps(wide, at_once=20), "transformer": timed_steps(transformer(device)),
             "empty": timed_calls(allocate), "operator": timed_calls(lambda: small.add_(1))}
     try:
         work["graph"] = timed_steps(graph(device))

@@ -258,6 +258,10 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, voi
   }
   return CUDA_SUCCESS;
 }
+CUresult cuPointerGetAttribute(void* value, CUpointer_attribute wanted, CUdeviceptr address) {
+  if (place_of(address) == place_kind::none) return CUDA_ERROR_INVALID_VALUE;
+  return cuPointerGetAttributes(1, &wanted, &value, address);
+}
 
 // --- stream-ordered memory --------------------------------------------------------------------------------------------------
 

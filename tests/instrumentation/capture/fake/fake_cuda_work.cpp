@@ -136,6 +136,10 @@ CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   *id = number_of(stream);
   return CUDA_SUCCESS;
 }
+CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
+  *context = the_context;
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamGetPriority(CUstream, int* priority) {
   *priority = 0;
   return CUDA_SUCCESS;

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cuda.h>
+
+#include "instrumentation/capture/activity_layout.hpp"
+
+/// The devices of the process: told of by CUPTI's records, or asked of the driver where CUPTI is not used. Each is announced when
+/// its particulars come, and again when its link's do.
+namespace sluice::capture {
+
+void device_found(const layout::device_prefix& record) noexcept;
+void link_found(const layout::pcie_prefix& record) noexcept;
+
+/// Name, memory and link of a device, from the driver and from /sys. Some 50 us, the first time; then nothing.
+void describe_device(CUdevice device) noexcept;
+
+}  // namespace sluice::capture

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cuda.h>
+#include <cupti_callbacks.h>
+
+#include <cstdint>
+
+/// The driver's entry points, handed out in their place, so that `memory` mode does without CUPTI: with records asked for, CUPTI makes
+/// each launch of a kernel some 350 ns longer, takes some 80 MiB of device memory a context, and serves nobody else in the
+/// process. A function of ours costs a call.
+///
+/// Preloaded, the library is where the loader finds `cuMemAlloc_v2` and its kin first; what is looked up by `dlsym` and by
+/// `cuGetProcAddress` (the CUDA runtime does both) is exchanged by its address: whatever route leads to the driver's function
+/// leads to ours. (Interposing `dlsym` to hand out functions is HAMi-core's idea. On an H200 with driver 580 each of 3,767 addresses
+/// that cuGetProcAddress gave out, for five versions of CUDA, was one that the driver exports under a name.) Ours calls the
+/// handlers of `calls.hpp` at both edges, with the parameters as CUPTI's callbacks have them, and the driver's in between.
+///
+/// All functions here may be called from any thread; none allocates.
+namespace sluice::capture::entry_points {
+
+/// This thread is in a cuInit that it came to through us: the program's other calls will come through us too.
+[[nodiscard]] bool lead_here() noexcept;
+
+/// From here on calls are handled; before, they pass through.
+void start() noexcept;
+/// Calls are handled here, and CUPTI tells of none.
+[[nodiscard]] bool in_use() noexcept;
+
+/// There is one for this call (a CUpti_driver_api_trace_cbid).
+[[nodiscard]] bool exist_for(std::uint32_t call) noexcept;
+
+/// dlsym, past our own: the driver's function and not ours. Null if there is none.
+[[nodiscard]] void* real_symbol(void* library, const char* name) noexcept;
+
+// --- for the wrappers -------------------------------------------------------------------------------------------------
+
+/// One call on its way: both of its edges as CUPTI tells them.
+struct edges {
+  CUpti_CallbackData data;
+  std::uint64_t own;
+  CUresult result;
+};
+
+struct entry_point {
+  const char* name;  ///< As the driver exports it.
+  void* ours;
+  std::uint32_t call;  ///< 0: for looking up others, or starting up.
+};
+/// In `wrappers.cpp`; the order is that of their numbers.
+extern const entry_point wrappers[];
+extern const unsigned wrapper_count;
+
+/// The driver's function for a wrapper. Null if this driver has none.
+[[nodiscard]] void* real(unsigned number) noexcept;
+/// The call is one to handle: not one that the driver makes within another.
+[[nodiscard]] bool is_watched() noexcept;
+void enter(edges& e, std::uint32_t call, const void* parameters) noexcept;
+[[nodiscard]] CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcept;
+
+}  // namespace sluice::capture::entry_points
