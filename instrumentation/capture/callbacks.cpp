@@ -196,15 +196,14 @@ void note_primary_context(std::uint32_t device, CUcontext context) noexcept {
   if (device < max_devices) primary_contexts[device].store(context);
 }
 
-void contexts_ended(CUcontext context, std::uint32_t device) noexcept {
+void contexts_ended(CUcontext context, std::uint32_t device, bool whoever_holds_it) noexcept {
   if (!entry_points::in_use()) return;
   if (context == nullptr && device < max_devices) {
     unsigned flags = 0;
     int active = 1;
-    if (driver.primary_state == nullptr || driver.primary_state(static_cast<CUdevice>(device), &flags, &active) != 0 ||
-        active != 0) {
-      return;
-    }
+    const bool known = driver.primary_state != nullptr &&
+                       driver.primary_state(static_cast<CUdevice>(device), &flags, &active) == CUDA_SUCCESS;
+    if (!whoever_holds_it && (!known || active != 0)) return;
     context = primary_contexts[device].exchange(nullptr);
   }
   const std::uint32_t id = context == nullptr ? 0 : known_context(context);

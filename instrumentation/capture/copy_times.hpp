@@ -8,7 +8,8 @@
 /// which is 54.9 GB/s on a link that gives 55.5; 4 KiB in 4 us). A call that returns when the copy is done ends there.
 ///
 /// Two events cost the program's thread up to 1.8 us, so copies below 64 KiB are timed 10,000 times a second and thread at most, after
-/// a first few hundred; the others have no end. None has while a stream of the process is being captured.
+/// a first few hundred, and none is while a stream of the process is being captured; the others are given their call's
+/// interval, and marked inferred.
 namespace sluice::capture::copy_times {
 
 /// At the entry edge of a copying call. No lock; the driver is asked to record an event.

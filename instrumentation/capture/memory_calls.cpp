@@ -242,8 +242,8 @@ void context_ends(const call& c, CUcontext handle, std::uint32_t device) {
   forget_functions();
   close_contexts(handle, device);
 }
-void context_ended(const call& c, CUcontext handle, std::uint32_t device) {
-  if (c.ok()) contexts_ended(handle, device);
+void context_ended(const call& c, CUcontext handle, std::uint32_t device, bool whoever_holds_it = false) {
+  if (c.ok()) contexts_ended(handle, device, whoever_holds_it);
   reopen_contexts();
 }
 
@@ -377,13 +377,13 @@ constexpr call_entry table[] = {
      EDGE(P(cuCtxDestroy_v2); context_ended(c, p.ctx, 0))},
     {ID(cuDevicePrimaryCtxReset), "cuDevicePrimaryCtxReset",
      EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))),
-     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev)))},
+     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev), true))},
     {ID(cuDevicePrimaryCtxRelease), "cuDevicePrimaryCtxRelease",
      EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))),
      EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev)))},
     {ID(cuDevicePrimaryCtxReset_v2), "cuDevicePrimaryCtxReset",
      EDGE(P(cuDevicePrimaryCtxReset_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))),
-     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev)))},
+     EDGE(P(cuDevicePrimaryCtxReset_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev), true))},
     {ID(cuDevicePrimaryCtxRelease_v2), "cuDevicePrimaryCtxRelease",
      EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ends(c, nullptr, static_cast<std::uint32_t>(p.dev))),
      EDGE(P(cuDevicePrimaryCtxRelease_v2); context_ended(c, nullptr, static_cast<std::uint32_t>(p.dev)))},

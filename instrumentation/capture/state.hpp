@@ -78,8 +78,9 @@ extern std::atomic<std::uint32_t> contexts_gone;
 [[nodiscard]] std::uint32_t context_id_of(CUcontext current) noexcept;
 /// Where CUPTI does not tell: `context` is what cuDevicePrimaryCtxRetain gave for `device`.
 void note_primary_context(std::uint32_t device, CUcontext context) noexcept;
-/// Likewise: a call has returned that ends `context`, or (null) the primary one of `device` if nobody holds it any more.
-void contexts_ended(CUcontext context, std::uint32_t device) noexcept;
+/// Likewise: a call has returned that ends `context`, or (null) the primary one of `device`, if nobody holds it any more or
+/// `whoever_holds_it`.
+void contexts_ended(CUcontext context, std::uint32_t device, bool whoever_holds_it) noexcept;
 
 /// Contexts went, one of several on their device: which blocks went with them only the writer can tell.
 extern std::atomic<bool> live_blocks_unsure;

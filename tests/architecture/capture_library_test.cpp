@@ -36,22 +36,23 @@ TEST(CaptureLibrary, NeedsNoNewerCLibraryThan234) {
 TEST(CaptureLibrary, ExportsItsEntryPointsOnly) {
   // Called by the CUDA driver; by NVTX; interposed on PyTorch's allocator and autograd; called by
   // a program that records itself; and interposed on what another profiler asks of CUPTI.
-  const std::set<std::string> allowed{"InitializeInjection",
-                                      "InitializeInjectionNvtx2",
-                                      "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
-                                      "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE",
-                                      "_ZN2at15sequence_number17get_and_incrementEv",
-                                      "_ZN5torch8autograd6Engine23execute_with_graph_taskERKSt10shared_ptrINS0_"
-                                      "9GraphTaskEES2_INS0_4NodeEEONS0_11InputBufferE",
-                                      "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"
-                                      "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE",
-                                      "sluice_capture_start",
-                                      "sluice_capture_stop",
-                                      "cuptiSubscribe",
-                                      "cuptiSubscribe_v2",
-                                      "cuptiActivityRegisterCallbacks",
-                                      "cuptiActivityDisable",
-                                      "cuptiFinalize"};
+  const std::set<std::string> allowed{
+      "InitializeInjection",
+      "InitializeInjectionNvtx2",
+      "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
+      "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE",
+      "_ZN2at15sequence_number17get_and_incrementEv",
+      "_ZN5torch8autograd6Engine23execute_with_graph_taskERKSt10shared_ptrINS0_"
+      "9GraphTaskEES2_INS0_4NodeEEONS0_11InputBufferE",
+      "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"
+      "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE",
+      "sluice_capture_start",
+      "sluice_capture_stop",
+      "cuptiSubscribe",
+      "cuptiSubscribe_v2",
+      "cuptiActivityRegisterCallbacks",
+      "cuptiActivityDisable",
+      "cuptiFinalize"};
   std::istringstream lines(output_of("nm -D --defined-only '" + library + "'"));
   std::set<std::string> exported;
   for (std::string address, kind, name; lines >> address >> kind >> name;)
@@ -65,6 +66,18 @@ TEST(CaptureLibrary, ExportsItsEntryPointsOnly) {
   }
   EXPECT_TRUE(exported.contains("InitializeInjection"));
   EXPECT_TRUE(exported.contains("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
+  // And what leads to the driver: its own functions, those of the list and of entry_points.cpp, and dlsym.
+  std::istringstream entries(output_of("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/entry_point_list.inc'"));
+  std::size_t count = 0;
+  for (std::string line; std::getline(entries, line);) {
+    if (!line.starts_with("ENTRY(")) continue;
+    ++count;
+    EXPECT_TRUE(exported.erase(line.substr(6, line.find(')') - 6))) << line;
+  }
+  EXPECT_GT(count, 100U);
+  for (const char* name : {"cuInit", "cuGetProcAddress", "cuGetProcAddress_v2", "dlsym"}) {
+    EXPECT_TRUE(exported.erase(name)) << name;
+  }
   for (const auto& name : exported) EXPECT_TRUE(allowed.contains(name)) << name;
 }
 

@@ -8,6 +8,8 @@ bare run of the same seconds; a figure is the median over the rounds. `bare agai
 noise. Needs nvcc, g++, libcupti and a python3 that holds PyTorch. Prints a table; recorder.json and the table go to $OUT.
     ROUNDS=9    how often each variant has its turn (7 at least)
     CORE=1      only what the budgets are about, so that fewer processes share the machine
+    PROCESSES=3 how many processes each of the variants has that the budgets are about: where a process and its caches come to lie
+                makes its steps some percent faster or slower for as long as it lives, which one process cannot tell from recording
 """
 import json
 import os
@@ -25,6 +27,9 @@ SLUICE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/release/sl
 OUT = os.environ.get("OUT") or "build/bench"
 ROUNDS = max(7, int(os.environ.get("ROUNDS", "9")))
 CORE = bool(os.environ.get("CORE"))
+PROCESSES = max(1, int(os.environ.get("PROCESSES", "3")))
+# All of them on the same few cores: one runs at a time, and cores of a shared machine differ.
+CORES = set(sorted(os.sched_getaffinity(0))[:8])
 CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 WORK = tempfile.mkdtemp(prefix="bench-recorder-")
 
@@ -38,18 +43,19 @@ def complain(text):
     print(f"bench_recorder: {text}", file=sys.stderr, flush=True)
 
 
-def recorded(name, *options):
-    return [SLUICE, "record", "--force", "-o", f"{WORK}/{name}.sluice", *options, "--"]
+def recorded(run, name, *options):
+    return lambda number: [SLUICE, "record", "--force", "-o", f"{WORK}/{name}-{number}.sluice", *options, "--", *run]
 
 
-class Variant:
+class Process:
     """One process that measures when it is told to."""
 
-    def __init__(self, name, command, environment=None, counts=None):
-        self.name, self.counts = name, counts or COUNTS
-        self.log = open(f"{OUT}/recorder-{name.replace(' ', '-')}.log", "w", encoding="utf-8")
+    def __init__(self, name, command, environment, number):
+        self.name = f"{name} {number}"
+        self.log = open(f"{OUT}/recorder-{self.name.replace(' ', '-')}.log", "w", encoding="utf-8")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
-                                        env={**os.environ, **(environment or {})})
+                                        env={**os.environ, **(environment or {})},
+                                        preexec_fn=lambda: os.sched_setaffinity(0, CORES))
         self.dead = False
 
     def answer(self):
@@ -82,6 +88,22 @@ class Variant:
             self.process.wait(timeout=60)
         except (OSError, subprocess.TimeoutExpired):
             self.process.kill()
+
+
+class Variant:
+    """A way of running a program: some processes of it. `command(number)` is the command of each."""
+
+    def __init__(self, name, command, environment=None, counts=None, processes=1):
+        self.name, self.counts = name, counts or COUNTS
+        self.processes = [Process(name, command(n) if callable(command) else command, environment, n) for n in range(processes)]
+
+    def answer(self):
+        for process in self.processes:
+            process.answer()
+
+    def end(self):
+        for process in self.processes:
+            process.end()
 
 
 def build():
@@ -123,22 +145,22 @@ PARTS = ["touches", "launches", "copies", "graphs", "migrations", "copies,graphs
 def calls_variants():
     run = [f"{WORK}/bench_calls", "--wait"]
     core = [
-        Variant("bare", run),
-        Variant("bare again", run),
-        Variant("memory", recorded("calls-memory", "--mode", "memory", "--stacks", "native") + run),
-        Variant("memory, no stacks", recorded("calls-none", "--mode", "memory", "--stacks", "none") + run),
+        Variant("bare", run, processes=PROCESSES),
+        Variant("bare again", run, processes=PROCESSES),
+        Variant("memory", recorded(run, "calls-memory", "--mode", "memory", "--stacks", "native"), processes=PROCESSES),
+        Variant("memory, no stacks", recorded(run, "calls-none", "--mode", "memory", "--stacks", "none"), processes=PROCESSES),
         Variant("memory, no stacks, find duplicates",
-                recorded("calls-duplicates", "--mode", "memory", "--stacks", "none", "--find-duplicates") + run),
+                recorded(run, "calls-duplicates", "--mode", "memory", "--stacks", "none", "--find-duplicates"), processes=PROCESSES),
         Variant("memory, no stacks, find all duplicates",
-                recorded("calls-all-duplicates", "--mode", "memory", "--stacks", "none", "--find-duplicates=100") + run),
-        Variant("timeline", recorded("calls-timeline", "--mode", "timeline", "--stacks", "native") + run),
-        Variant("CUPTI, memory", run, bare_cupti("memory")),
+                recorded(run, "calls-all-duplicates", "--mode", "memory", "--stacks", "none", "--find-duplicates=100")),
+        Variant("timeline", recorded(run, "calls-timeline", "--mode", "timeline", "--stacks", "native"), processes=PROCESSES),
+        Variant("CUPTI, memory", run, bare_cupti("memory"), processes=PROCESSES),
         Variant("CUPTI, timeline", run, bare_cupti("timeline")),
     ]
     return core if CORE else core + [
         *[Variant("CUPTI: " + (parts or "subscribed"), run, bare_cupti(parts))
           for parts in ("", "allocations", "launches", "copy-records", "graph-records", "kernel-records")],
-        *[Variant("without " + parts, recorded(f"calls-{i}", "--mode", "memory", "--stacks", "none") + run, without(parts))
+        *[Variant("without " + parts, recorded(run, f"calls-{i}", "--mode", "memory", "--stacks", "none"), without(parts))
           for i, parts in enumerate(PARTS)],
     ]
 
@@ -147,17 +169,17 @@ def torch_variants():
     run = [sys.executable, f"{HERE}/bench_work.py"]
     watch = lambda how: run + ["--watch", how]
     core = [
-        Variant("bare", run),
-        Variant("bare again", run),
-        Variant("memory", recorded("torch-memory", "--mode", "memory") + run),
-        Variant("memory, no stacks", recorded("torch-none", "--mode", "memory", "--stacks", "none") + run),
-        Variant("timeline", recorded("torch-timeline", "--mode", "timeline") + run),
-        Variant("timeline, nodes", recorded("torch-nodes", "--mode", "timeline", "--graphs", "node") + run),
-        Variant("CUPTI, memory", run, bare_cupti("memory")),
+        Variant("bare", run, processes=PROCESSES),
+        Variant("bare again", run, processes=PROCESSES),
+        Variant("memory", recorded(run, "torch-memory", "--mode", "memory"), processes=PROCESSES),
+        Variant("memory, no stacks", recorded(run, "torch-none", "--mode", "memory", "--stacks", "none"), processes=PROCESSES),
+        Variant("timeline", recorded(run, "torch-timeline", "--mode", "timeline"), processes=PROCESSES),
+        Variant("timeline, nodes", recorded(run, "torch-nodes", "--mode", "timeline", "--graphs", "node")),
+        Variant("CUPTI, memory", run, bare_cupti("memory"), processes=PROCESSES),
         Variant("CUPTI, timeline", run, bare_cupti("timeline")),
     ]
     return core if CORE else core + [
-        *[Variant("without " + parts, recorded(f"torch-{i}", "--mode", "memory", "--stacks", "none") + run, without(parts))
+        *[Variant("without " + parts, recorded(run, f"torch-{i}", "--mode", "memory", "--stacks", "none"), without(parts))
           for i, parts in enumerate(PARTS) if "," in parts or parts in ("touches", "launches")],
         Variant("profiler, CUDA", watch("profiler-cuda"), counts=COUNTS_WATCHED),
         Variant("profiler, all", watch("profiler-all"), counts=COUNTS_WATCHED),
@@ -166,18 +188,23 @@ def torch_variants():
 
 
 def take_turns(variants, works, line_of, figures_of):
-    """{work: {variant: [figure of each round]}}; a round that failed is None."""
+    """{work: {variant: [figure of each round, the mean of its processes]}}; a round that failed is None."""
     for variant in variants:
         variant.answer()
+    # Those of one variant are spread over the round, and each round another goes first.
+    waves = max(len(variant.processes) for variant in variants)
+    order = [(variant, variant.processes[wave]) for wave in range(waves) for variant in variants if wave < len(variant.processes)]
     results = {}
     for work in works:
         for round_number in range(ROUNDS):
-            # Another goes first each time, and bare ones are never far.
-            order = variants[round_number % len(variants):] + variants[:round_number % len(variants)]
-            for variant in order:
-                answer = variant.measure(line_of(variant, work))
-                for name, figure in figures_of(work, answer).items():
-                    results.setdefault(name, {}).setdefault(variant.name, []).append(figure)
+            first = round_number * len(order) // ROUNDS
+            answers = {}
+            for variant, process in order[first:] + order[:first]:
+                for name, figure in figures_of(work, process.measure(line_of(variant, work))).items():
+                    answers.setdefault((name, variant.name), []).append(figure)
+            for (name, variant), figures in answers.items():
+                mean = None if None in figures else statistics.fmean(figures)
+                results.setdefault(name, {}).setdefault(variant, []).append(mean)
     for variant in variants:
         variant.end()
     return results

@@ -14,11 +14,17 @@ namespace {
 using namespace trace;
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-recording record_memory(const std::string& how, std::map<std::string, std::string> variables = {}) {
-  recording run = record({.arguments = {how}, .variables = std::move(variables), .program = "fake_memory_program"});
-  EXPECT_EQ(run.status, 0);
-  return run;
-}
+class MemoryKinds : public testing::TestWithParam<route> {
+ protected:
+  static recording record_memory(const std::string& how, std::map<std::string, std::string> variables = {}) {
+    recording run = record_by(
+        GetParam(), {.arguments = {how}, .variables = std::move(variables), .program = "fake_memory_program"});
+    EXPECT_EQ(run.status, 0);
+    return run;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(By, MemoryKinds, testing::Values(route::callbacks, route::entry_points),
+                         testing::PrintToStringParamName());
 
 /// The only block of this size, layer and kind.
 std::optional<alloc_event> block_of(const recording& run, std::uint64_t bytes, layer level, memory_kind kind) {
@@ -43,7 +49,7 @@ std::optional<free_event> end_of(const recording& run, const std::optional<alloc
   return found;
 }
 
-TEST(MemoryKinds, BlocksThatAContextHeldGoWithIt) {
+TEST_P(MemoryKinds, BlocksThatAContextHeldGoWithIt) {
   const recording run = record_memory("reset");
   const auto plain = end_of(run, block_of(run, 1 * mib, layer::driver, memory_kind::device));
   ASSERT_TRUE(plain.has_value());
@@ -58,7 +64,7 @@ TEST(MemoryKinds, BlocksThatAContextHeldGoWithIt) {
       << "addresses are the process's";
 }
 
-TEST(MemoryKinds, AGraphsMemoryIsItsOwnUntilTheLastGraphThatHoldsItIsGone) {
+TEST_P(MemoryKinds, AGraphsMemoryIsItsOwnUntilTheLastGraphThatHoldsItIsGone) {
   const recording run = record_memory("graph");
   std::vector<alloc_event> nodes;
   for (const alloc_event& a : run.allocs) {
@@ -81,7 +87,7 @@ TEST(MemoryKinds, AGraphsMemoryIsItsOwnUntilTheLastGraphThatHoldsItIsGone) {
   })) << "what graphs hold is sampled";
 }
 
-TEST(MemoryKinds, PhysicalMemoryLivesAsLongAsItIsMapped) {
+TEST_P(MemoryKinds, PhysicalMemoryLivesAsLongAsItIsMapped) {
   const recording run = record_memory("physical");
   const auto sign = block_of(run, 1 * mib, layer::driver, memory_kind::device);
   const auto end = end_of(run, block_of(run, 2 * mib, layer::driver, memory_kind::physical));
@@ -101,7 +107,7 @@ TEST(MemoryKinds, PhysicalMemoryLivesAsLongAsItIsMapped) {
   }));
 }
 
-TEST(MemoryKinds, PoolsAndThePlainDriverMayFreeForEachOther) {
+TEST_P(MemoryKinds, PoolsAndThePlainDriverMayFreeForEachOther) {
   const recording run = record_memory("crossed");
   for (const auto& block : {block_of(run, 1 * mib, layer::pool, memory_kind::device),
                             block_of(run, 2 * mib, layer::driver, memory_kind::device)}) {
@@ -112,7 +118,7 @@ TEST(MemoryKinds, PoolsAndThePlainDriverMayFreeForEachOther) {
   }
 }
 
-TEST(MemoryKinds, AnotherProcessesMemoryIsOpenUntilItIsClosedAsOften) {
+TEST_P(MemoryKinds, AnotherProcessesMemoryIsOpenUntilItIsClosedAsOften) {
   const recording run = record_memory("ipc");
   std::vector<alloc_event> imported;
   for (const alloc_event& a : run.allocs) {
@@ -126,7 +132,7 @@ TEST(MemoryKinds, AnotherProcessesMemoryIsOpenUntilItIsClosedAsOften) {
 }
 
 // A ring of 16 KiB that a flood runs over: many allocations and frees are lost, and the process then says what it holds.
-TEST(LiveSet, IsKnownAgainAfterALoss) {
+TEST_P(MemoryKinds, LiveSetIsKnownAgainAfterALoss) {
   const recording run = record_memory("flood", {{"SLUICE_RING_BYTES", "16384"}});
   ASSERT_GT(run.summary.lost_memory_events, 1000U) << "nothing was put to the test";
   ASSERT_FALSE(run.checkpoints.empty());
@@ -145,7 +151,7 @@ TEST(LiveSet, IsKnownAgainAfterALoss) {
   EXPECT_EQ(left, 26U);
 }
 
-TEST(MemoryKinds, CallsThatGetNothingAreEvents) {
+TEST_P(MemoryKinds, CallsThatGetNothingAreEvents) {
   const recording run = record_memory("failing");
   std::vector<std::string> names;
   for (const alloc_failed_event& f : run.failed) names.emplace_back(run.tables().text(f.name));

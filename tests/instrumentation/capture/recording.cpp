@@ -83,6 +83,21 @@ std::map<std::string, ledger_entry> read_ledger(const std::string& name) {
   return ledger;
 }
 
+std::ostream& operator<<(std::ostream& out, route way) {
+  return out << (way == route::callbacks ? "callbacks" : "entry_points");
+}
+
+recording record_by(route way, run_options options) {
+  if (way == route::entry_points) {
+    options.preload = true;
+    options.mode = "memory";
+  }
+  recording run = record(options);
+  EXPECT_EQ(run.says("recorded at the driver's entry points, without CUPTI"), way == route::entry_points);
+  EXPECT_EQ(run.says("recorded with CUPTI version"), way == route::callbacks);
+  return run;
+}
+
 int run_bare(const run_options& options) { return run(options, {}); }
 
 recording record(const run_options& options) {

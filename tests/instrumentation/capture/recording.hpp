@@ -2,6 +2,7 @@
 // Records a run of fake_cuda_program with the real capture library, ring, writer and file, and reads the trace back.
 
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,12 @@ struct recording {
   [[nodiscard]] bool says(const std::string& text) const;  ///< Some message holds `text`.
   std::shared_ptr<const trace::snapshot> snapshot;
 };
+
+/// How the capture library hears of the program's calls: from CUPTI, or preloaded, in memory mode, through functions of its own.
+enum class route { callbacks, entry_points };
+std::ostream& operator<<(std::ostream& out, route way);
+/// Records by this way, and checks that it was this one.
+[[nodiscard]] recording record_by(route way, run_options options);
 
 /// Runs the program without a recorder. Returns its status.
 [[nodiscard]] int run_bare(const run_options& options);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "tests/instrumentation/capture/recording.hpp"
@@ -15,10 +16,20 @@ using namespace trace;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-recording record_launches(const std::string& which, const std::string& mode = "memory",
-                          const std::string& graphs = "whole") {
+recording record_launches(const std::string& which, const std::string& mode, const std::string& graphs = "whole") {
   return record({.arguments = {which}, .graphs = graphs, .mode = mode, .program = "fake_launches"});
 }
+
+const auto ways = testing::Values(route::callbacks, route::entry_points);
+
+/// Of suites that are the same whatever way calls are heard of.
+class EachWay : public testing::TestWithParam<route> {
+ protected:
+  static recording record_launches(const std::string& which) {
+    return record_by(GetParam(),
+                     {.arguments = {which}, .graphs = "whole", .mode = "memory", .program = "fake_launches"});
+  }
+};
 
 /// Sizes of the blocks that the launches of `kernel` named, in the order of the rows.
 std::vector<std::uint64_t> touched_by(const recording& run, const std::string& kernel) {
@@ -39,31 +50,37 @@ std::set<graph_id> graphs_of(const recording& run, const std::string& kernel) {
   return found;
 }
 
-class Touches : public testing::Test {
+class Touches : public EachWay {
  protected:
-  static void SetUpTestSuite() { run_ = new recording(record_launches("touches")); }
-  static void TearDownTestSuite() { delete run_; }
-  static inline recording* run_ = nullptr;
+  void SetUp() override {
+    std::unique_ptr<recording>& run = runs_[GetParam()];
+    if (run == nullptr) run = std::make_unique<recording>(record_launches("touches"));
+    run_ = run.get();
+  }
+  static void TearDownTestSuite() { runs_.clear(); }
+  static inline std::map<route, std::unique_ptr<recording>> runs_;
+  recording* run_ = nullptr;
 };
+INSTANTIATE_TEST_SUITE_P(By, Touches, ways, testing::PrintToStringParamName());
 
 constexpr std::uint64_t a = 1001, b = 3 << 20, c = 5003;
 
-TEST_F(Touches, TheProgramEndsAsItDoesAlone) { EXPECT_EQ(run_->status, 0); }
-TEST_F(Touches, AreTheBlocksThatParametersNameOrPointInto) { EXPECT_THAT(touched_by(*run_, "two"), ElementsAre(a, b)); }
-TEST_F(Touches, AreFoundInsideStructures) { EXPECT_THAT(touched_by(*run_, "structure"), ElementsAre(a, c)); }
-TEST_F(Touches, NameABlockOnce) { EXPECT_THAT(touched_by(*run_, "same"), ElementsAre(a)); }
-TEST_F(Touches, AreNotNumbers) { EXPECT_THAT(touched_by(*run_, "none"), IsEmpty()); }
-TEST_F(Touches, AreNotWhatLiesPastABlock) { EXPECT_THAT(touched_by(*run_, "past"), IsEmpty()); }
-TEST_F(Touches, AreNotWhatWasFreed) { EXPECT_THAT(touched_by(*run_, "freed"), IsEmpty()); }
-TEST_F(Touches, AreNotWhereNoPointerCanBe) { EXPECT_THAT(touched_by(*run_, "crooked"), IsEmpty()); }
-TEST_F(Touches, AreFoundForKernelsOfLibraries) { EXPECT_THAT(touched_by(*run_, "library_kernel"), ElementsAre(c)); }
-TEST_F(Touches, AreFoundInABufferOfParameters) {
+TEST_P(Touches, TheProgramEndsAsItDoesAlone) { EXPECT_EQ(run_->status, 0); }
+TEST_P(Touches, AreTheBlocksThatParametersNameOrPointInto) { EXPECT_THAT(touched_by(*run_, "two"), ElementsAre(a, b)); }
+TEST_P(Touches, AreFoundInsideStructures) { EXPECT_THAT(touched_by(*run_, "structure"), ElementsAre(a, c)); }
+TEST_P(Touches, NameABlockOnce) { EXPECT_THAT(touched_by(*run_, "same"), ElementsAre(a)); }
+TEST_P(Touches, AreNotNumbers) { EXPECT_THAT(touched_by(*run_, "none"), IsEmpty()); }
+TEST_P(Touches, AreNotWhatLiesPastABlock) { EXPECT_THAT(touched_by(*run_, "past"), IsEmpty()); }
+TEST_P(Touches, AreNotWhatWasFreed) { EXPECT_THAT(touched_by(*run_, "freed"), IsEmpty()); }
+TEST_P(Touches, AreNotWhereNoPointerCanBe) { EXPECT_THAT(touched_by(*run_, "crooked"), IsEmpty()); }
+TEST_P(Touches, AreFoundForKernelsOfLibraries) { EXPECT_THAT(touched_by(*run_, "library_kernel"), ElementsAre(c)); }
+TEST_P(Touches, AreFoundInABufferOfParameters) {
   EXPECT_THAT(touched_by(*run_, "buffered"), ElementsAre(b, c));
   EXPECT_THAT(touched_by(*run_, "overstated"), ElementsAre(b, c));
   EXPECT_THAT(touched_by(*run_, "understated"), ElementsAre(b));
 }
 
-TEST_F(Touches, KnowTheirStreamThreadAndCall) {
+TEST_P(Touches, KnowTheirStreamThreadAndCall) {
   ASSERT_FALSE(run_->touches.empty());
   std::set<std::uint64_t> calls;
   for (const touch_event& t : run_->touches) {
@@ -76,7 +93,7 @@ TEST_F(Touches, KnowTheirStreamThreadAndCall) {
   EXPECT_GT(calls.size(), 5U);
 }
 
-TEST_F(Touches, InMemoryModeThereIsNothingElseOfALaunchThatWorked) {
+TEST_P(Touches, InMemoryModeThereIsNothingElseOfALaunchThatWorked) {
   EXPECT_THAT(run_->kernels, IsEmpty());
   ASSERT_EQ(run_->calls.size(), 1U) << "the one that failed";
   EXPECT_EQ(run_->calls[0].status, 1);
@@ -84,6 +101,17 @@ TEST_F(Touches, InMemoryModeThereIsNothingElseOfALaunchThatWorked) {
   EXPECT_EQ(run_->tables().processes.rows()[0].mode, recording_mode::memory);
   EXPECT_TRUE(run_->says("--mode timeline"));
 }
+
+using TouchesOfMany = EachWay;
+INSTANTIATE_TEST_SUITE_P(By, TouchesOfMany, ways, testing::PrintToStringParamName());
+using TouchesUnderCapture = EachWay;
+INSTANTIATE_TEST_SUITE_P(By, TouchesUnderCapture, ways, testing::PrintToStringParamName());
+using TouchesAfterAnUnload = EachWay;
+INSTANTIATE_TEST_SUITE_P(By, TouchesAfterAnUnload, ways, testing::PrintToStringParamName());
+using TouchesOfHostileLaunches = EachWay;
+INSTANTIATE_TEST_SUITE_P(By, TouchesOfHostileLaunches, ways, testing::PrintToStringParamName());
+using TouchesOfManyThreads = EachWay;
+INSTANTIATE_TEST_SUITE_P(By, TouchesOfManyThreads, ways, testing::PrintToStringParamName());
 
 TEST(TouchesAndKernels, AreJoinedByTheirCallInTimelineMode) {
   const recording run = record_launches("touches", "timeline");
@@ -99,7 +127,7 @@ TEST(TouchesAndKernels, AreJoinedByTheirCallInTimelineMode) {
   EXPECT_FALSE(run.says("--mode timeline"));
 }
 
-TEST(TouchesOfMany, AreAllThereAndEachOnce) {
+TEST_P(TouchesOfMany, AreAllThereAndEachOnce) {
   const recording run = record_launches("optimizer");
   EXPECT_EQ(run.status, 0);
   std::vector<std::uint64_t> touched = touched_by(run, "optimizer");
@@ -107,7 +135,7 @@ TEST(TouchesOfMany, AreAllThereAndEachOnce) {
   EXPECT_EQ(std::set<std::uint64_t>(touched.begin(), touched.end()).size(), 300U);
 }
 
-TEST(TouchesUnderCapture, BelongToTheGraphAndItsLaunchesRepeatThem) {
+TEST_P(TouchesUnderCapture, BelongToTheGraphAndItsLaunchesRepeatThem) {
   const recording run = record_launches("capture");
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(touched_by(run, "captured"), ElementsAre(1001));
@@ -132,7 +160,7 @@ TEST(TouchesUnderCapture, BelongToTheGraphAndItsLaunchesRepeatThem) {
 }
 
 // With nodes traced one by one, the device tells of no launch: the call does.
-TEST(TouchesUnderCapture, AreRepeatedByLaunchesThatOnlyTheCallTellsOf) {
+TEST(TouchesNodeByNode, AreRepeatedByLaunchesThatOnlyTheCallTellsOf) {
   const recording run = record_launches("capture", "timeline", "node");
   std::map<graph_id, int> launches;
   for (const graph_launch_event& g : run.graph_launches) {
@@ -142,14 +170,14 @@ TEST(TouchesUnderCapture, AreRepeatedByLaunchesThatOnlyTheCallTellsOf) {
   EXPECT_EQ(launches[*graphs_of(run, "captured").begin()], 3);
 }
 
-TEST(TouchesAfterAnUnload, AreReadByTheNewFunctionsParameters) {
+TEST_P(TouchesAfterAnUnload, AreReadByTheNewFunctionsParameters) {
   const recording run = record_launches("unload");
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(touched_by(run, "before"), ElementsAre(1001));
   EXPECT_THAT(touched_by(run, "behind"), ElementsAre(2002));
 }
 
-TEST(TouchesOfHostileLaunches, DoNoHarm) {
+TEST_P(TouchesOfHostileLaunches, DoNoHarm) {
   const recording run = record_launches("hostile");
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(touched_by(run, "a_hole"), ElementsAre(1001));
@@ -158,7 +186,7 @@ TEST(TouchesOfHostileLaunches, DoNoHarm) {
   EXPECT_THAT(touched_by(run, "huge"), IsEmpty());
 }
 
-TEST(TouchesOfManyThreads, AreEachThreadsOwn) {
+TEST_P(TouchesOfManyThreads, AreEachThreadsOwn) {
   const recording run = record_launches("threads");
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.summary.lost_events, 0U);

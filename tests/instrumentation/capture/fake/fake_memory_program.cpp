@@ -3,6 +3,7 @@
 //   fake_memory_program HOW      what each way does is in its function; status 0 if every call did what it should
 
 #include <cuda.h>
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -143,12 +144,52 @@ void flood() {
   allocate(1 * mib);
 }
 
+/// Copies each way, a memset, and copies more than are timed.
+void copies() {
+  const CUdeviceptr device = allocate(2 * mib);
+  const CUdeviceptr other = allocate(2 * mib);
+  void* pinned = nullptr;
+  CHECK(cuMemHostAlloc(&pinned, mib, 0));
+  std::vector<char> plain(mib, 'x');
+  CUstream stream = nullptr;
+  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CHECK(cuMemcpyHtoD_v2(device, plain.data(), 1000));
+  CHECK(cuMemcpyHtoDAsync_v2(device, pinned, mib, stream));
+  CHECK(cuMemcpyDtoDAsync_v2(other, device, 2 * mib, stream));
+  CHECK(cuMemcpyDtoHAsync_v2(pinned, other, 3000, stream));
+  CHECK(cuMemcpyAsync(device, reinterpret_cast<CUdeviceptr>(pinned), 4000, stream));
+  CHECK(cuMemsetD8Async(device, 7, 5000, stream));
+  CHECK(cuStreamSynchronize(stream));
+  for (int i = 0; i < 2000; ++i) CHECK(cuMemcpyHtoDAsync_v2(device, pinned, 64, stream));
+  CHECK(cuStreamSynchronize(stream));
+  CHECK(cuStreamDestroy_v2(stream));
+}
+
+/// Functions of the driver that were looked up, the one way and the other.
+void looked_up() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  const auto by_name = reinterpret_cast<CUresult (*)(CUdeviceptr*, std::size_t)>(dlsym(library, "cuMemAlloc_v2"));
+  const auto ask =
+      reinterpret_cast<CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*)>(
+          dlsym(library, "cuGetProcAddress_v2"));
+  if (by_name == nullptr || ask == nullptr) std::exit(1);
+  CUresult (*by_question)(CUdeviceptr*, std::size_t) = nullptr;
+  CHECK(ask("cuMemAlloc", reinterpret_cast<void**>(&by_question), 13000, 0, nullptr));
+  CUdeviceptr address = 0;
+  CHECK(by_name(&address, 1 * mib));
+  CHECK(by_question(&address, 2 * mib));
+  // What is not the driver's is found as ever, also by who looks for the next one, and what is nowhere is not.
+  if (dlsym(RTLD_NEXT, "malloc") == nullptr || dlsym(RTLD_DEFAULT, "printf") == nullptr) std::exit(1);
+  if (dlsym(library, "cuMemAlloc_v99") != nullptr || dlerror() == nullptr) std::exit(1);
+  if (dlsym(RTLD_NEXT, "no_such_function") != nullptr || dlerror() == nullptr) std::exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)()> ways{{"reset", reset},     {"graph", graph}, {"physical", physical},
-                                               {"crossed", crossed}, {"ipc", ipc},     {"failing", failing},
-                                               {"flood", flood}};
+  const std::map<std::string, void (*)()> ways{{"reset", reset},     {"graph", graph},   {"physical", physical},
+                                               {"crossed", crossed}, {"ipc", ipc},       {"failing", failing},
+                                               {"flood", flood},     {"copies", copies}, {"looked_up", looked_up}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   if (way == ways.end()) return 2;
   use_device();

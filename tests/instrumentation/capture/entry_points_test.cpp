@@ -1,0 +1,137 @@
+// Memory mode without CUPTI: what is particular to it. That memory and touches are the same by both ways is with theirs
+// (memory_kinds_test.cpp, touch_test.cpp).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+recording record_at_entry_points(const std::string& how, std::map<std::string, std::string> variables = {}) {
+  recording run = record_by(route::entry_points,
+                            {.arguments = {how}, .variables = std::move(variables), .program = "fake_memory_program"});
+  EXPECT_EQ(run.status, 0);
+  return run;
+}
+
+class CopiesAtEntryPoints : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { run_ = new recording(record_at_entry_points("copies")); }
+  static void TearDownTestSuite() { delete run_; }
+
+  static const transfer_event& copy_of(std::uint64_t bytes) {
+    static const transfer_event none{};
+    const auto found = std::find_if(run_->transfers.begin(), run_->transfers.end(),
+                                    [=](const transfer_event& t) { return t.bytes == bytes; });
+    EXPECT_NE(found, run_->transfers.end()) << bytes << " bytes";
+    return found == run_->transfers.end() ? none : *found;
+  }
+  static inline recording* run_ = nullptr;
+};
+
+TEST_F(CopiesAtEntryPoints, AreAllThere) {
+  EXPECT_EQ(run_->transfers.size(), 2005U);
+  EXPECT_EQ(run_->summary.lost_events, 0U);
+}
+
+TEST_F(CopiesAtEntryPoints, GoTheirWay) {
+  EXPECT_EQ(copy_of(1000).direction, direction::h2d);
+  EXPECT_EQ(copy_of(1 * mib).direction, direction::h2d);
+  EXPECT_EQ(copy_of(2 * mib).direction, direction::d2d);
+  EXPECT_EQ(copy_of(3000).direction, direction::d2h);
+  EXPECT_EQ(copy_of(4000).direction, direction::h2d) << "a copy between unified addresses";
+}
+
+TEST_F(CopiesAtEntryPoints, KnowTheirMemory) {
+  EXPECT_EQ(copy_of(1000).source_kind, memory_kind::host);
+  EXPECT_EQ(copy_of(1000).destination_kind, memory_kind::device);
+  EXPECT_EQ(copy_of(1 * mib).source_kind, memory_kind::pinned);
+  EXPECT_EQ(copy_of(3000).destination_kind, memory_kind::pinned);
+  EXPECT_NE(copy_of(1 * mib).source_block, block_id::none);
+  EXPECT_NE(copy_of(2 * mib).destination_block, block_id::none);
+}
+
+TEST_F(CopiesAtEntryPoints, HaveTimesThatAreEstimates) {
+  for (const std::uint64_t bytes : {std::uint64_t{1000}, 1 * mib, 2 * mib, std::uint64_t{3000}, std::uint64_t{4000}}) {
+    const transfer_event& copy = copy_of(bytes);
+    EXPECT_EQ(copy.source, provenance::estimated);
+    EXPECT_GE(copy.time, copy.enqueued) << bytes;
+    EXPECT_GT(copy.end, copy.time) << bytes;
+  }
+  EXPECT_FALSE(copy_of(1000).asynchronous);
+  EXPECT_TRUE(copy_of(1 * mib).asynchronous);
+}
+
+TEST_F(CopiesAtEntryPoints, AreInTheOrderOfTheirStream) {
+  EXPECT_GE(copy_of(2 * mib).time, copy_of(1 * mib).time);
+  EXPECT_GE(copy_of(3000).time, copy_of(2 * mib).time);
+  EXPECT_EQ(copy_of(3000).stream, copy_of(1 * mib).stream);
+  EXPECT_NE(copy_of(1000).stream, copy_of(1 * mib).stream);
+}
+
+TEST_F(CopiesAtEntryPoints, ThatAreManyAndSmallAreNotAllTimed) {
+  const auto inferred = std::count_if(run_->transfers.begin(), run_->transfers.end(),
+                                      [](const transfer_event& t) { return t.source == provenance::inferred; });
+  EXPECT_GT(inferred, 0) << "or this machine takes 0.1 ms for a copy";
+  EXPECT_LE(inferred, 2000 - 200);
+  for (const transfer_event& t : run_->transfers) {
+    EXPECT_NE(t.end, unknown_time);
+    EXPECT_GT(t.end, t.time);
+  }
+}
+
+TEST_F(CopiesAtEntryPoints, AndMemsetsSayWhatTheySet) {
+  ASSERT_EQ(run_->memsets.size(), 1U);
+  EXPECT_EQ(run_->memsets[0].bytes, 5000U);
+  EXPECT_EQ(run_->memsets[0].value, 7U);
+  EXPECT_NE(run_->memsets[0].block, block_id::none);
+  EXPECT_EQ(run_->memsets[0].source, provenance::estimated);
+}
+
+TEST_F(CopiesAtEntryPoints, AreAllDeliveredBeforeTheWatermark) {
+  ASSERT_FALSE(run_->watermarks.empty());
+  EXPECT_GE(run_->watermarks.back().time, copy_of(2 * mib).end);
+}
+
+TEST(EntryPoints, AreFoundByWhoeverLooksTheDriverUp) {
+  const recording run = record_at_entry_points("looked_up");
+  std::vector<std::uint64_t> sizes;
+  for (const alloc_event& a : run.allocs) sizes.push_back(a.bytes);
+  EXPECT_THAT(sizes, testing::UnorderedElementsAre(1 * mib, 2 * mib));
+}
+
+TEST(EntryPoints, TheDeviceIsDescribedByTheDriver) {
+  const recording run = record_at_entry_points("looked_up");
+  ASSERT_EQ(run.tables().devices.rows().size(), 1U);
+  EXPECT_EQ(run.tables().text(run.tables().devices.rows()[0].name), "Fake GPU");
+  EXPECT_GT(run.tables().devices.rows()[0].memory_bytes, 0U);
+}
+
+TEST(EntryPoints, AnotherProfilerIsNotInTheWay) {
+  const recording run = record_at_entry_points("reset", {{"SLUICE_FAKE_RIVAL", "1"}});
+  EXPECT_FALSE(run.says("another profiler"));
+  EXPECT_EQ(run.allocs.size(), 4U);
+}
+
+TEST(EntryPoints, WithoutAnyCuptiMemoryIsRecorded) {
+  const recording run = record_at_entry_points("reset", {{"SLUICE_CUPTI_PATH", "/nowhere/libcupti.so"}});
+  EXPECT_EQ(run.allocs.size(), 4U);
+}
+
+TEST(EntryPoints, AreLeftAloneInWiderModes) {
+  const recording run =
+      record({.arguments = {"looked_up"}, .mode = "timeline", .program = "fake_memory_program", .preload = true});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_TRUE(run.says("recorded with CUPTI version"));
+  EXPECT_EQ(run.allocs.size(), 2U) << "each once";
+}
+
+}  // namespace
+}  // namespace sluice::test
