@@ -9,6 +9,7 @@
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -25,9 +26,9 @@ struct slot {
   std::atomic<std::uint64_t> name{0};
 };
 slot slots[max_calls];
-std::atomic<bool> late_start{false};
+SLUICE_HOT_DATA constinit std::atomic<bool> late_start{false};
 
-std::uint64_t name_of(slot& s) {
+SLUICE_INLINE std::uint64_t name_of(slot& s) {
   std::uint64_t key = s.name.load(std::memory_order_relaxed);
   if (key != 0) return key;
   key = collector::intern(s.entry->name);
@@ -54,7 +55,7 @@ bool is_in_pause(const slot& s, const CUpti_CallbackData& data) {
   return true;
 }
 
-void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
+SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
   if (id >= max_calls || slots[id].entry == nullptr) return;
   const call_entry& entry = *slots[id].entry;
   if (late_start.load(std::memory_order_relaxed) && data.contextUid != 0 && !knows_context(data.contextUid)) {
@@ -216,7 +217,7 @@ std::uint64_t call::stream(CUstream handle) const {
   return stream_key_of(data->context, data->contextUid, handle, per_thread);
 }
 
-void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+SLUICE_HOT void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   // Some callbacks of the resource domain come without data.
   if (data == nullptr || !collector::active()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));

@@ -5,12 +5,13 @@
 #include <atomic>
 #include <cstddef>
 
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/records.hpp"
 
 namespace sluice::capture::live_blocks {
 
-std::atomic<std::uint64_t> detail::lowest{~std::uint64_t{0}};
-std::atomic<std::uint64_t> detail::highest{0};
+SLUICE_HOT_DATA constinit std::atomic<std::uint64_t> detail::lowest{~std::uint64_t{0}};
+SLUICE_HOT_DATA constinit std::atomic<std::uint64_t> detail::highest{0};
 
 namespace {
 
@@ -89,7 +90,7 @@ struct everything {
   std::atomic<std::uint64_t> others_used;  ///< Some are there.
 };
 
-std::atomic<everything*> table{nullptr};
+SLUICE_HOT_DATA constinit std::atomic<everything*> table{nullptr};
 std::atomic<std::uint64_t> not_tracked{0};
 
 /// Zeroed memory, taken only as far as it is touched; forgotten by a fork's child.
@@ -100,14 +101,18 @@ void* map(std::size_t bytes) {
   return memory;
 }
 
-everything* the_table() {
-  everything* t = table.load(std::memory_order_acquire);
-  if (t != nullptr) return t;
+SLUICE_RARE everything* make_table() {
+  everything* t = nullptr;
   auto* fresh = static_cast<everything*>(map(sizeof(everything)));
   if (fresh == nullptr) return nullptr;
   if (table.compare_exchange_strong(t, fresh, std::memory_order_acq_rel)) return fresh;
   munmap(fresh, sizeof(everything));
   return t;
+}
+
+SLUICE_INLINE everything* the_table() {
+  everything* t = table.load(std::memory_order_acquire);
+  return t != nullptr ? t : make_table();
 }
 
 /// `bytes` of zeroes, for ever; null when the bound is reached.
@@ -135,12 +140,12 @@ void* take(everything& t, std::size_t bytes) {
   }
 }
 
-region* find_region(const everything& t, std::uint64_t address) {
+SLUICE_INLINE region* find_region(const everything& t, std::uint64_t address) {
   node* n = t.nodes_[address >> node_bits].load(std::memory_order_acquire);
   return n == nullptr ? nullptr : &n->regions[(address >> region_bits) % regions_per_node];
 }
 
-region* make_region(everything& t, std::uint64_t address) {
+SLUICE_RARE region* make_node(everything& t, std::uint64_t address) {
   std::atomic<node*>& place = t.nodes_[address >> node_bits];
   node* n = place.load(std::memory_order_acquire);
   if (n == nullptr) {
@@ -151,9 +156,13 @@ region* make_region(everything& t, std::uint64_t address) {
   return &n->regions[(address >> region_bits) % regions_per_node];
 }
 
-leaf* make_leaf(everything& t, region& r, std::uint64_t address, std::size_t level) {
-  leaf* l = r.leaves[level].load(std::memory_order_acquire);
-  if (l != nullptr) return l;
+SLUICE_INLINE region* make_region(everything& t, std::uint64_t address) {
+  region* r = find_region(t, address);
+  return r != nullptr ? r : make_node(t, address);
+}
+
+SLUICE_RARE leaf* make_leaf(everything& t, region& r, std::uint64_t address, std::size_t level) {
+  leaf* l = nullptr;
   auto* fresh = static_cast<leaf*>(take(t, sizeof(leaf)));
   if (fresh == nullptr) return nullptr;
   fresh->base = address & ~(region_bytes - 1);
@@ -164,10 +173,12 @@ leaf* make_leaf(everything& t, region& r, std::uint64_t address, std::size_t lev
   return fresh;
 }
 
-std::size_t granule_of(std::uint64_t address) { return (address >> granule_bits) % granules; }
+SLUICE_INLINE std::size_t granule_of(std::uint64_t address) { return (address >> granule_bits) % granules; }
+
+SLUICE_INLINE std::uint64_t base_of(std::uint64_t address) { return address & ~(region_bytes - 1); }
 
 /// Before the block can be found.
-void widen(std::uint64_t first, std::uint64_t last) {
+SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
   std::uint64_t low = detail::lowest.load(std::memory_order_relaxed);
   while (first < low && !detail::lowest.compare_exchange_weak(low, first, std::memory_order_release)) {
   }
@@ -178,13 +189,13 @@ void widen(std::uint64_t first, std::uint64_t last) {
 
 /// Says to the 16 KiB and the regions that the block reaches into from before where it begins (`there`), or takes that back.
 /// Only what says `expected` is changed: an overlapping block that nobody removed keeps what it said.
-void mark_reach(everything& t, leaf& own, std::uint64_t address, std::uint64_t bytes, bool there) {
-  const std::uint64_t last = address + bytes - 1;
-  const auto level = own.level;
-  const std::uint64_t end_here = last < own.base + region_bytes - 1 ? last : own.base + region_bytes - 1;
+SLUICE_HOT void mark_long_reach(everything& t, leaf& own, std::size_t level, std::uint64_t address, std::uint64_t last,
+                                bool there) {
+  const std::uint64_t base = base_of(address);
+  const std::uint64_t end_here = last < base + region_bytes - 1 ? last : base + region_bytes - 1;
   const auto mine = static_cast<std::uint16_t>(granule_of(address) + 1);
   // One that begins with its region need not tell its parts: the region itself says whose its first byte is.
-  const bool at_start = address == own.base;
+  const bool at_start = address == base;
   const std::size_t last_word = at_start ? 0 : granule_of(end_here) / 64;
   for (std::size_t w = granule_of(address) / 64 + 1; w <= last_word; ++w) {
     if (there) {
@@ -193,7 +204,7 @@ void mark_reach(everything& t, leaf& own, std::uint64_t address, std::uint64_t b
       own.reaching[w].store(0, std::memory_order_release);
     }
   }
-  for (std::uint64_t at = own.base + (at_start ? 0 : region_bytes); at <= last; at += region_bytes) {
+  for (std::uint64_t at = base + (at_start ? 0 : region_bytes); at <= last; at += region_bytes) {
     region* r = there ? make_region(t, at) : find_region(t, at);
     if (r == nullptr) return;
     std::atomic<std::uint64_t>& says = r->reaching[level];
@@ -205,7 +216,16 @@ void mark_reach(everything& t, leaf& own, std::uint64_t address, std::uint64_t b
   }
 }
 
-bool erase(everything& t, std::uint64_t address, std::size_t level) {
+SLUICE_INLINE void mark_reach(everything& t, leaf& own, std::size_t level, std::uint64_t address, std::uint64_t bytes,
+                              bool there) {
+  constexpr std::uint64_t word_bytes = std::uint64_t{64} << granule_bits;
+  const std::uint64_t last = address + bytes - 1;
+  // A small block reaches nowhere.
+  if (address / word_bytes == last / word_bytes && address != base_of(address)) return;
+  mark_long_reach(t, own, level, address, last, there);
+}
+
+SLUICE_INLINE bool erase(everything& t, std::uint64_t address, std::size_t level) {
   region* r = find_region(t, address);
   leaf* l = r == nullptr ? nullptr : r->leaves[level].load(std::memory_order_acquire);
   if (l == nullptr) return false;
@@ -215,39 +235,43 @@ bool erase(everything& t, std::uint64_t address, std::size_t level) {
   // Of two that remove it at once one does.
   if (!l->blocks[granule].compare_exchange_strong(packed, 0, std::memory_order_acq_rel)) return false;
   l->begins[granule / 64].fetch_and(~(std::uint64_t{1} << (granule % 64)), std::memory_order_acq_rel);
-  mark_reach(t, *l, address, bytes_of(packed), false);
+  mark_reach(t, *l, level, address, bytes_of(packed), false);
   return true;
 }
+SLUICE_RARE bool erase_elsewhere(everything& t, std::uint64_t address, std::size_t level) {
+  return erase(t, address, level);
+}
 
-/// The block that begins in `granule` of `l`, if it holds `word`: its address.
-std::uint64_t holding(const leaf& l, std::size_t granule, std::uint64_t word) {
+/// The block that begins in `granule` of `l`, whose first address is `base`, if it holds `word`: its address.
+SLUICE_INLINE std::uint64_t holding(const leaf& l, std::uint64_t base, std::size_t granule, std::uint64_t word) {
   const std::uint64_t packed = l.blocks[granule].load(std::memory_order_acquire);
   if (packed == 0) return 0;
-  const std::uint64_t begin = l.base + (granule << granule_bits) + offset_of(packed);
+  const std::uint64_t begin = base + (granule << granule_bits) + offset_of(packed);
   return word - begin < bytes_of(packed) ? begin : 0;
 }
 
-std::uint64_t find_in(const everything& t, const region& r, std::size_t level, std::uint64_t word) {
+SLUICE_HOT std::uint64_t find_in(const everything& t, const region& r, std::size_t level, std::uint64_t word) {
   if (const leaf* l = r.leaves[level].load(std::memory_order_acquire)) {
     const std::size_t granule = granule_of(word);
-    const std::uint64_t before = ~std::uint64_t{0} >> (63 - granule % 64);
-    // Two turns at most: a block may begin in the word's own granule, and after the word.
-    for (std::uint64_t bits = l->begins[granule / 64].load(std::memory_order_acquire) & before; bits != 0;) {
+    const std::uint64_t base = base_of(word);
+    // Most words are where a block begins, or in its first 256 bytes: then nothing else needs to be read.
+    if (const std::uint64_t found = holding(*l, base, granule, word)) return found;
+    // Else it is the last that begins before.
+    const std::uint64_t before = (std::uint64_t{1} << (granule % 64)) - 1;
+    const std::uint64_t bits = l->begins[granule / 64].load(std::memory_order_acquire) & before;
+    if (bits != 0) {
       const auto bit = static_cast<unsigned>(63 - __builtin_clzll(bits));
-      const std::size_t last = granule / 64 * 64 + bit;
-      if (const std::uint64_t found = holding(*l, last, word)) return found;
-      if (last != granule) break;
-      bits &= ~(std::uint64_t{1} << bit);
+      if (const std::uint64_t found = holding(*l, base, granule / 64 * 64 + bit, word)) return found;
     }
     if (const std::uint16_t reaching = l->reaching[granule / 64].load(std::memory_order_acquire)) {
-      if (const std::uint64_t found = holding(*l, reaching - 1U, word)) return found;
+      if (const std::uint64_t found = holding(*l, base, reaching - 1U, word)) return found;
     }
   }
   const std::uint64_t begin = r.reaching[level].load(std::memory_order_acquire);
   if (begin == 0) return 0;
   const region* first = find_region(t, begin);
   const leaf* l = first == nullptr ? nullptr : first->leaves[level].load(std::memory_order_acquire);
-  return l == nullptr ? 0 : holding(*l, granule_of(begin), word);
+  return l == nullptr ? 0 : holding(*l, base_of(begin), granule_of(begin), word);
 }
 
 // --- what no word names -------------------------------------------------------------------------------------------------
@@ -295,26 +319,27 @@ bool add_apart(everything& t, const block& b) {
 
 }  // namespace
 
-bool add(const block& b) noexcept {
+SLUICE_HOT bool add(const block& b) noexcept {
   everything* t = the_table();
   const bool addressable =
       b.address != 0 && b.address >> address_bits == 0 && b.bytes <= (std::uint64_t{1} << size_bits);
   bool added = false;
-  if (t != nullptr && is_apart(b.kind)) {
+  if (t != nullptr && is_apart(b.kind)) [[unlikely]] {
     added = add_apart(*t, b);
   } else if (t != nullptr && addressable && (b.address + b.bytes) >> address_bits == 0) {
     const auto level = static_cast<std::size_t>(b.level);
     region* r = make_region(*t, b.address);
-    leaf* l = r == nullptr ? nullptr : make_leaf(*t, *r, b.address, level);
-    if (l != nullptr) {
+    leaf* l = r == nullptr ? nullptr : r->leaves[level].load(std::memory_order_acquire);
+    if (l == nullptr && r != nullptr) l = make_leaf(*t, *r, b.address, level);
+    if (l != nullptr) [[likely]] {
       const std::size_t granule = granule_of(b.address);
-      if (const std::uint64_t there = l->blocks[granule].load(std::memory_order_acquire)) {
-        erase(*t, l->base + (granule << granule_bits) + offset_of(there), level);
+      if (const std::uint64_t there = l->blocks[granule].load(std::memory_order_acquire)) [[unlikely]] {
+        erase_elsewhere(*t, base_of(b.address) + (granule << granule_bits) + offset_of(there), level);
       }
       widen(b.address, b.address + (b.bytes == 0 ? 0 : b.bytes - 1));
       l->blocks[granule].store(pack(b), std::memory_order_release);
       l->begins[granule / 64].fetch_or(std::uint64_t{1} << (granule % 64), std::memory_order_acq_rel);
-      mark_reach(*t, *l, b.address, b.bytes == 0 ? 1 : b.bytes, true);
+      mark_reach(*t, *l, level, b.address, b.bytes == 0 ? 1 : b.bytes, true);
       added = true;
     }
   }
@@ -322,7 +347,7 @@ bool add(const block& b) noexcept {
   return added;
 }
 
-bool remove(std::uint64_t address, layer level, memory_kind kind) noexcept {
+SLUICE_HOT bool remove(std::uint64_t address, layer level, memory_kind kind) noexcept {
   everything* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return false;
   if (is_apart(kind)) return remove_apart(*t, address, kind);
@@ -330,10 +355,43 @@ bool remove(std::uint64_t address, layer level, memory_kind kind) noexcept {
   if (erase(*t, address, static_cast<std::size_t>(level))) return true;
   // cuMemFree takes what cuMemAllocAsync gave, and the other way round.
   if (kind != memory_kind::unknown || (level != layer::driver && level != layer::pool)) return false;
-  return erase(*t, address, static_cast<std::size_t>(level == layer::driver ? layer::pool : layer::driver));
+  const std::size_t other = static_cast<std::size_t>(level == layer::driver ? layer::pool : layer::driver);
+  return erase_elsewhere(*t, address, other);
 }
 
-std::uint64_t lookup(std::uint64_t word) noexcept {
+SLUICE_HOT void expect(std::uint64_t address, layer level) noexcept {
+  const everything* t = table.load(std::memory_order_acquire);
+  if (t == nullptr || address >> address_bits != 0) return;
+  region* r = find_region(*t, address);
+  leaf* l = r == nullptr ? nullptr : r->leaves[static_cast<std::size_t>(level)].load(std::memory_order_acquire);
+  if (l == nullptr) return;
+  const std::size_t granule = granule_of(address);
+  collector::expect_write(&l->blocks[granule]);
+  collector::expect_write(&l->begins[granule / 64]);
+  collector::expect_write(&l->reaching[granule / 64]);
+}
+
+SLUICE_HOT void lookup_each(std::uint64_t* words, std::size_t count) noexcept {
+  const everything* t = table.load(std::memory_order_acquire);
+  if (t != nullptr && count > 1) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (words[i] >> address_bits == 0) collector::expect_read(find_region(*t, words[i]));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const region* r = words[i] >> address_bits == 0 ? find_region(*t, words[i]) : nullptr;
+      if (r == nullptr) continue;
+      for (std::size_t level = trace::layer_count; level-- > static_cast<std::size_t>(layer::driver);) {
+        const leaf* l = r->leaves[level].load(std::memory_order_acquire);
+        if (l == nullptr) continue;
+        collector::expect_read(&l->blocks[granule_of(words[i])]);
+        break;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) words[i] = lookup(words[i]);
+}
+
+SLUICE_HOT std::uint64_t lookup(std::uint64_t word) noexcept {
   const everything* t = table.load(std::memory_order_acquire);
   if (t == nullptr || word >> address_bits != 0) return 0;
   const region* r = find_region(*t, word);

@@ -49,6 +49,12 @@ extern std::atomic<std::uint64_t> lowest, highest;  ///< Of all addresses that w
 /// driver's; 0 if the word is no address in a live block.
 [[nodiscard]] std::uint64_t lookup(std::uint64_t word) noexcept;
 
+/// `lookup` of each of `words`, which become what is found. Sooner than one by one: they are fetched side by side.
+void lookup_each(std::uint64_t* words, std::size_t count) noexcept;
+
+/// A block at `address` is about to be added or removed: asks for the memory where it is noted, and does not wait for it.
+void expect(std::uint64_t address, trace::layer level) noexcept;
+
 /// Calls `visit` for each live block, in no order. Blocks that come or go meanwhile may be told or not. O(address space in
 /// which blocks ever began); allocates nothing.
 void for_each(void (*visit)(void* context, const block& b), void* context) noexcept;

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cstddef>
 
+#include "instrumentation/collector/hot.hpp"
+
 namespace sluice::capture {
 
-capture_options options;
+SLUICE_HOT_DATA constinit capture_options options{};
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "instrumentation/capture/native_stack.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/python_stack.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 // Where this library begins, and where its code ends: the linker's.
@@ -62,7 +63,7 @@ struct native_stack {
   return key;
 }
 
-std::uint64_t python_stack_or_whose() noexcept {
+SLUICE_INLINE std::uint64_t python_stack_or_whose() noexcept {
   const std::uint64_t key = python_stack_key();
   if (key == 0) return autograd::stack_of_this_thread(nullptr, 0);
   autograd::note_stack(key);
@@ -82,7 +83,7 @@ void leave_out_code_at(const void* address) noexcept {
   also_end.store(module.end, std::memory_order_relaxed);
 }
 
-std::uint64_t current_stack() noexcept {
+SLUICE_HOT std::uint64_t current_stack() noexcept {
   if (!collector::active()) return 0;
   switch (options.stacks) {
     case stack_mode::none:

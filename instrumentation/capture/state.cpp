@@ -6,6 +6,7 @@
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/touches.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -15,11 +16,11 @@ context_entry contexts[max_contexts];
 std::atomic<bool> any_context{false};
 pool_entry pools[max_pools];
 pending_work pending;
-std::atomic<std::int32_t> captures{0};
-std::atomic<bool> memory_changed{false};
+SLUICE_HOT_DATA constinit std::atomic<std::int32_t> captures{0};
+SLUICE_HOT_DATA constinit std::atomic<bool> memory_changed{false};
 std::atomic<bool> live_blocks_unsure{false};
 std::atomic<std::uint32_t> contexts_gone{0};
-std::atomic<bool> paused{false};
+SLUICE_HOT_DATA constinit std::atomic<bool> paused{false};
 
 bool gate::lock() noexcept {
   constexpr std::uint64_t patience_ns = 1'000'000'000;
@@ -43,7 +44,7 @@ namespace {
 /// device + 1 and id of each context, by id: contexts are few and their numbers count up.
 constexpr unsigned device_slots = 1024;
 std::atomic<std::uint64_t> device_by_context[device_slots];
-std::atomic<std::uint32_t> fresh_contexts{0};
+SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> fresh_contexts{0};
 }  // namespace
 
 bool add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept {
@@ -181,8 +182,8 @@ bool ask_stream_number(CUcontext context, CUstream stream, bool per_thread_defau
 
 }  // namespace
 
-std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
-                            bool per_thread_default) noexcept {
+SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
+                                       bool per_thread_default) noexcept {
   if (stream == CU_STREAM_LEGACY) {
     stream = nullptr;
     per_thread_default = false;

@@ -20,6 +20,7 @@
 #include "instrumentation/capture/recording.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/hot.hpp"
 
 namespace c10 {
 
@@ -47,7 +48,7 @@ constexpr const char* block_name = "PyTorch";
 
 using usage_function = void (*)(void*, std::int64_t, std::size_t, std::size_t, c10::Device);
 using failure_function = void (*)(std::int64_t, std::size_t, std::size_t, c10::Device);
-std::atomic<usage_function> real_usage{nullptr};
+SLUICE_HOT_DATA constinit std::atomic<usage_function> real_usage{nullptr};
 std::atomic<failure_function> real_failure{nullptr};
 
 constexpr const char* usage_symbol = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
@@ -64,7 +65,7 @@ void find(void* library, const char* symbol, void* ours, std::atomic<Function>& 
 
 /// What PyTorch said last of a device. Its allocator's mutex lets one thread in at a time; readers see a whole statement or
 /// look again (a sequence lock).
-struct stated_totals {
+struct alignas(32) stated_totals {
   std::atomic<std::uint32_t> version{0};  ///< Odd while it changes.
   std::atomic<std::uint64_t> time{0};
   std::atomic<std::uint64_t> allocated{0};
@@ -137,14 +138,17 @@ void report_totals_of(std::uint32_t device) {
 }
 
 /// The name's key, once this writer has the name; 0 before.
-std::atomic<std::uint64_t> name_key{0};
+SLUICE_HOT_DATA constinit std::atomic<std::uint64_t> name_key{0};
 
-std::uint64_t name_of_blocks() {
-  const std::uint64_t known = name_key.load(std::memory_order_relaxed);
-  if (known != 0) return known;
+SLUICE_RARE std::uint64_t send_name() {
   const std::uint64_t key = collector::intern(block_name);
   name_key.store(key, std::memory_order_relaxed);
   return key;
+}
+
+SLUICE_INLINE std::uint64_t name_of_blocks() {
+  const std::uint64_t known = name_key.load(std::memory_order_relaxed);
+  return known != 0 ? known : send_name();
 }
 
 std::uint32_t number_of(c10::Device device) {
@@ -176,11 +180,16 @@ void block_goes(std::uint64_t address, std::uint64_t now) {
   collector::emit(out);
 }
 
-void usage_changed(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved, c10::Device device) {
+SLUICE_HOT void usage_changed(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
+                              c10::Device device) {
   if (address == nullptr || bytes == 0 || !recording()) return;
-  const std::uint64_t now = collector::now();
   const auto where = reinterpret_cast<std::uint64_t>(address);
   const std::uint32_t number = number_of(device);
+  // All that is written in the end is fetched while the stack is walked.
+  collector::expect_event();
+  live_blocks::expect(where, trace::layer::framework);
+  if (number < max_devices) collector::expect_write(&totals[number]);
+  const std::uint64_t now = collector::now();
   if (bytes > 0) {
     block_appears(where, static_cast<std::uint64_t>(bytes), now, number);
   } else {
@@ -229,8 +238,8 @@ void forget_totals() noexcept {
 namespace torch_hooks = sluice::capture::torch;
 
 /// Host tensors are reported here too, where they are shared or the profiler asks for them: they go on to PyTorch alone.
-void c10::reportMemoryUsageToProfiler(void* address, std::int64_t bytes, std::size_t total_allocated,
-                                      std::size_t total_reserved, Device device) {
+SLUICE_HOT void c10::reportMemoryUsageToProfiler(void* address, std::int64_t bytes, std::size_t total_allocated,
+                                                 std::size_t total_reserved, Device device) {
   using namespace torch_hooks;
   if (device.type == cuda_device) usage_changed(address, bytes, total_allocated, total_reserved, device);
   auto real = real_usage.load(std::memory_order_acquire);

@@ -10,6 +10,7 @@
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -43,7 +44,7 @@ struct function_slot {
 };
 constexpr std::size_t function_slots = 16384, function_probes = 32;
 function_slot functions[function_slots];
-std::atomic<std::uint32_t> generation{1};
+SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> generation{1};
 std::atomic<std::uint64_t> memory_taken{0};
 std::atomic<std::uint64_t> not_scanned{0};
 
@@ -90,7 +91,7 @@ const char* name_of(const call& c, CUfunction function) {
   return c.data->symbolName;
 }
 
-[[gnu::noinline]] function_layout* ask(const call& c, CUfunction function, function_slot& slot) {
+SLUICE_RARE function_layout* ask(const call& c, CUfunction function, function_slot& slot) {
   const std::uint32_t present = generation.load(std::memory_order_acquire);
   parameter found[most_parameters];
   std::uint32_t count = 0;
@@ -127,7 +128,7 @@ const char* name_of(const call& c, CUfunction function) {
   return fresh;
 }
 
-const function_layout* layout_of(const call& c, CUfunction function) {
+SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction function) {
   const auto handle = reinterpret_cast<std::uint64_t>(function);
   if (handle == 0) return nullptr;
   const auto first = static_cast<std::size_t>((handle * 0x9E3779B97F4A7C15U) >> 40);
@@ -157,14 +158,31 @@ class touched_blocks {
     out_.graph = graph;
   }
 
-  void look_up(std::uint64_t word) {
+  SLUICE_INLINE void look_up(std::uint64_t word) {
     if (!live_blocks::may_hold(word)) return;
-    const std::uint64_t block = live_blocks::lookup(word);
-    if (block != 0 && block != last_) add(block);
+    if (waiting_ == batch) [[unlikely]]
+      look_up_batch();
+    words_[waiting_++] = word;
   }
 
-  void emit() {
-    if (count_ == 0) return;
+  SLUICE_INLINE void emit() {
+    if (waiting_ != 0) look_up_batch();
+    if (count_ != 0) send();
+  }
+
+ private:
+  static constexpr std::uint32_t few = 16, most = 256, batch = 32;
+  static constexpr std::size_t set_slots = 1024;
+
+  SLUICE_HOT [[gnu::noinline]] void look_up_batch() {
+    live_blocks::lookup_each(words_, waiting_);
+    for (std::uint32_t i = 0; i < waiting_; ++i) {
+      if (words_[i] != 0 && words_[i] != last_) add(words_[i]);
+    }
+    waiting_ = 0;
+  }
+
+  void send() {
     out_.header.time = call_.begin;
     out_.header.flags = 0;
     out_.stream = call_.stream(stream_);
@@ -173,10 +191,6 @@ class touched_blocks {
     collector::emit_with(&out_.header, collector::record_type::touch, sizeof out_, blocks_, count_);
     count_ = 0;
   }
-
- private:
-  static constexpr std::uint32_t few = 16, most = 256;
-  static constexpr std::size_t set_slots = 1024;
 
   void add(std::uint64_t block) {
     last_ = block;
@@ -187,10 +201,10 @@ class touched_blocks {
       if (count_ == few) begin_set();
     }
     if (many_ && !enter(block)) return;
-    if (count_ == most) emit();  // The set still knows them.
+    if (count_ == most) send();  // The set still knows them.
     blocks_[count_++] = block;
   }
-  [[gnu::noinline]] void begin_set() {
+  SLUICE_RARE void begin_set() {
     memset(set_, 0, sizeof set_);
     many_ = true;
     for (std::uint32_t i = 0; i < count_; ++i) enter(blocks_[i]);
@@ -213,8 +227,11 @@ class touched_blocks {
   collector::touch_record out_{};
   std::uint64_t last_ = 0;
   std::uint32_t count_ = 0;
+  std::uint32_t waiting_ = 0;
   bool many_ = false;
-  std::uint64_t blocks_[most];  // Not cleared: neither is read before it is written.
+  // Not cleared: none is read before it is written.
+  std::uint64_t words_[batch];  ///< To be looked up.
+  std::uint64_t blocks_[most];
   std::uint64_t set_[set_slots];
 };
 
@@ -242,8 +259,9 @@ const void* buffer_of(void** extra, std::size_t& bytes) {
 
 }  // namespace
 
-void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
-                      std::uint64_t graph) noexcept {
+SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
+                                 std::uint64_t graph) noexcept {
+  collector::expect_event();
   const function_layout* layout = layout_of(c, function);
   if (graph == 0) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
   if (layout == nullptr || layout->count == 0) return;
