@@ -124,6 +124,27 @@ constinit std::atomic<std::uint32_t> last_correlation{0};
 
 }  // namespace
 
+namespace {
+
+/// While streams are being captured: what our handlers ask the driver on this thread (which may load a function's code, say) must not
+/// end a capture. In CUPTI's callbacks the driver sees to that.
+class beside_captures {
+ public:
+  beside_captures() noexcept
+      : needed_(captures.load(std::memory_order_relaxed) > 0 && driver.exchange_capture_mode != nullptr &&
+                driver.exchange_capture_mode(&mode_) == CUDA_SUCCESS) {}
+  beside_captures(const beside_captures&) = delete;
+  ~beside_captures() {
+    if (needed_) driver.exchange_capture_mode(&mode_);
+  }
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool needed_;
+};
+
+}  // namespace
+
 bool lead_here() noexcept { return mine.inits != 0; }
 void start() noexcept { watching.store(true); }
 bool in_use() noexcept { return watching.load(std::memory_order_relaxed); }
@@ -148,10 +169,12 @@ void enter(edges& e, std::uint32_t call, const void* parameters) noexcept {
   e.data.contextUid = id_of_current(e.data.context);
   e.data.correlationId = last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
   e.data.correlationData = &e.own;
+  const beside_captures relaxed;
   on_callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, call, &e.data);
 }
 
 CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcept {
+  const beside_captures relaxed;
   e.result = result;
   e.data.callbackSite = CUPTI_API_EXIT;
   e.data.functionReturnValue = &e.result;

@@ -1,5 +1,7 @@
 // The fake driver's stream captures and graphs. What is captured does not run, and neither does a graph that is launched.
 
+#include <utility>
+
 #include "tests/instrumentation/capture/fake/fake_driver.hpp"
 
 using namespace sluice::fake;
@@ -47,6 +49,10 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* made) {
   {
     std::lock_guard lock(state().mutex);
     state().capturing.erase(stream);
+    if (std::exchange(state().capture_broken, false)) {
+      *made = nullptr;
+      return the_call.leave(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    }
   }
   return the_call.leave(*made == nullptr ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS);
 }

@@ -145,8 +145,7 @@ CUresult cuStreamGetPriority(CUstream, int* priority) {
   return CUDA_SUCCESS;
 }
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  thread_local CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  std::swap(mine, *mode);
+  std::swap(capture_mode, *mode);
   return CUDA_SUCCESS;
 }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
@@ -214,6 +213,7 @@ CUresult cuKernelGetName(const char** name, CUkernel handle) {
 CUresult cuKernelGetParamInfo(CUkernel handle, std::size_t index, std::size_t* offset, std::size_t* bytes) {
   const function* f = known_function(handle);
   if (f == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  load_code();
   if (index >= f->sizes.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = f->offsets[index];
   *bytes = f->sizes[index];

@@ -45,6 +45,7 @@ struct driver_state {
   std::set<function*> functions;
   std::vector<function*> unloaded;  ///< Handles that the next functions get.
   std::map<CUstream, graph*> capturing;
+  bool capture_broken = false;  ///< By a call that is not allowed beside a capture; until it ends.
   std::set<graph*> graphs;
   std::atomic<CUresult> fault{CUDA_SUCCESS};  ///< Every call fails with it.
 };
@@ -58,6 +59,16 @@ inline const auto default_pool = reinterpret_cast<CUmemoryPool>(0x5900);
 inline constexpr std::uint32_t context_number = 1;
 inline constexpr std::uint32_t null_stream_number = 7;
 inline thread_local CUcontext current = nullptr;
+inline thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;  ///< Of this thread.
+inline thread_local int in_callbacks = 0;  ///< Of CUPTI's, in which a driver's client may ask it anything.
+
+/// What the driver must load a function's code for. An H200's driver (580) ends a capture then, unless the thread is in relaxed mode.
+inline void load_code() {
+  std::lock_guard lock(state().mutex);
+  const bool unsafe = capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED && in_callbacks == 0;
+  if (unsafe && !state().capturing.empty()) state().capture_broken = true;
+}
+
 /// One call as CUPTI sees it: entered when made, left by `leave`.
 class call {
  public:
@@ -71,7 +82,7 @@ class call {
     data_.contextUid = current == nullptr ? 0 : context_number;
     data_.correlationData = &kept_;
     data_.correlationId = hub_.next_correlation();
-    hub_.callback(CUPTI_CB_DOMAIN_DRIVER_API, id_, &data_);
+    call_back();
   }
   CUresult leave(CUresult result) {
     const CUresult fault = state().fault;
@@ -79,12 +90,18 @@ class call {
     data_.callbackSite = CUPTI_API_EXIT;
     data_.context = current;
     data_.contextUid = current == nullptr ? 0 : context_number;
-    hub_.callback(CUPTI_CB_DOMAIN_DRIVER_API, id_, &data_);
+    call_back();
     return result_;
   }
   [[nodiscard]] std::uint32_t correlation() const { return data_.correlationId; }
 
  private:
+  void call_back() {
+    ++in_callbacks;
+    hub_.callback(CUPTI_CB_DOMAIN_DRIVER_API, id_, &data_);
+    --in_callbacks;
+  }
+
   std::uint32_t id_;
   hub& hub_;
   CUpti_CallbackData data_{};
