@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "core/trace/inferred.hpp"
 #include "core/trace/kinds.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/python_stack.hpp"
@@ -118,6 +119,8 @@ std::uint64_t number_of(std::uint64_t sequence, std::uint64_t thread) { return s
 std::uint64_t number_of(const void* task) { return reinterpret_cast<std::uint64_t>(task) * odd2; }
 
 struct thread_state {
+  /// It calls backward(), which then runs some nodes on it: what it allocates later is none of theirs.
+  bool caller = false;
   // The node that it evaluates.
   const void* task = nullptr;
   std::uint64_t kind = 0;  ///< Its class: the address of its table of virtual functions; 0: it evaluates none.
@@ -163,6 +166,7 @@ constexpr std::size_t node_itself = 8, node_sequence = 24, node_thread = 48;
 
 [[gnu::noinline]] void node_runs(const void* task, const void* node) {
   thread_state& t = this_thread;
+  if (t.caller) return;
   t.task = task;
   t.kind = node == nullptr ? 0 : word_at(node, 0);
   t.node = 0;
@@ -171,6 +175,7 @@ constexpr std::size_t node_itself = 8, node_sequence = 24, node_thread = 48;
 }
 
 [[gnu::noinline]] void backward_begins(const void* task) {
+  if (this_thread.kind == 0) this_thread.caller = true;  // Else a node itself begins a backward pass.
   std::uint64_t stack = python_stack_key();
   if (stack == 0) stack = stack_of_this_thread(nullptr, 0);
   if (stack != 0) backward_stacks.put(number_of(task), stack);
@@ -222,7 +227,10 @@ std::uint64_t frame_of_node(std::uint64_t kind) {
 std::uint64_t frame_between(bool of_forward) {
   const std::uint64_t key = (of_forward ? odd1 : odd2) | collector::frame_key_bit;
   if (collector::knows_frame(key)) return key;
-  return introduce(key, of_forward ? "[inferred: the backward of]" : "[inferred: on another thread, for]");
+  char text[64];
+  snprintf(text, sizeof text, "%s%s", trace::inferred_mark,
+           of_forward ? "the backward of]" : "on another thread, for]");
+  return introduce(key, text);
 }
 
 }  // namespace

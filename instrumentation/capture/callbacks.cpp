@@ -102,6 +102,8 @@ void on_runtime_call(const CUpti_CallbackData& data) {
 
 void context_created(CUcontext context, std::uint32_t id, std::uint32_t device) {
   if (!add_context(context, id, device)) return;
+  // Which GPU it is, before anything is said to be on it: other processes of the recording may use the same one.
+  if (device != collector::no_device) describe_device(static_cast<CUdevice>(device));
   collector::context_record out{};
   out.header.time = collector::now();
   out.context = id;
@@ -186,7 +188,6 @@ std::uint32_t context_id_of(CUcontext current) noexcept {
     const bool known = driver.context_device != nullptr && driver.context_device(&device) == CUDA_SUCCESS;
     id = ++last;
     context_created(current, id, known ? static_cast<std::uint32_t>(device) : collector::no_device);
-    if (known) describe_device(device);
     if (known_context(current) == 0) id = 0;
   }
   announcing.unlock();

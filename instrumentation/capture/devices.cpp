@@ -124,6 +124,9 @@ void find_link(CUdevice device, collector::device_record& out) {
 
 void describe_device(CUdevice device) noexcept {
   const auto id = static_cast<std::uint32_t>(device);
+  bool known = false;
+  change_device(id, [&](const collector::device_record& so_far) { known = so_far.memory_bytes != 0; });
+  if (known) return;  // And announced again.
   char name[128] = {};
   std::size_t bytes = 0;
   CUuuid uuid{};
@@ -138,9 +141,11 @@ void describe_device(CUdevice device) noexcept {
   collector::device_record link{};
   find_link(device, link);
   change_device(id, [&](collector::device_record& out) {
-    out.link_generation = link.link_generation;
-    out.link_width = link.link_width;
-    out.link_peak = link.link_peak;
+    if (link.link_peak != 0) {
+      out.link_generation = link.link_generation;
+      out.link_width = link.link_width;
+      out.link_peak = link.link_peak;
+    }
     out.kind = raw(device_kind::cuda);
     out.uuid_high = big_endian(uuid_bytes);
     out.uuid_low = big_endian(uuid_bytes + 8);

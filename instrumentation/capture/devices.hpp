@@ -11,7 +11,7 @@ namespace sluice::capture {
 void device_found(const layout::device_prefix& record) noexcept;
 void link_found(const layout::pcie_prefix& record) noexcept;
 
-/// Name, memory and link of a device, from the driver and from /sys. Some 50 us, the first time; then nothing.
+/// Announces a device: name, memory and link, from the driver and from /sys, unless they are known. Some 50 us the first time.
 void describe_device(CUdevice device) noexcept;
 
 }  // namespace sluice::capture

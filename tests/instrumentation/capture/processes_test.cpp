@@ -30,12 +30,16 @@ TEST_P(Children, AreEachAProcess) {
   EXPECT_EQ(made.status, 0);
   std::set<std::uint64_t> sizes;
   std::set<process_id> processes;
+  std::set<device_id> devices;
   for (const alloc_event& a : made.allocs) {
     sizes.insert(a.bytes);
     processes.insert(a.process);
+    devices.insert(a.device);
   }
   EXPECT_EQ(sizes, (std::set<std::uint64_t>{1 * mib, 2 * mib, 3 * mib}));
   EXPECT_EQ(processes.size(), 3U);
+  EXPECT_EQ(devices.size(), 1U) << "they share one GPU";
+  EXPECT_EQ(made.tables().devices.rows().size(), 1U);
   for (const alloc_event& a : made.allocs) {
     const process_row* process = made.tables().processes.find(a.process);
     ASSERT_NE(process, nullptr);

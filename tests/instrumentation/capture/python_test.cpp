@@ -257,6 +257,15 @@ TEST_P(KnownPython, ABackwardPassOnAThreadWithoutPythonNamesTheForwardLinesOrWho
                                                          {"backward " + line_with("the last"), first.back()})));
 }
 
+TEST_P(KnownPython, ABackwardPassThatNoPythonAskedForNamesItsNodesAndNothingAfterThem) {
+  const recording run = record_program(python_, {"backward"}, {}, true);
+  ASSERT_EQ(run.status, 0);
+  const auto stacks = tensors_by_size(run);
+  EXPECT_THAT(stacks.at(48 << 20), ElementsAre(multiplied));
+  EXPECT_THAT(stacks.at(12 << 20), ElementsAre("torch::autograd::AccumulateGrad"));
+  EXPECT_THAT(stacks.at(112 << 20), testing::IsEmpty()) << "the thread has called backward(), and is done with it";
+}
+
 TEST_P(KnownPython, ABackwardPassOnAThreadWithoutPythonGoesOnFromTheNativeFrames) {
   const recording run = record_program(python_, {"backward"}, {{"SLUICE_STACKS", "all"}}, true);
   ASSERT_EQ(run.status, 0);

@@ -47,6 +47,11 @@ struct ViewBackward0 : Node {
   using Node::Node;
 };
 }  // namespace generated
+/// Runs on the thread that calls backward().
+struct GraphRoot : Node {
+  GraphRoot() : Node(0, UINT64_MAX) {}
+  void apply() override {}
+};
 struct AccumulateGrad : Node {
   explicit AccumulateGrad(std::size_t size) : Node(size, UINT64_MAX) {}
 };
@@ -108,6 +113,9 @@ void Engine::evaluate_function(std::shared_ptr<GraphTask>& task, Node* node, Inp
 future Engine::execute_with_graph_task(const std::shared_ptr<GraphTask>& task, std::shared_ptr<Node> root,
                                        InputBuffer&&) {
   task->nodes.push_back(std::move(root));
+  InputBuffer nothing;
+  std::shared_ptr<GraphTask> running = task;
+  evaluate_function(running, std::make_shared<GraphRoot>().get(), nothing, std::make_shared<ReadyQueue>());
   std::thread device([this, mine = task]() mutable {
     InputBuffer none;
     const auto queue = std::make_shared<ReadyQueue>();
@@ -144,4 +152,12 @@ EXPORTED int fake_torch_backward(std::size_t leaf_bytes) {
   const std::shared_ptr<GraphTask> task = std::exchange(made, nullptr);
   const future done = engine.execute_with_graph_task(task, std::make_shared<AccumulateGrad>(leaf_bytes), InputBuffer{});
   return done.ok ? 1 : 0;
+}
+/// A training on a thread that has no Python at all, and a tensor of seven times the bytes after it.
+EXPORTED void fake_torch_train_alone(std::size_t bytes) {
+  std::thread([=] {
+    fake_torch_multiply(bytes);
+    fake_torch_backward(bytes / 4);
+    fake_torch_empty(7 * bytes);
+  }).join();
 }

@@ -98,6 +98,7 @@ def backward():
     multiply(torch, 0)
     assert torch.fake_torch_backward(ctypes.c_size_t(64)) == 0
     assert work(1048576) == 1  # the last
+    torch.fake_torch_train_alone(ctypes.c_size_t(16777216))
 
 
 initialise()
