@@ -237,6 +237,7 @@ class writer {
     for (const analysis::line_use& use : uses.lines) {
       json one = line_figures(use.figures, what);
       one["frame"] = frame(use.line);
+      one["inferred"] = line_figures(use.inferred, what);
       json stack = json::array();
       for (const symbols::frame_line& line : use.stack) stack.push_back(frame(line));
       one["stack"] = std::move(stack);

@@ -182,11 +182,13 @@ class writer {
   // --- lines of the program -----------------------------------------------------------------------------------------
 
   /// "step, train.py:40" and its source.
-  static void add_line(text_table& table, std::vector<std::string> figures, const symbols::frame_line& line) {
+  static void add_line(text_table& table, std::vector<std::string> figures, const symbols::frame_line& line,
+                       const std::string& note = {}) {
     const std::string place = symbols::place_of(line);
     const std::string name = shortened(symbols::name_of(line), name_columns);
     figures.push_back(place.empty() || place == name ? name : fmt::format("{}, {}", place, name));
-    figures.push_back(shortened(line.missing.empty() ? line.source : fmt::format("({})", line.missing), name_columns));
+    const std::string about = line.missing.empty() ? line.source : fmt::format("({})", line.missing);
+    figures.push_back(shortened(about, name_columns) + (note.empty() || about.empty() ? "" : "  ") + note);
     table.row(std::move(figures));
   }
 
@@ -203,7 +205,10 @@ class writer {
       text_table table("rrrll");
       for (const analysis::line_use& use : peak.lines.lines)
         add_line(table, {format_bytes(use.figures.bytes), share(use.figures), format_some(use.figures.count, "block")},
-                 use.line);
+                 use.line,
+                 use.inferred.bytes == 0
+                     ? ""
+                     : fmt::format("({} of it by a backward pass, inferred)", format_bytes(use.inferred.bytes)));
       const auto rest = [&](const analysis::stack_figures& figures, const char* what) {
         if (figures.count > 0)
           table.row({format_bytes(figures.bytes), share(figures), format_some(figures.count, "block"), what, ""});

@@ -6,6 +6,7 @@
 
 #include "core/analysis/index.hpp"
 #include "core/analysis/stack_tree.hpp"
+#include "core/trace/inferred.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -15,7 +16,7 @@ const std::atomic<bool> wanted{false};  // A summary is never withdrawn.
 /// Gathers stacks under the line that each is named after.
 class line_gatherer {
  public:
-  line_gatherer(const trace::tables& tables, const naming& names) : names_(tables, names) {}
+  line_gatherer(const trace::tables& tables, const naming& names) : tables_(tables), names_(tables, names) {}
 
   template <class Heavier>
   line_uses gather(const stack_use& use, Heavier&& heavier) {
@@ -29,6 +30,7 @@ class line_gatherer {
       }
       group& of = groups[names_.line_of(share.stack)];
       of.figures.add(share.figures);
+      if (is_inferred(share.stack)) of.inferred.add(share.figures);
       if (of.stack == trace::stack_id::none || heavier(share.figures, of.heaviest)) {
         of.stack = share.stack;
         of.heaviest = share.figures;
@@ -42,7 +44,7 @@ class line_gatherer {
         made.other.add(of.figures);
         continue;
       }
-      made.lines.push_back({names_.describe(line), of.figures, of.heaviest, names_.stack(of.stack)});
+      made.lines.push_back({names_.describe(line), of.figures, of.inferred, of.heaviest, names_.stack(of.stack)});
     }
     return made;
   }
@@ -50,10 +52,24 @@ class line_gatherer {
  private:
   struct group {
     stack_figures figures;
+    stack_figures inferred;
     trace::stack_id stack{};
     stack_figures heaviest;
   };
 
+  [[nodiscard]] bool is_inferred(trace::stack_id stack) const {
+    std::size_t left = stack_tree::most_depth;  // A file's parents may form a ring.
+    for (; stack != trace::stack_id::none && left > 0; --left) {
+      const trace::stack_row* row = tables_.stacks.find(stack);
+      if (row == nullptr) return false;
+      const trace::frame_row* frame = tables_.frames.find(row->frame);
+      if (frame != nullptr && tables_.text(frame->function).starts_with(trace::inferred_mark)) return true;
+      stack = row->parent;
+    }
+    return false;
+  }
+
+  const trace::tables& tables_;
   line_namer names_;
 };
 

@@ -33,6 +33,7 @@ struct holder {
 struct line_use {
   symbols::frame_line line;
   stack_figures figures;
+  stack_figures inferred;                  ///< The part whose stacks lead there by inference (trace::inferred_mark).
   stack_figures heaviest;                  ///< Of the stack below.
   std::vector<symbols::frame_line> stack;  ///< The one that weighs most, innermost first.
 };

@@ -205,6 +205,7 @@ class report_of_stacks : public report {
     alloc(2 * ms, 3 * gib, linear);
     alloc(3 * ms, 1 * gib, relu);
     alloc(4 * ms, 64 * mib, {});
+    alloc(5 * ms, 512 * mib, call(call(linear, "[inferred: the backward of]", "", 0), "AddmmBackward0", "", 0));
     const auto load = call(main, "step", "/home/me/train.py", 39);
     const auto prefetch = call(main, "prefetch", "/home/me/data.py", 30);
     copy(10 * ms, 40 * ms, 300 * mib, load);
@@ -228,8 +229,10 @@ TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   const auto& memory = json["memory"].at(0)["by_line_at_maximum"];
   const auto& first = memory["lines"].at(0);
-  EXPECT_EQ(first["bytes"], 4 * gib) << "both blocks of line 40, whatever the framework did below it";
-  EXPECT_EQ(first["blocks"], 2);
+  EXPECT_EQ(first["bytes"], 4 * gib + 512 * mib) << "the blocks of line 40, whatever the framework did below it";
+  EXPECT_EQ(first["blocks"], 3);
+  EXPECT_EQ(first["inferred"]["bytes"], 512 * mib);
+  EXPECT_EQ(memory["lines"].at(1)["inferred"]["blocks"], 0);
   EXPECT_EQ(first["frame"]["line"], 40);
   EXPECT_EQ(first["frame"]["source"], "loss = model(x).sum()");
   EXPECT_EQ(first["of_that_stack"]["bytes"], 3 * gib);
