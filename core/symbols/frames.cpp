@@ -105,6 +105,19 @@ std::size_t line_to_name(std::span<const frame_line* const> stack) {
   return found == stack.size() && !stack.empty() ? 0 : found;
 }
 
+namespace {
+
+/// The CUDA runtime within the program itself, where nvcc puts it unless told otherwise: no code of the program's.
+bool is_linked_runtime(const place& at) {
+  const std::string_view name = at.function;
+  constexpr std::string_view api = "cuda";  // cudaMemcpyAsync, without debug information.
+  const bool of_api = at.file.empty() && name.starts_with(api) && name.size() > api.size() && name[4] >= 'A' &&
+                      name[4] <= 'Z' && name.find_first_of("(:") == std::string_view::npos;
+  return name.starts_with("libcudart_static_") || of_api;
+}
+
+}  // namespace
+
 frame_book::frame_book(frame_book_options options) : options_(std::move(options)), resolver_(options_.symbols) {}
 
 line_id frame_book::put(frame_line&& line) {
@@ -146,7 +159,7 @@ const frame_book::frame_lines& frame_book::put_native(const wish& about, const r
       each.file = at.file;
       each.line = at.line;
       each.inlined = at.inlined;
-      each.own = is_own_file(frame_kind::native, about.module) &&
+      each.own = is_own_file(frame_kind::native, about.module) && !is_linked_runtime(at) &&
                  (at.file.empty() || is_own_file(frame_kind::native, at.file));
       made.ids.push_back(put(std::move(each)));
     }

@@ -1,5 +1,6 @@
 #include "core/symbols/frames.hpp"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,6 +8,8 @@
 #include <sys/stat.h>
 #include <filesystem>
 #include <fstream>
+
+#include "tests/core/symbols/sample.hpp"
 
 namespace sluice::symbols {
 namespace {
@@ -101,6 +104,21 @@ TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
   EXPECT_FALSE(after.provisional);
   EXPECT_THAT(frames.describe(after.ids, tables_)[0].missing, HasSubstr("not on this machine"));
   EXPECT_FALSE(frames.wants_work());
+}
+
+TEST_F(book, does_not_take_the_cuda_runtime_in_a_program_for_the_programs_own_code) {
+  frame_book frames;
+  const auto line_at = [&](void* function) {
+    Dl_info about{};
+    dladdr(function, &about);
+    const auto offset = static_cast<std::uint64_t>(static_cast<char*>(function) - static_cast<char*>(about.dli_fbase));
+    const auto frame = native(text(std::filesystem::canonical(about.dli_fname).string()), offset + 4);
+    return frames.describe(frames.lines_of(frame, tables_, frame_book::patience::at_once).ids, tables_).back();
+  };
+  const frame_line runtime = line_at(reinterpret_cast<void*>(&libcudart_static_0123abcd));
+  EXPECT_THAT(runtime.function, HasSubstr("libcudart_static"));
+  EXPECT_FALSE(runtime.own);
+  EXPECT_TRUE(line_at(reinterpret_cast<void*>(&sample::exported)).own);
 }
 
 TEST_F(book, gives_the_same_line_to_frames_that_read_the_same) {

@@ -28,3 +28,5 @@ int exported(int value) {
 }
 
 }  // namespace sample
+
+int libcudart_static_0123abcd(int value) { return sample::exported(value) + 1; }

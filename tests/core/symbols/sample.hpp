@@ -11,3 +11,6 @@ __attribute__((visibility("default"))) std::uintptr_t outer(int depth);
 __attribute__((visibility("default"))) int exported(int value);
 
 }  // namespace sample
+
+/// Named as the CUDA runtime's own functions are where it is linked statically.
+extern "C" __attribute__((visibility("default"))) int libcudart_static_0123abcd(int value);

@@ -14,21 +14,27 @@ using namespace trace;
 using testing::Each;
 using testing::ElementsAre;
 
-recording record_copies(const std::string& which, const std::string& percent = "100",
-                        const std::string& graphs = "whole") {
-  recording run = record({.arguments = {which},
-                          .variables = {{"SLUICE_FIND_DUPLICATES", percent}},
-                          .graphs = graphs,
-                          .mode = "memory",
-                          .program = "fake_copies"});
-  EXPECT_EQ(run.status, 0);
-  EXPECT_EQ(run.summary.lost_events, 0U);
-  // In the order of the calls that asked for them.
-  std::sort(run.transfers.begin(), run.transfers.end(), [](const transfer_event& a, const transfer_event& b) {
-    return std::pair(a.enqueued, a.id) < std::pair(b.enqueued, b.id);
-  });
-  return run;
-}
+/// Heard at the driver's own entry points (preloaded), or through CUPTI.
+class Contents : public testing::TestWithParam<bool> {
+ protected:
+  static recording record_copies(const std::string& which, const std::string& percent = "100") {
+    recording run = record({.arguments = {which},
+                            .variables = {{"SLUICE_FIND_DUPLICATES", percent}},
+                            .graphs = "whole",
+                            .mode = "memory",
+                            .program = "fake_copies",
+                            .preload = GetParam()});
+    EXPECT_EQ(run.status, 0);
+    EXPECT_EQ(run.summary.lost_events, 0U);
+    // In the order of the calls that asked for them.
+    std::sort(run.transfers.begin(), run.transfers.end(), [](const transfer_event& a, const transfer_event& b) {
+      return std::pair(a.enqueued, a.id) < std::pair(b.enqueued, b.id);
+    });
+    return run;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(By, Contents, testing::Bool(),
+                         [](const auto& by) { return by.param ? "entry_points" : "cupti"; });
 
 std::vector<content_check> checks_of(const recording& run) {
   std::vector<content_check> found;
@@ -36,7 +42,7 @@ std::vector<content_check> checks_of(const recording& run) {
   return found;
 }
 
-TEST(Contents, AreEqualWhereTheBytesAre) {
+TEST_P(Contents, AreEqualWhereTheBytesAre) {
   const recording run = record_copies("repeats");
   ASSERT_EQ(run.transfers.size(), 8U);
   const auto hash = [&](std::size_t i) { return run.transfers[i].content_hash; };
@@ -57,11 +63,12 @@ TEST(Contents, AreEqualWhereTheBytesAre) {
   EXPECT_TRUE(run.says("--find-duplicates"));
 }
 
-TEST(Contents, AreReadFromWhatTheHostHolds) {
+TEST_P(Contents, AreReadFromWhatTheHostHolds) {
   const recording run = record_copies("kinds");
   using enum content_check;
   EXPECT_THAT(checks_of(run), ElementsAre(exact, exact, exact, exact,
-                                          none,  // From managed memory: the device's own, as it tells it.
+                                          // From managed memory: CUPTI tells it as the device's.
+                                          GetParam() ? unreadable : none,
                                           none,  // From the device.
                                           none,  // To the host.
                                           exact));
@@ -71,7 +78,7 @@ TEST(Contents, AreReadFromWhatTheHostHolds) {
   }
 }
 
-TEST(Contents, OfGraphsAreNotLookedAt) {
+TEST_P(Contents, OfGraphsAreNotLookedAt) {
   const recording run = record_copies("capture");
   ASSERT_FALSE(run.transfers.empty());
   EXPECT_EQ(run.transfers.back().content, content_check::exact);
@@ -80,20 +87,20 @@ TEST(Contents, OfGraphsAreNotLookedAt) {
             1);
 }
 
-TEST(Contents, ThatCannotBeReadDoNoHarm) {
+TEST_P(Contents, ThatCannotBeReadDoNoHarm) {
   const recording run = record_copies("hostile");
   using enum content_check;
   EXPECT_THAT(checks_of(run), ElementsAre(unreadable, unreadable, unreadable, exact, none));
 }
 
-TEST(Contents, OfManyThreadsAreJoinedWithTheirOwnCopies) {
+TEST_P(Contents, OfManyThreadsAreJoinedWithTheirOwnCopies) {
   const recording run = record_copies("threads");
   ASSERT_EQ(run.transfers.size(), 800U);
   EXPECT_THAT(checks_of(run), Each(content_check::exact));
   for (const transfer_event& t : run.transfers) EXPECT_EQ(t.content_hash, run.transfers[0].content_hash);
 }
 
-TEST(Contents, AreLookedAtOnlyIfAsked) {
+TEST_P(Contents, AreLookedAtOnlyIfAsked) {
   for (const std::string percent : {"0", "", "yes", "101", "-1", "1.5", "99999999999999999999"}) {
     const recording run = record_copies("repeats", percent);
     EXPECT_THAT(checks_of(run), Each(content_check::none)) << percent;
