@@ -59,7 +59,7 @@ class copy_contents {
   [[nodiscard]] std::size_t same_from(std::size_t first) const;
 
   /// Whether the bytes that `copy` moved may not be those that were hashed: its source was page-locked, the call did not wait, and
-  /// the device wrote into it meanwhile. Other threads and kernels that write there are not seen. O(log copies + copies at
+  /// the device copied into it meanwhile, as far as the times of both are known. Other threads and kernels that write there are not seen. O(log copies + copies at
   /// the same time); when those are too many to tell, true.
   [[nodiscard]] bool overtaken(const content_copy& copy) const;
 
