@@ -119,8 +119,15 @@ struct copy_details {
   std::uint32_t copies = 1;
 };
 
+/// What a fault of the GPU or the last flush cut off comes without times. It was not done, and is owed as before.
+template <class Prefix>
+bool has_times(const Prefix& in) {
+  return in.start != 0;
+}
+
 template <class Prefix>
 void deliver_copy(const Prefix& in, const copy_details& details) {
+  if (!has_times(in)) return;
   collector::copy_record out{};
   out.header.time = in.start;
   out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
@@ -152,10 +159,14 @@ void on_copy(const layout::memcpy_prefix& in, const std::uint8_t* record, std::s
 }
 
 void on_record(const layout::memcpy_peer_prefix& in) {
-  deliver_copy(in, {in.destination_device, in.source_device, direction::p2p});
+  // A copy between peers may be one within a device: cuMemcpyPeer takes both.
+  const bool within = in.destination_device == in.source_device;
+  deliver_copy(in, {in.destination_device, within ? collector::no_device : in.source_device,
+                    within ? direction::d2d : direction::p2p});
 }
 
 void on_record(const layout::memset_prefix& in) {
+  if (!has_times(in)) return;
   collector::memset_record out{};
   out.header.time = in.start;
   out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
@@ -172,6 +183,7 @@ void on_record(const layout::memset_prefix& in) {
 }
 
 void on_record(const layout::kernel_prefix& in) {
+  if (!has_times(in)) return;
   collector::kernel_record out{};
   out.header.time = in.start;
   out.end = in.end;
@@ -192,6 +204,7 @@ void on_record(const layout::kernel_prefix& in) {
 }
 
 void on_record(const layout::graph_trace_prefix& in) {
+  if (!has_times(in)) return;
   static std::atomic<bool> told{false};
   if (!told.exchange(true)) {
     collector::message(

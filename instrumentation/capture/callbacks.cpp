@@ -66,7 +66,9 @@ SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
   if (data.callbackSite != CUPTI_API_ENTER) {
     if (data.contextUid != 0) open_context(data.contextUid);
-    if (!failed && (entry.exit == nullptr || slots[id].done_at_entry)) return;
+    // Under capture a launch is told of when it has become a node.
+    const bool done_at_entry = slots[id].done_at_entry && captures.load(std::memory_order_relaxed) <= 0;
+    if (!failed && (entry.exit == nullptr || done_at_entry)) return;
   }
   call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread, &entry};
   if (data.callbackSite == CUPTI_API_ENTER) {

@@ -81,6 +81,15 @@ void work_done(const call& c, const work& w, std::uint64_t stack);
 /// The graph that calls on `stream` go into now, a key; 0 when it is not being captured.
 [[nodiscard]] std::uint64_t captured_graph(const call& c, CUstream stream);
 
+/// Of a graph, by their handles. `graph` 0: that which the node is of; `node` 0: it is not known.
+struct node_place {
+  std::uint64_t graph = 0;
+  std::uint64_t node = 0;
+  [[nodiscard]] bool in_graph() const { return graph != 0 || node != 0; }
+};
+/// That graph, and at a call's exit the node that it has put there.
+[[nodiscard]] node_place captured_node(const call& c, CUstream stream);
+
 /// A call has returned that waited for everything its context had to do.
 void context_waited(const call& c);
 

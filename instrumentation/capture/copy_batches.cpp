@@ -41,7 +41,7 @@ work tell(const call& c, const Copies& copies, std::size_t count, CUstream strea
              .first_destination = head.destination};
   for (std::size_t i = 0; i < count; ++i) whole.bytes += part_of(copies, i).bytes;
   if (!c.ok()) return whole;
-  const std::uint64_t graph = captured_graph(c, stream);
+  node_place node = captured_node(c, stream);
   std::uint64_t words[parts_each * words_each];
   const std::size_t told = count < most_parts ? count : most_parts;
   for (std::size_t first = 0; first < told; first += parts_each) {
@@ -50,10 +50,11 @@ work tell(const call& c, const Copies& copies, std::size_t count, CUstream strea
       const work part = part_of(copies, first + i);
       words[i * words_each] = part.source;
       words[i * words_each + 1] = part.destination;
-      words[i * words_each + 2] = graph == 0 ? part.bytes : 0;
+      words[i * words_each + 2] = node.in_graph() ? 0 : part.bytes;
     }
-    if (graph != 0) {
-      touch(c, stream, graph, c.name, words, here * words_each);
+    if (node.in_graph()) {
+      if (first != 0) node.node = 0;  // Told as nodes of their own: the first is known by its handle.
+      touch(c, stream, node, c.name, words, here * words_each);
       continue;
     }
     collector::copy_parts_record out{};

@@ -2,6 +2,7 @@
 
 #include "instrumentation/capture/calls.hpp"
 #include "instrumentation/capture/faults.hpp"
+#include "instrumentation/capture/graph_calls.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
@@ -25,20 +26,28 @@ T* written(const call& c, T* const* pointer) {
 
 // --- kernels ----------------------------------------------------------------------------------------------------------------
 
+/// Under capture a launch is a node's definition, which is not there before the call returns.
 void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   if (options.kernels) work_starts(c);
-  if (options.touches) touch_parameters(c, function, parameters, extra, stream, captured_graph(c, stream));
+  if (options.touches && captured_graph(c, stream) == 0) touch_parameters(c, function, parameters, extra, stream);
 }
 
 void launched(const call& c, CUstream stream) {
   work_done(c, {.stream = stream}, options.launch_stacks ? current_stack() : 0);
 }
 
+void launched(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
+  // In memory mode a launch that worked leaves no more than its touches.
+  if (!c.ok() || records_at_least(trace::recording_mode::timeline)) launched(c, stream);
+  const node_place node = c.ok() && options.touches ? captured_node(c, stream) : node_place{};
+  if (node.in_graph()) touch_parameters(c, function, parameters, extra, stream, node);
+}
+
 void launch_on_each(const call& c, const CUDA_LAUNCH_PARAMS* list, unsigned count) {
   if (options.kernels) work_starts(c);
   constexpr unsigned most = 64;
   for (unsigned i = 0; list != nullptr && options.touches && i < count && i < most; ++i) {
-    touch_parameters(c, list[i].function, list[i].kernelParams, nullptr, list[i].hStream, 0);
+    touch_parameters(c, list[i].function, list[i].kernelParams, nullptr, list[i].hStream);
   }
 }
 
@@ -75,20 +84,19 @@ void capture_ended(const call&) {
   }
 }
 
-template <class Node>
-void node_added(const call& c, CUgraph graph, const Node* node) {
-  if (!c.ok() || node == nullptr || !options.touches) return;
-  CUfunction function = node->func;
-  if constexpr (requires { node->kern; }) {
-    if (function == nullptr) function = reinterpret_cast<CUfunction>(node->kern);
-  }
-  touch_parameters(c, function, node->kernelParams, node->extra, nullptr, key_of(graph));
+node_place made_in(const call& c, CUgraph graph, const CUgraphNode* node) {
+  return place_of(graph, c.ok() && node != nullptr ? *node : nullptr);
 }
 
 void graph_launch(const call& c, CUgraphExec graph, CUstream stream) {
   if (options.kernels || (options.graphs && !options.graph_nodes)) work_starts(c);
   note_graph_launch(c.correlation(), key_of(graph));
   note_launch(c, collector::intern("cuGraphLaunch"), stream);
+  collector::graph_call_record out{};
+  out.header.time = c.begin;
+  out.graph = key_of(graph);
+  out.correlation = c.correlation();
+  collector::emit(out);
 }
 
 /// A launch is a row of its own; where the device does not tell of it, the call does.
@@ -108,16 +116,15 @@ void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
 #define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 constexpr auto memory = trace::recording_mode::memory;
+constexpr auto timeline = trace::recording_mode::timeline;
 /// Also the twin for per-thread default streams, which takes the same parameters.
-#define LAUNCH(name, twin, stream, extra)                                                                              \
-  {                                                                                                                    \
-    ID(name), #name, EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)), EDGE(P(name); launched(c, stream)), \
-        false, memory, true                                                                                            \
-  }                                                                                                                    \
-  , {                                                                                                                  \
-    ID(twin), #name, EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)), EDGE(P(name); launched(c, stream)), \
-        true, memory, true                                                                                             \
+#define LAUNCH_ENTRY(number, name, text, stream, extra, per_thread)                              \
+  {                                                                                              \
+    number, text, EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)),                  \
+        EDGE(P(name); launched(c, p.f, p.kernelParams, extra, stream)), per_thread, memory, true \
   }
+#define LAUNCH(name, twin, stream, extra) \
+  LAUNCH_ENTRY(ID(name), name, #name, stream, extra, false), LAUNCH_ENTRY(ID(twin), name, #name, stream, extra, true)
 #define DONE(name, ...) \
   { ID(name), #name, nullptr, EDGE(P(name); __VA_ARGS__) }
 #define DONE_WITH_TWIN(name, twin, text, ...)             \
@@ -130,7 +137,7 @@ constexpr call_entry table[] = {
     LAUNCH(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, p.hStream, nullptr),
     {ID(cuLaunchCooperativeKernelMultiDevice), "cuLaunchCooperativeKernelMultiDevice",
      EDGE(P(cuLaunchCooperativeKernelMultiDevice); launch_on_each(c, p.launchParamsList, p.numDevices)),
-     EDGE(launched(c, nullptr)), false, memory, true},
+     EDGE(if (!c.ok() || records_at_least(timeline)) launched(c, nullptr)), false, memory, true},
     {ID(cuGraphLaunch), "cuGraphLaunch", EDGE(P(cuGraphLaunch); graph_launch(c, p.hGraph, p.hStream)),
      EDGE(P(cuGraphLaunch); graph_launched(c, p.hGraph, p.hStream))},
     {ID(cuGraphLaunch_ptsz), "cuGraphLaunch", EDGE(P(cuGraphLaunch); graph_launch(c, p.hGraph, p.hStream)),
@@ -147,8 +154,24 @@ constexpr call_entry table[] = {
     // Graphs.
     DONE(cuGraphCreate, define(c, written(c, p.phGraph))),
     DONE(cuGraphClone, made_of(c, p.originalGraph, p.phGraphClone)),
-    DONE(cuGraphAddKernelNode, node_added(c, p.hGraph, p.nodeParams)),
-    DONE(cuGraphAddKernelNode_v2, node_added(c, p.hGraph, p.nodeParams)),
+    DONE(cuGraphAddKernelNode, kernel_node(c, made_in(c, p.hGraph, p.phGraphNode), p.nodeParams)),
+    DONE(cuGraphAddKernelNode_v2, kernel_node(c, made_in(c, p.hGraph, p.phGraphNode), p.nodeParams)),
+    DONE(cuGraphAddMemcpyNode, copy_node(c, made_in(c, p.hGraph, p.phGraphNode), p.copyParams, true)),
+    DONE(cuGraphAddMemsetNode,
+         if (p.memsetParams != nullptr) fill_node(c, made_in(c, p.hGraph, p.phGraphNode), p.memsetParams->dst, true)),
+    // Parameters that change: of a graph, for those that are made of it afterwards, and of an executable one.
+    DONE(cuGraphKernelNodeSetParams, kernel_node(c, place_of(p.hNode), p.nodeParams)),
+    DONE(cuGraphKernelNodeSetParams_v2, kernel_node(c, place_of(p.hNode), p.nodeParams)),
+    DONE(cuGraphMemcpyNodeSetParams, copy_node(c, place_of(p.hNode), p.nodeParams, false)),
+    DONE(cuGraphMemsetNodeSetParams,
+         if (p.nodeParams != nullptr) fill_node(c, place_of(p.hNode), p.nodeParams->dst, false)),
+    DONE(cuGraphNodeSetParams, any_node(c, place_of(p.hNode), p.nodeParams, false)),
+    DONE(cuGraphExecKernelNodeSetParams, kernel_node(c, place_of(p.hGraphExec, p.hNode), p.nodeParams)),
+    DONE(cuGraphExecKernelNodeSetParams_v2, kernel_node(c, place_of(p.hGraphExec, p.hNode), p.nodeParams)),
+    DONE(cuGraphExecMemcpyNodeSetParams, copy_node(c, place_of(p.hGraphExec, p.hNode), p.copyParams, false)),
+    DONE(cuGraphExecMemsetNodeSetParams,
+         if (p.memsetParams != nullptr) fill_node(c, place_of(p.hGraphExec, p.hNode), p.memsetParams->dst, false)),
+    DONE(cuGraphExecNodeSetParams, any_node(c, place_of(p.hGraphExec, p.hNode), p.nodeParams, false)),
     DONE(cuGraphInstantiate, made_of(c, p.hGraph, p.phGraphExec)),
     DONE(cuGraphInstantiate_v2, made_of(c, p.hGraph, p.phGraphExec)),
     DONE(cuGraphInstantiateWithFlags, made_of(c, p.hGraph, p.phGraphExec)),
@@ -164,6 +187,7 @@ constexpr call_entry table[] = {
 #undef DONE_WITH_TWIN
 #undef DONE
 #undef LAUNCH
+#undef LAUNCH_ENTRY
 #undef ID
 #undef P
 #undef EDGE

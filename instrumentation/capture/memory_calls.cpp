@@ -3,6 +3,7 @@
 
 #include "instrumentation/capture/calls.hpp"
 #include "instrumentation/capture/faults.hpp"
+#include "instrumentation/capture/graph_calls.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
@@ -189,9 +190,12 @@ void graph_allocated(const call& c, std::uint64_t address, std::size_t bytes, st
                 .owner = graph});
 }
 
-void graph_node_added(const call& c, const CUgraphNodeParams* node, std::uint64_t graph) {
-  if (node == nullptr || node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) return;
-  graph_allocated(c, c.ok() ? node->alloc.dptr : 0, node->alloc.bytesize, graph);
+void graph_node_added(const call& c, const CUgraphNodeParams* node, CUgraph graph, const CUgraphNode* made) {
+  if (node == nullptr) return;
+  if (node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    return any_node(c, place_of(graph, c.ok() && made != nullptr ? *made : nullptr), node, true);
+  }
+  graph_allocated(c, c.ok() ? node->alloc.dptr : 0, node->alloc.bytesize, number(graph));
 }
 
 void graph_ended(std::uint64_t graph) {
@@ -359,9 +363,9 @@ constexpr call_entry table[] = {
      EDGE(P(cuGraphAddMemAllocNode); if (p.nodeParams != nullptr)
               graph_allocated(c, c.ok() ? p.nodeParams->dptr : 0, p.nodeParams->bytesize, number(p.hGraph)))},
     {ID(cuGraphAddNode), "cuGraphAddNode", nullptr,
-     EDGE(P(cuGraphAddNode); graph_node_added(c, p.nodeParams, number(p.hGraph)))},
+     EDGE(P(cuGraphAddNode); graph_node_added(c, p.nodeParams, p.hGraph, p.phGraphNode))},
     {ID(cuGraphAddNode_v2), "cuGraphAddNode", nullptr,
-     EDGE(P(cuGraphAddNode_v2); graph_node_added(c, p.nodeParams, number(p.hGraph)))},
+     EDGE(P(cuGraphAddNode_v2); graph_node_added(c, p.nodeParams, p.hGraph, p.phGraphNode))},
     {ID(cuGraphDestroy), "cuGraphDestroy", EDGE(P(cuGraphDestroy); graph_ended(number(p.hGraph))), nullptr},
     {ID(cuGraphExecDestroy), "cuGraphExecDestroy", EDGE(P(cuGraphExecDestroy); graph_ended(number(p.hGraphExec))),
      nullptr},

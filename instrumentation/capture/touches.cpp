@@ -153,10 +153,8 @@ SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction functio
 /// Blocks, each once, in the order in which they are named. Most launches name a handful; one of an optimizer, hundreds.
 class touched_blocks {
  public:
-  touched_blocks(const call& c, CUstream stream, std::uint64_t graph, std::uint64_t name) : call_(c), stream_(stream) {
-    out_.name = name;
-    out_.graph = graph;
-  }
+  touched_blocks(const call& c, CUstream stream, node_place node, std::uint64_t name)
+      : call_(c), stream_(stream), node_(node), name_(name) {}
 
   SLUICE_INLINE void look_up(std::uint64_t word) {
     if (!live_blocks::may_hold(word)) return;
@@ -167,7 +165,8 @@ class touched_blocks {
 
   SLUICE_INLINE void emit() {
     if (waiting_ != 0) look_up_batch();
-    if (count_ != 0) send();
+    // A node that names none is told of as well: it may have named some before.
+    if (count_ != 0 || (node_.in_graph() && !told_)) send();
   }
 
  private:
@@ -183,12 +182,14 @@ class touched_blocks {
   }
 
   void send() {
-    out_.header.time = call_.begin;
-    out_.header.flags = 0;
-    out_.stream = call_.stream(stream_);
-    out_.correlation = call_.correlation();
-    out_.count = count_;
-    collector::emit_with(&out_.header, collector::record_type::touch, sizeof out_, blocks_, count_);
+    if (node_.in_graph()) return send_node();
+    collector::touch_record out{};
+    out.header.time = call_.begin;
+    out.stream = call_.stream(stream_);
+    out.name = name_;
+    out.correlation = call_.correlation();
+    out.count = count_;
+    collector::emit_with(&out.header, collector::record_type::touch, sizeof out, blocks_, count_);
     count_ = 0;
   }
 
@@ -222,9 +223,26 @@ class touched_blocks {
     return true;
   }
 
+  [[gnu::noinline]] void send_node() {
+    collector::node_touch_record out{};
+    out.header.time = call_.begin;
+    out.stream = stream_ == nullptr ? 0 : call_.stream(stream_);
+    out.name = name_;
+    out.graph = node_.graph;
+    out.node = node_.node;
+    out.correlation = call_.correlation();
+    out.count = count_;
+    out.more = told_ ? 1 : 0;
+    collector::emit_with(&out.header, collector::record_type::node_touch, sizeof out, blocks_, count_);
+    count_ = 0;
+    told_ = true;
+  }
+
   const call& call_;
   CUstream stream_;
-  collector::touch_record out_{};
+  node_place node_;
+  std::uint64_t name_;
+  bool told_ = false;
   std::uint64_t last_ = 0;
   std::uint32_t count_ = 0;
   std::uint32_t waiting_ = 0;
@@ -260,12 +278,12 @@ const void* buffer_of(void** extra, std::size_t& bytes) {
 }  // namespace
 
 SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
-                                 std::uint64_t graph) noexcept {
+                                 node_place node) noexcept {
   collector::expect_event();
   const function_layout* layout = layout_of(c, function);
-  if (graph == 0) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
-  if (layout == nullptr || layout->count == 0) return;
-  touched_blocks blocks(c, stream, graph, layout->name);
+  if (!node.in_graph()) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
+  if (layout == nullptr || (layout->count == 0 && !node.in_graph())) return;
+  touched_blocks blocks(c, stream, node, layout->name);
   if (parameters != nullptr) {
     for (std::uint32_t i = 0; i < layout->count; ++i) {
       const parameter& p = layout->parameters[i];
@@ -280,9 +298,9 @@ SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** para
   blocks.emit();
 }
 
-void touch(const call& c, CUstream stream, std::uint64_t graph, std::uint64_t name, const std::uint64_t* words,
+void touch(const call& c, CUstream stream, node_place node, std::uint64_t name, const std::uint64_t* words,
            std::size_t count) noexcept {
-  touched_blocks blocks(c, stream, graph, name);
+  touched_blocks blocks(c, stream, node, name);
   scan(blocks, words, count);
   blocks.emit();
 }

@@ -9,15 +9,15 @@
 /// reach others through pointers in memory, and need not use what it was given.
 namespace sluice::capture {
 
-/// At the entry of a launch on `stream`, into `graph` if that is not 0: reads its parameters as the driver will, the buffer
+/// At the entry of a launch on `stream`, or of a node that is made or changed: reads its parameters as the driver will, the buffer
 /// of `extra` if there is one, and emits a `touch_record` of the blocks they name, each once. What parameters a function has is
 /// asked once and kept. No lock, no allocation (a function's first launch takes memory for it); 2 ns a word that is no
 /// address, some 20 ns a block.
 void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
-                      std::uint64_t graph) noexcept;
+                      node_place node = {}) noexcept;
 
-/// Emits a `touch_record` of the blocks that `words` lie in. `name`: string key.
-void touch(const call& c, CUstream stream, std::uint64_t graph, std::uint64_t name, const std::uint64_t* words,
+/// Emits what a graph's node names: the blocks that `words` lie in. `name`: string key, 0: as before.
+void touch(const call& c, CUstream stream, node_place node, std::uint64_t name, const std::uint64_t* words,
            std::size_t count) noexcept;
 
 /// A module has been unloaded, or another recording begins: handles of functions may come to mean others.

@@ -3,6 +3,7 @@
 #include "instrumentation/capture/calls.hpp"
 #include "instrumentation/capture/contents.hpp"
 #include "instrumentation/capture/copy_batches.hpp"
+#include "instrumentation/capture/copy_shapes.hpp"
 #include "instrumentation/capture/copy_times.hpp"
 #include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/faults.hpp"
@@ -37,10 +38,10 @@ work any_size(CUstream stream) { return {.bytes = UINT64_MAX, .stream = stream};
 /// A copy or a memset. Into a graph it is a node's definition, and touches its blocks at every launch.
 void done(const call& c, const work& w) {
   work_done(c, w, current_stack());
-  const std::uint64_t graph = c.ok() ? captured_graph(c, w.stream) : 0;
-  if (graph == 0) return;
+  const node_place node = c.ok() ? captured_node(c, w.stream) : node_place{};
+  if (!node.in_graph()) return;
   const std::uint64_t words[] = {w.source, w.destination};
-  touch(c, w.stream, graph, c.name, words, 2);
+  touch(c, w.stream, node, c.name, words, 2);
 }
 
 /// Something is on its way that the device owes a record of, or that is timed from here.
@@ -74,29 +75,6 @@ void edge(const call& c, bool record, CUevent event, CUstream stream) {
 
 std::uint64_t rows(std::size_t n) { return n == 0 ? 1 : n; }
 
-// CUDA_MEMCPY2D, CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER name their ends alike.
-template <class Copy>
-std::uint64_t source_of(const Copy& copy) {
-  switch (copy.srcMemoryType) {
-    case CU_MEMORYTYPE_HOST:
-      return number(copy.srcHost);
-    case CU_MEMORYTYPE_ARRAY:
-      return number(copy.srcArray);
-    default:
-      return copy.srcDevice;
-  }
-}
-template <class Copy>
-std::uint64_t destination_of(const Copy& copy) {
-  switch (copy.dstMemoryType) {
-    case CU_MEMORYTYPE_HOST:
-      return number(copy.dstHost);
-    case CU_MEMORYTYPE_ARRAY:
-      return number(copy.dstArray);
-    default:
-      return copy.dstDevice;
-  }
-}
 template <class Copy>
 work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
   if (copy == nullptr) return {.stream = stream};
@@ -277,26 +255,33 @@ void work_done(const call& c, const work& w, std::uint64_t stack) {
   if (!c.ok()) note_failure(c, stream);
 }
 
-std::uint64_t captured_graph(const call& c, CUstream stream) {
-  if (captures.load(std::memory_order_relaxed) <= 0) return 0;
+node_place captured_node(const call& c, CUstream stream) {
+  if (captures.load(std::memory_order_relaxed) <= 0) return {};
   if (stream == nullptr) {
-    if (!c.per_thread)
-      return 0;  // The legacy default stream cannot be captured, and asking would end another's capture.
+    // The legacy default stream cannot be captured, and asking would end another's capture.
+    if (!c.per_thread) return {};
     stream = CU_STREAM_PER_THREAD;
   }
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   cuuint64_t number = 0;
   CUgraph graph = nullptr;
+  const CUgraphNode* last = nullptr;
+  std::size_t count = 0;
   if (driver.capture_info != nullptr) {
-    const CUresult result = driver.capture_info(stream, &status, &number, &graph, nullptr, nullptr);
-    if (result != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return 0;
-    if (graph != nullptr) return reinterpret_cast<std::uint64_t>(graph);
+    const CUresult result = driver.capture_info(stream, &status, &number, &graph, &last, &count);
+    if (result != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return {};
+    // What comes next on the stream depends on what came last: on the node that a call has just put there.
+    const bool known = c.data->callbackSite == CUPTI_API_EXIT && count == 1 && last != nullptr;
+    if (graph != nullptr)
+      return {reinterpret_cast<std::uint64_t>(graph), known ? reinterpret_cast<std::uint64_t>(last[0]) : 0};
   } else if (driver.is_capturing == nullptr || driver.is_capturing(stream, &status) != CUDA_SUCCESS ||
              status == CU_STREAM_CAPTURE_STATUS_NONE) {
-    return 0;
+    return {};
   }
-  return collector::foreign_graph_bit;  // Into some graph.
+  return {collector::foreign_graph_bit, 0};  // Into some graph.
 }
+
+std::uint64_t captured_graph(const call& c, CUstream stream) { return captured_node(c, stream).graph; }
 
 call_table work_calls() noexcept { return {table, sizeof table / sizeof table[0]}; }
 

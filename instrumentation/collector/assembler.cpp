@@ -38,7 +38,7 @@ recorded_process& assembler::add_process(const producer_identity& identity, std:
     const bool is_parent = p->names.row.pid == identity.parent_pid || p->names.row.container_pid == identity.parent_pid;
     if (is_parent && identity.parent_pid != 0) parent = p->names.id;
   }
-  processes_.push_back(std::make_unique<recorded_process>(file_, last_block_));
+  processes_.push_back(std::make_unique<recorded_process>(file_, last_block_, last_graph_));
   recorded_process& process = *processes_.back();
   names_.add_process(process.names, identity, pid, parent, now());
   process.stacks.owner = process.names.id;

@@ -14,6 +14,7 @@
 #include "instrumentation/collector/call_stacks.hpp"
 #include "instrumentation/collector/catalogue.hpp"
 #include "instrumentation/collector/clock_line.hpp"
+#include "instrumentation/collector/graph_nodes.hpp"
 #include "instrumentation/collector/open_ranges.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
 #include "instrumentation/collector/work_joiner.hpp"
@@ -30,13 +31,14 @@ struct assembler_options {
 
 /// Everything known of one recorded process.
 struct recorded_process {
-  recorded_process(trace::file_writer& file, std::uint64_t& last_block)
-      : blocks(file, last_block), work(file, blocks), ranges(file) {}
+  recorded_process(trace::file_writer& file, std::uint64_t& last_block, std::uint64_t& last_graph)
+      : blocks(file, last_block), work(file, blocks), graphs(file, last_graph), ranges(file) {}
 
   process_names names;
   process_stacks stacks;
   block_ledger blocks;
   work_joiner work;
+  graph_nodes graphs;
   open_ranges ranges;
   bool inexact = false;                             ///< Memory events were lost.
   std::vector<block_ledger::known_block> live_set;  ///< What it says is live, as far as it has come.
@@ -174,6 +176,10 @@ class assembler {
   void on(const context& c, const graph_launch_record& r);
   void on(const context& c, const graph_definition_record& r);
   void on_touch(const context& c, const record_view& record);
+  template <class Record, class Use>
+  void for_each_block(const context& c, const record_view& record, std::uint32_t count, Use&& use) const;
+  void on_node_touch(const context& c, const record_view& record);
+  void on(const context& c, const graph_call_record& r);
   void on(const context& c, const watermark_record& r);
   void on(const context& c, const sync_record& r);
   void on(const context& c, const range_record& r);
@@ -205,6 +211,7 @@ class assembler {
   call_stacks stacks_;
   bool stacks_left_out_ = false;
   std::uint64_t last_block_ = 0;
+  std::uint64_t last_graph_ = 0;
   std::vector<std::unique_ptr<recorded_process>> processes_;
 
   std::array<std::vector<std::byte>, 2> arenas_;  ///< Of this turn and the one before, by the turn's last bit.
@@ -228,5 +235,17 @@ class assembler {
   std::uint64_t events_at_checkpoint_ = 0;
   std::size_t blocks_at_checkpoint_ = 0;
 };
+
+template <class Row>
+Row assembler::begin(const context& c) const {
+  Row row;
+  row.time = c.time;
+  row.process = c.process.names.id;
+  row.thread = c.thread;
+  if ((c.flags & flag_sampled) != 0) row.source = trace::provenance::sampled;
+  if ((c.flags & flag_estimated) != 0) row.source = trace::provenance::estimated;
+  if ((c.flags & flag_inferred) != 0) row.source = trace::provenance::inferred;
+  return row;
+}
 
 }  // namespace sluice::collector

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/trace/driver_results.hpp"
 #include "instrumentation/collector/assembler.hpp"
 
 namespace sluice::collector {
@@ -14,18 +13,6 @@ namespace {
 std::uint32_t context_of(std::uint64_t stream) { return static_cast<std::uint32_t>(stream >> 32); }
 
 }  // namespace
-
-template <class Row>
-Row assembler::begin(const context& c) const {
-  Row row;
-  row.time = c.time;
-  row.process = c.process.names.id;
-  row.thread = c.thread;
-  if ((c.flags & flag_sampled) != 0) row.source = provenance::sampled;
-  if ((c.flags & flag_estimated) != 0) row.source = provenance::estimated;
-  if ((c.flags & flag_inferred) != 0) row.source = provenance::inferred;
-  return row;
-}
 
 void assembler::dispatch(const context& c, const record_view& record) {
   if (dispatch_definition(c, record)) return;
@@ -90,6 +77,7 @@ bool assembler::dispatch_memory(const context& c, const record_view& record) {
       return true;
     case record_type::graph_end:
       c.process.blocks.end_graph(decode<graph_end_record>(record).graph, c.time);
+      c.process.graphs.end(decode<graph_end_record>(record).graph);
       return true;
     default:
       return false;
@@ -131,6 +119,12 @@ bool assembler::dispatch_work(const context& c, const record_view& record) {
       return true;
     case record_type::touch:
       on_touch(c, record);
+      return true;
+    case record_type::node_touch:
+      on_node_touch(c, record);
+      return true;
+    case record_type::graph_call:
+      on(c, decode<graph_call_record>(record));
       return true;
     default:
       return false;
@@ -389,45 +383,6 @@ void assembler::on(const context& c, const migration_record& r) {
   file_.add(row);
 }
 
-void assembler::on(const context& c, const graph_launch_record& r) {
-  process_names& names = c.process.names;
-  auto row = begin<graph_launch_event>(c);
-  row.end = end_time(c, r.end);
-  row.graph = names_.graph(names, r.graph);
-  row.device = names_.device(names, r.device);
-  row.stream = names_.stream(names, r.stream);
-  row.correlation = r.correlation;
-  file_.add(row);
-}
-
-void assembler::on(const context& c, const graph_definition_record& r) {
-  auto row = begin<graph_definition_event>(c);
-  if (r.source != 0) c.process.blocks.add_graph(r.source, r.graph);
-  row.graph = names_.define(c.process.names, r);
-  row.nodes = r.nodes;
-  row.name = names_.text(r.name);
-  file_.add(row);
-}
-
-/// The blocks are those that lie at the addresses now, in the order of time.
-void assembler::on_touch(const context& c, const record_view& record) {
-  const auto r = decode<touch_record>(record);
-  process_names& names = c.process.names;
-  auto row = begin<touch_event>(c);
-  row.stream = names_.stream(names, r.stream);
-  row.correlation = r.correlation;
-  row.name = names_.text(r.name);
-  row.graph = names_.graph(names, r.graph);
-  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
-  const std::size_t count = std::min<std::size_t>(r.count, words.size() / sizeof(std::uint64_t));
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t address = 0;
-    std::memcpy(&address, words.data() + i * sizeof address, sizeof address);
-    row.block = c.process.blocks.find(address);
-    if (row.block != block_id::none) file_.add(row);
-  }
-}
-
 void assembler::on(const context& c, const watermark_record&) {
   auto row = begin<watermark_event>(c);
   row.complete_until = c.time;
@@ -530,41 +485,6 @@ void assembler::on(const context& c, const message_record& r) {
   row.severity = checked<severity>(r.severity);
   row.text = names_.text(r.text);
   file_.add(row);
-}
-
-/// A message for people, whose attributes say the same for programs (core/analysis/faults.hpp reads them).
-void assembler::on_fault(const context& c, const record_view& record) {
-  const auto r = decode<fault_record>(record);
-  process_names& names = c.process.names;
-  const stream_id stream = names_.stream(names, r.stream);
-  const string_id call = names_.text(r.name);
-  auto row = begin<message_event>(c);
-  row.severity = severity::error;
-  const char* error = name_of_result(r.status);
-  row.text = names_.text_id(std::string("the GPU faulted: ") + (error == nullptr ? "error " : error) + " (" +
-                            std::to_string(r.status) + ") in process " + std::to_string(names.row.pid) +
-                            "; every CUDA call of that context fails from there on");
-  const auto message = static_cast<event_id>(file_.add(row));
-  const auto say = [&](std::string_view key, time_ns time, std::int64_t number, string_id word) {
-    auto about = begin<attribute_event>(c);
-    about.time = time;
-    about.target = message;
-    about.key = names_.text_id(key);
-    about.integer = number;
-    about.text = word;
-    file_.add(about);
-  };
-  say("gpu fault", c.time, r.status, string_id::none);
-  say("seen by", c.time, static_cast<std::int64_t>(stream), call);
-  constexpr std::size_t words_each = 3;
-  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
-  const std::size_t count = std::min<std::size_t>(r.count, words.size() / (words_each * sizeof(std::uint64_t)));
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t word[words_each];
-    std::memcpy(word, words.data() + i * sizeof word, sizeof word);
-    say("launched before", convert(c, word[0]), static_cast<std::int64_t>(names_.stream(names, word[2])),
-        names_.text(word[1]));
-  }
 }
 
 void assembler::on(const context& c, const loss_record& r) {

@@ -262,16 +262,4 @@ void catalogue::define(process_names& process, const mode_record& record) {
   file_.add(process.row);
 }
 
-graph_id catalogue::define(process_names& process, const graph_definition_record& record) {
-  if (record.source != 0) return process.graphs[record.graph] = graph(process, record.source);
-  return process.graphs[record.graph] = next<graph_id>(last_graph_);
-}
-
-graph_id catalogue::graph(process_names& process, std::uint64_t handle) {
-  if (handle == 0) return graph_id::none;
-  const auto [place, fresh] = process.graphs.try_emplace(handle);
-  if (fresh) place->second = next<graph_id>(last_graph_);
-  return place->second;
-}
-
 }  // namespace sluice::collector

@@ -26,7 +26,6 @@ struct process_names {
   std::unordered_map<std::uint64_t, trace::stream_row> streams;  ///< The generation in force.
   std::unordered_map<std::uint64_t, trace::pool_row> pools;
   std::unordered_map<std::uint64_t, trace::counter_row> counters;
-  std::unordered_map<std::uint64_t, trace::graph_id> graphs;
   std::unordered_map<std::uint64_t, trace::event_id> event_records;  ///< The last record of each CUDA event.
 };
 
@@ -58,15 +57,12 @@ class catalogue {
   void define(process_names& process, const pool_record& record);
   void define(process_names& process, const counter_record& record);
   void define(process_names& process, const mode_record& record);
-  /// A new graph has this handle, or the executable graph `record.graph` is one made of `record.source`. Returns its id.
-  trace::graph_id define(process_names& process, const graph_definition_record& record);
 
   trace::device_id device(process_names& process, std::uint32_t key);
   trace::context_id context(process_names& process, std::uint32_t key);
   trace::stream_id stream(process_names& process, std::uint64_t key);
   trace::pool_id pool(process_names& process, std::uint64_t key);
   trace::counter_id counter(process_names& process, std::uint64_t key);
-  trace::graph_id graph(process_names& process, std::uint64_t handle);
 
  private:
   template <class Id>
@@ -86,7 +82,7 @@ class catalogue {
   std::map<std::pair<trace::string_id, trace::string_id>, trace::host_id> hosts_;
   std::unordered_map<std::uint64_t, std::uint64_t> introduced_streams_;  ///< Driver handles of streams, by our id.
   std::uint64_t last_process_ = 0, last_thread_ = 0, last_device_ = 0, last_context_ = 0, last_stream_ = 0;
-  std::uint64_t last_pool_ = 0, last_counter_ = 0, last_host_ = 0, last_graph_ = 0;
+  std::uint64_t last_pool_ = 0, last_counter_ = 0, last_host_ = 0;
 };
 
 /// `value` as the enumerator it stands for; the first (unknown) if it is none of them.

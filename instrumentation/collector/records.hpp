@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "instrumentation/collector/record_types.hpp"
+
 /// What a recorded process says to the writer: plain records in a ring of shared memory. The reader of a ring trusts
 /// nothing: it checks every length. A record is a multiple of 8 bytes and begins with `record_header`.
 ///
@@ -15,83 +17,6 @@
 /// stream is `stream_key(context, CUPTI stream id)`, a string is the 64-bit hash that a `string_record` introduced.
 /// This header is read by the capture library too: no C++ library, no exceptions.
 namespace sluice::collector {
-
-enum class record_type : std::uint16_t {
-  padding = 0,  ///< Fills the end of the ring.
-  string = 1,
-  thread = 2,
-  device = 3,
-  context = 4,
-  stream = 5,
-  pool = 6,
-  counter = 7,
-  frame = 8,
-  stack = 9,
-  module = 10,
-  alloc = 16,
-  free = 17,
-  alloc_failed = 18,
-  pool_state = 19,
-  device_memory = 20,
-  api_call = 21,
-  copy = 22,
-  memset = 23,
-  kernel = 24,
-  migration = 25,
-  event_record = 26,
-  event_wait = 27,
-  sync = 28,
-  range = 29,
-  marker = 30,
-  counter_value = 31,
-  file_io = 32,
-  watermark = 33,
-  message = 34,
-  loss = 35,
-  graph_launch = 36,
-  free_completed = 37,
-  touch = 38,
-  tag = 39,
-  graph_definition = 40,
-  live_set = 41,
-  mode = 42,
-  range_begin = 44,
-  range_end = 45,
-  thread_name = 46,
-  context_end = 47,
-  graph_end = 48,
-  fault = 49,
-  copy_parts = 50,
-  content = 51,
-};
-
-struct record_header {
-  std::uint16_t type;   ///< `record_type`.
-  std::uint16_t words;  ///< Length in units of 8 bytes, header included; never 0.
-  std::uint32_t flags;  ///< `record_flag` bits.
-  std::uint64_t time;   ///< In the ring's clock (`clock_kind`).
-};
-static_assert(sizeof(record_header) == 16);
-
-enum record_flag : std::uint32_t {
-  flag_sampled = 1,
-  flag_estimated = 2,
-  flag_inferred = 4,
-  flag_asynchronous = 8,
-  flag_born_before = 16,
-  flag_default_stream = 32,
-  flag_registered = 64,
-  flag_ipc = 128,
-  /// Every time in this record is CLOCK_MONOTONIC ns already (what CUPTI's activity records carry), whatever the
-  /// ring's clock is.
-  flag_monotonic = 256,
-  /// A `loss_record` of the ring itself: what it reports is in the ring's own count too.
-  flag_of_ring = 512,
-  /// Of an allocation: what lies there may be held already, and is then held once more; as many frees end it.
-  flag_shared = 1024,
-  /// Of an allocation: a graph's memory node. The address is the graph's for as long as it, or one made of it, exists.
-  flag_graph = 2048,
-};
 
 /// Which clock a ring's times are on. A simulated process has no other clock.
 enum class clock_kind : std::uint32_t { tsc = 0, monotonic_ns = 1, simulated_ns = 2 };
@@ -174,12 +99,13 @@ struct frame_record {
   std::uint32_t kind;  ///< trace::frame_kind
 };
 
-/// Introduces `key`: `count` words of frames follow, innermost first.
+/// Introduces `key`: `count` words of frames follow, innermost first. Beyond the last of them the stack goes on as the stack
+/// `base` does: who asked another thread for what this one does.
 struct stack_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t count;
-  std::uint64_t base;  ///< Key of the stack that it goes on as; 0: it ends there.
+  std::uint64_t base;  ///< Stack key, 0: it ends there.
 };
 
 /// A file of code was loaded, or found loaded. A later one replaces those whose addresses it covers.
@@ -462,15 +388,36 @@ struct graph_launch_record {
 /// Marks the key of a graph whose instantiation was not seen.
 inline constexpr std::uint64_t foreign_graph_bit = std::uint64_t{1} << 63;
 
-/// A launch names blocks: `count` words follow, each the address at which a live block begins. A copy does too under
-/// capture; elsewhere its own record has its addresses. `header.time` is the entry edge of the call.
+/// A launch names blocks: `count` words follow, each the address at which a live block begins. `header.time` is the entry edge of
+/// the call.
 struct touch_record {
   record_header header;
   std::uint64_t stream;
-  std::uint64_t name;   ///< String key of the kernel, or of the call that copies.
-  std::uint64_t graph;  ///< Under capture, the graph that the node belongs to; else 0.
+  std::uint64_t name;  ///< String key of the kernel.
   std::uint32_t correlation;
   std::uint32_t count;
+};
+
+/// A graph's node is made, by capture or by hand, or given other parameters: `count` words follow, each the address of a live block
+/// that they name. Launches of the graph touch them from then on.
+struct node_touch_record {
+  record_header header;
+  std::uint64_t stream;
+  std::uint64_t name;   ///< String key of the kernel, or of the call that copies; 0: as before.
+  std::uint64_t graph;  ///< The graph, or executable one; 0: that which the node is of.
+  std::uint64_t node;   ///< Its handle; 0: not known, a new one.
+  std::uint32_t correlation;
+  std::uint32_t count;
+  std::uint32_t more;  ///< 1: the blocks are further ones of the node that was told of last.
+  std::uint32_t reserved;
+};
+
+/// An executable graph is launched. What the device did comes later, as a `graph_launch_record`.
+struct graph_call_record {
+  record_header header;
+  std::uint64_t graph;
+  std::uint32_t correlation;
+  std::uint32_t reserved;
 };
 
 /// The program says what the block at `address` is: a category ("weight"), a name, or both.
@@ -582,6 +529,8 @@ SLUICE_RECORD(graph_end);
 SLUICE_RECORD(fault);
 SLUICE_RECORD(copy_parts);
 SLUICE_RECORD(content);
+SLUICE_RECORD(node_touch);
+SLUICE_RECORD(graph_call);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::collector

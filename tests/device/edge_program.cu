@@ -120,8 +120,8 @@ void copy_to_peer(char* here, int there_device, char* there, int here_device) {
   cudaMemcpy3DPeerParms shape{};
   shape.srcDevice = here_device;
   shape.dstDevice = there_device;
-  shape.srcPtr = make_cudaPitchedPtr(here, mib, mib, 1);
-  shape.dstPtr = make_cudaPitchedPtr(there, mib, mib, 1);
+  shape.srcPtr = make_cudaPitchedPtr(here, mib, mib, 10);
+  shape.dstPtr = make_cudaPitchedPtr(there, mib, mib, 10);
   shape.extent = make_cudaExtent(mib, 10, 1);
   CHECK(cudaMemcpy3DPeerAsync(&shape, stream));
   CHECK(cudaMemcpyAsync(there, here, 11 * mib, cudaMemcpyDefault, stream));  // By unified addresses.

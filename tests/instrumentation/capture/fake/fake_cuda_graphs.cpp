@@ -27,12 +27,16 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* into,
-                                   const CUgraphNode**, std::size_t*) {
+                                   const CUgraphNode** last, std::size_t* count) {
   graph* const found = graph_of(stream);
   *status = found == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   if (found == nullptr) return CUDA_SUCCESS;
   if (id != nullptr) *id = 1;
   if (into != nullptr) *into = reinterpret_cast<CUgraph>(found);
+  static thread_local CUgraphNode node = nullptr;
+  node = found->last();
+  if (last != nullptr) *last = &node;
+  if (count != nullptr) *count = node == nullptr ? 0 : 1;
   return CUDA_SUCCESS;
 }
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
@@ -73,17 +77,56 @@ CUresult cuGraphDestroy(CUgraph which) {
   delete reinterpret_cast<graph*>(which);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphGetNodes(CUgraph which, CUgraphNode*, std::size_t* count) {
+CUresult cuGraphGetNodes(CUgraph which, CUgraphNode* handles, std::size_t* count) {
   std::lock_guard lock(state().mutex);
   if (!state().graphs.contains(reinterpret_cast<graph*>(which))) return CUDA_ERROR_INVALID_VALUE;
-  *count = reinterpret_cast<graph*>(which)->nodes.size();
+  const auto& nodes = reinterpret_cast<graph*>(which)->nodes;
+  for (std::size_t i = 0; handles != nullptr && i < nodes.size() && i < *count; ++i)
+    handles[i] = reinterpret_cast<CUgraphNode>(nodes[i]);
+  *count = nodes.size();
   return CUDA_SUCCESS;
 }
 CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph which, const CUgraphNode* after, std::size_t count,
                                  const CUDA_KERNEL_NODE_PARAMS* kernel) {
   CALL(cuGraphAddKernelNode_v2, node, which, after, count, kernel);
-  reinterpret_cast<graph*>(which)->nodes.emplace_back("kernel");
+  *node = reinterpret_cast<graph*>(which)->add("kernel");
   return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph which, const CUgraphNode* after, std::size_t count,
+                              const CUDA_MEMCPY3D* copy, CUcontext context) {
+  CALL(cuGraphAddMemcpyNode, node, which, after, count, copy, context);
+  *node = reinterpret_cast<graph*>(which)->add("copy");
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph which, const CUgraphNode* after, std::size_t count,
+                              const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
+  CALL(cuGraphAddMemsetNode, node, which, after, count, fill, context);
+  *node = reinterpret_cast<graph*>(which)->add("fill");
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* kernel) {
+  CALL(cuGraphKernelNodeSetParams_v2, node, kernel);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec made, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* kernel) {
+  CALL(cuGraphExecKernelNodeSetParams_v2, made, node, kernel);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec made, CUgraphNode node, const CUDA_MEMCPY3D* copy,
+                                        CUcontext context) {
+  CALL(cuGraphExecMemcpyNodeSetParams, made, node, copy, context);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill,
+                                        CUcontext context) {
+  CALL(cuGraphExecMemsetNodeSetParams, made, node, fill, context);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphExecUpdate_v2(CUgraphExec made, CUgraph from, CUgraphExecUpdateResultInfo* info) {
+  CALL(cuGraphExecUpdate_v2, made, from, info);
+  // Only one of the same shape can be put into it.
+  const bool fits = reinterpret_cast<graph*>(made)->nodes.size() == reinterpret_cast<graph*>(from)->nodes.size();
+  return the_call.leave(fits ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph from, unsigned long long flags) {
   CALL(cuGraphInstantiateWithFlags, made, from, flags);

@@ -41,8 +41,7 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph to, const CUgraphNode
   if (node_params == nullptr || node_params->bytesize == 0) return no_such_thing(the_call);
   node_params->dptr = next.fetch_add((node_params->bytesize + page - 1) / page * page);
   graph* const into = reinterpret_cast<graph*>(to);
-  into->nodes.emplace_back("allocation");
-  *node = reinterpret_cast<CUgraphNode>(into->nodes.size());
+  *node = into->add("allocation");
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuDeviceGetGraphMemAttribute(CUdevice, CUgraphMem_attribute which, void* value) {

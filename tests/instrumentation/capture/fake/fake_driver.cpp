@@ -302,7 +302,7 @@ graph* capture_node(CUstream stream, const std::string& name) {
   std::lock_guard lock(s.mutex);
   const auto found = s.capturing.find(stream);
   if (found == s.capturing.end()) return nullptr;
-  found->second->nodes.push_back(name);
+  found->second->add(name);
   return found->second;
 }
 

@@ -25,8 +25,17 @@ struct function {
   std::vector<std::size_t> offsets, sizes;
   CUmodule module = nullptr;
 };
+/// A node's handle is its address, here and in what is made of the graph.
+struct graph_node {
+  std::string name;
+};
 struct graph {
-  std::vector<std::string> nodes;
+  std::vector<graph_node*> nodes;
+  CUgraphNode last() const { return nodes.empty() ? nullptr : reinterpret_cast<CUgraphNode>(nodes.back()); }
+  CUgraphNode add(const std::string& name) {
+    nodes.push_back(new graph_node{name});
+    return last();
+  }
 };
 
 /// Everything the driver holds, under one lock; never destroyed.

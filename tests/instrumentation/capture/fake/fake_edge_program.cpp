@@ -25,6 +25,13 @@ CUresult cuMemFree_v2(CUdeviceptr);
 CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
+CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
+CUresult cuGraphAddKernelNode_v2(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
+                                 const CUDA_KERNEL_NODE_PARAMS*);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long);
+CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*);
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*);
+CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*);
 #if CUDA_VERSION >= 13000
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyAttributes*, std::size_t*,
                                std::size_t, CUstream);
@@ -140,11 +147,83 @@ int batch() {
 int batch() { return 77; }
 #endif
 
+/// A captured kernel and copy, and nodes made by hand, whose parameters change between launches. Blocks are known by their sizes.
+int graph() {
+  const CUdeviceptr a = allocate(1001);
+  const CUdeviceptr b = allocate(2002);
+  const CUdeviceptr c = allocate(3003);
+  CUstream stream = nullptr;
+  CHECK(cuStreamCreate(&stream, 0));
+  std::vector<char> host(1001);
+  const CUfunction f = kernel("changed:8");
+  const auto capture = [&](CUdeviceptr named, CUdeviceptr copied) {
+    CHECK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    CHECK(launch(f, named, stream));
+    CHECK(cuMemcpyHtoDAsync_v2(copied, host.data(), 1000, stream));
+    CUgraph captured = nullptr;
+    CHECK(cuStreamEndCapture(stream, &captured));
+    return captured;
+  };
+  const CUgraph made = capture(a, a);
+  CUgraphExec exec = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&exec, made, 0));
+  const auto run = [&](int times) {
+    for (int i = 0; i < times; ++i) CHECK(cuGraphLaunch(exec, stream));
+  };
+  run(1);  // a
+  CUgraphNode nodes[2];
+  std::size_t count = 2;
+  CHECK(cuGraphGetNodes(made, nodes, &count));
+  CUdeviceptr given = b;
+  void* parameters[] = {&given};
+  CUDA_KERNEL_NODE_PARAMS params{};
+  params.func = f;
+  params.kernelParams = parameters;
+  CHECK(cuGraphExecKernelNodeSetParams_v2(exec, nodes[0], &params));
+  run(2);  // b, a
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = host.data();
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = c;
+  CHECK(cuGraphExecMemcpyNodeSetParams(exec, nodes[1], &copy, nullptr));
+  run(3);  // b, c
+  const CUgraph other = capture(c, c);
+  CUgraphExecUpdateResultInfo info{};
+  CHECK(cuGraphExecUpdate_v2(exec, other, &info));
+  run(4);  // c
+  // By hand; the graph itself changes after one was made of it.
+  CUgraph built = nullptr;
+  CHECK(cuGraphCreate(&built, 0));
+  CUgraphNode kernel_at = nullptr;
+  CUgraphNode fill_at = nullptr;
+  given = a;
+  CHECK(cuGraphAddKernelNode_v2(&kernel_at, built, nullptr, 0, &params));
+  CUDA_MEMSET_NODE_PARAMS fill{};
+  fill.dst = a;
+  CHECK(cuGraphAddMemsetNode(&fill_at, built, nullptr, 0, &fill, nullptr));
+  CUgraphExec before = nullptr;
+  CUgraphExec after = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&before, built, 0));
+  given = b;
+  CHECK(cuGraphKernelNodeSetParams_v2(kernel_at, &params));
+  CHECK(cuGraphInstantiateWithFlags(&after, built, 0));
+  for (int i = 0; i < 5; ++i) CHECK(cuGraphLaunch(before, stream));  // a
+  for (int i = 0; i < 6; ++i) CHECK(cuGraphLaunch(after, stream));   // b, a
+  fill.dst = b;
+  CHECK(cuGraphExecMemsetNodeSetParams(after, fill_at, &fill, nullptr));
+  for (int i = 0; i < 7; ++i) CHECK(cuGraphLaunch(after, stream));  // b
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, int (*)()> ways{
-      {"fault", fault}, {"silent-fault", silent_fault}, {"reset-after-fault", reset_after_fault}, {"batch", batch}};
+  const std::map<std::string, int (*)()> ways{{"fault", fault},
+                                              {"silent-fault", silent_fault},
+                                              {"reset-after-fault", reset_after_fault},
+                                              {"batch", batch},
+                                              {"graph", graph}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   if (way == ways.end()) return 2;
   word = argc > 2 ? argv[2] : "";

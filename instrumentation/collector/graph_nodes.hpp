@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/trace/model.hpp"
+#include "core/trace/writer.hpp"
+
+namespace sluice::collector {
+
+/// What the nodes of one process's graphs touch, and which version of a graph a launch runs.
+///
+/// A graph, and an executable one made of it, have one id as long as they hold the same. Touches are rows of that id. Parameters
+/// that change after an executable graph was made give whoever is launched next another id, with rows of its own; one whose nodes
+/// touch what they touched before gets the id that it had then. So a graph whose parameters change at each launch but name the same
+/// blocks costs nothing. Not thread-safe. Cost: O(nodes) for the first launch after a change, and for making one of another.
+class graph_nodes {
+ public:
+  /// `last`: the last id that was given.
+  graph_nodes(trace::file_writer& file, std::uint64_t& last) : file_(file), last_(last) {}
+
+  /// The id that whoever has this handle has now; a new one if it is not known. 0: none.
+  trace::graph_id id_of(std::uint64_t graph);
+  /// A new graph has this handle. Returns its id.
+  trace::graph_id begin(std::uint64_t graph);
+  /// An executable graph, or a clone, has been made of `graph`, or an executable one is now as that is. `at`: a row at this time and of
+  /// this process and thread. Returns its id.
+  trace::graph_id make(std::uint64_t made, std::uint64_t graph, const trace::event_base& at);
+  void end(std::uint64_t graph);
+
+  /// What one node touches.
+  struct use {
+    trace::touch_event row;  ///< As it is to be written, but for block and graph.
+    std::vector<trace::block_id> blocks;
+  };
+  /// A node of `graph` (0: of whichever has it) is made, or given other parameters; with `more` it touches these as well. `node` 0: it
+  /// is not known which, and is taken for a new one. `what.row.name` none: as before.
+  void set(std::uint64_t graph, std::uint64_t node, use what, bool more);
+
+  /// An executable graph is launched by the call of `correlation`.
+  void launch(std::uint64_t graph, std::uint64_t correlation, const trace::event_base& at);
+  /// The id of what that call ran; of a call that is not known, of what `graph` is now.
+  trace::graph_id launched(std::uint64_t correlation, std::uint64_t graph);
+
+ private:
+  using node_list = std::vector<std::pair<std::uint64_t, std::shared_ptr<const use>>>;
+  struct state {
+    trace::graph_id id{};
+    node_list nodes;       ///< In the order in which they were made.
+    bool shared = false;   ///< Others have this id, or launches: a change needs another.
+    bool changed = false;  ///< `nodes` are not those of `id`.
+    bool executable = false;
+    bool noted = false;  ///< `id` is in `known`.
+    /// Ids of what it and its kin have been, by a hash of what that touches.
+    std::shared_ptr<std::unordered_map<std::uint64_t, trace::graph_id>> known;
+  };
+
+  state& at(std::uint64_t graph);
+  void write(const use& what, trace::graph_id id, const trace::event_base* when);
+  void settle(state& of, const trace::event_base& when);
+  static std::uint64_t content(const state& of);
+
+  trace::file_writer& file_;
+  std::uint64_t& last_;
+  std::unordered_map<std::uint64_t, state> graphs_;          ///< By handle.
+  std::unordered_map<std::uint64_t, std::uint64_t> owners_;  ///< The graph of a node that is not executable.
+  std::uint64_t unknown_nodes_ = 0;
+  /// What the last launches ran, at correlation % size: the device tells of them later.
+  struct run {
+    std::uint64_t correlation = 0;
+    trace::graph_id id{};
+  };
+  std::vector<run> runs_;
+};
+
+}  // namespace sluice::collector

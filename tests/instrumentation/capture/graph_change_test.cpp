@@ -1,0 +1,84 @@
+// Graphs whose parameters change: what a launch touches is what its nodes named when it was called.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/analysis/index.hpp"
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+
+struct mode_and_graphs {
+  const char* mode;
+  const char* graphs;
+};
+class GraphChanges : public testing::TestWithParam<mode_and_graphs> {
+ protected:
+  recording run_ = record(
+      {.arguments = {"graph"}, .graphs = GetParam().graphs, .mode = GetParam().mode, .program = "fake_edge_program"});
+
+  /// The sizes of the blocks that each launch touches, and how many launches in a row touch them.
+  std::vector<std::pair<std::vector<std::uint64_t>, int>> touched() {
+    std::map<block_id, std::uint64_t> sizes;
+    for (const alloc_event& a : run_.allocs) sizes[a.block] = a.bytes;
+    std::vector<graph_launch_event> launches = run_.graph_launches;
+    std::sort(launches.begin(), launches.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+    std::vector<std::pair<std::vector<std::uint64_t>, int>> all;
+    for (const graph_launch_event& launch : launches) {
+      std::vector<std::uint64_t> blocks;
+      for (const touch_event& t : run_.touches) {
+        if (t.graph == launch.graph) blocks.push_back(sizes[t.block]);
+      }
+      if (all.empty() || all.back().first != blocks) all.emplace_back(blocks, 0);
+      ++all.back().second;
+    }
+    return all;
+  }
+};
+
+TEST_P(GraphChanges, ShowInTheLaunchesThatFollow) {
+  ASSERT_EQ(run_.status, 0);
+  using sizes = std::vector<std::uint64_t>;
+  constexpr std::uint64_t a = 1001, b = 2002, c = 3003;
+  EXPECT_THAT(touched(),
+              testing::ElementsAre(std::pair{sizes{a, a}, 1}, std::pair{sizes{b, a}, 2}, std::pair{sizes{b, c}, 3},
+                                   std::pair{sizes{c, c}, 4}, std::pair{sizes{a, a}, 5}, std::pair{sizes{b, a}, 6},
+                                   std::pair{sizes{b, b}, 7}));
+}
+
+TEST_P(GraphChanges, NameWhatTheirNodesDo) {
+  std::map<std::string, int> names;
+  for (const touch_event& t : run_.touches) ++names[std::string(run_.tables().text(t.name))];
+  EXPECT_THAT(names, testing::UnorderedElementsAre(testing::Key("changed"), testing::Key("cuMemcpyHtoDAsync"),
+                                                   testing::Key("cuMemset")));
+}
+
+TEST_P(GraphChanges, CountAsReplaysOfTheBlocksTheyName) {
+  analysis::index index;
+  while (!index.absorb(*run_.snapshot, 64)) {
+  }
+  std::map<std::uint64_t, std::uint64_t> replays;
+  for (const analysis::block_record& block : index.memory().blocks())
+    replays[block.bytes] = index.touches().of(block).replays;
+  EXPECT_EQ(replays[1001], 1U + 2 + 5 + 6);
+  EXPECT_EQ(replays[2002], 2U + 3 + 6 + 7);
+  EXPECT_EQ(replays[3003], 3U + 4);
+}
+
+TEST_P(GraphChanges, LeaveNoCallsOfLaunchesInMemoryMode) {
+  if (std::string(GetParam().mode) != "memory") GTEST_SKIP();
+  for (const api_call_event& call : run_.calls) EXPECT_NE(run_.tables().text(call.name), "cuLaunchKernel");
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, GraphChanges,
+                         testing::Values(mode_and_graphs{"memory", "whole"}, mode_and_graphs{"timeline", "whole"},
+                                         mode_and_graphs{"timeline", "node"}),
+                         [](const auto& p) { return std::string(p.param.mode) + "_" + p.param.graphs; });
+
+}  // namespace
+}  // namespace sluice::test
