@@ -296,6 +296,8 @@ def duplicates_lines(results):
             if base is None or variant not in of:
                 continue
             both = [(b, f) for b, f in zip(base["rounds"], of[variant]["rounds"]) if b and f]
+            if not both:
+                continue
             more = statistics.median(f - b for b, f in both)
             noise = f"{of['bare again']['more']:+.0f} ns" if "bare again" in of else ""
             lines.append(f"| copy of {size} from pinned memory, {what} | {of['bare']['median']:.0f} ns | {of[variant]['median']:.0f} ns | "
