@@ -4,26 +4,21 @@ namespace sluice::capture {
 
 namespace {
 
-/// The beginning of _PyRuntime, and its words that we look at, counted from there (3.13's _Py_DebugOffsets).
+/// The beginning of _PyRuntime, from 3.13 on (_Py_DebugOffsets).
 struct debug_offsets {
   char cookie[8];
   std::uint64_t version;
   std::uint64_t free_threaded;
 };
-enum debug_word : std::size_t {
-  runtime_finalizing = 4,
-  thread_current_frame = 23,
-  thread_thread_id = 24,
-  frame_previous = 29,
-  frame_executable = 30,
-  frame_instruction = 31,
-  frame_owner = 33,
-  code_filename = 35,
-  code_name = 36,
-  code_line_table = 38,
-  code_first_line = 39,
-  code_instructions = 43,
+constexpr std::size_t runtime_finalizing = 4;  ///< This one and those below: a word, counted from there.
+
+struct debug_words {
+  std::size_t current_frame, thread_id;
+  std::size_t previous, executable, instruction, owner;
+  std::size_t file, name, line_table, first_line, instructions;
 };
+constexpr debug_words words_of_3_13{23, 24, 29, 30, 31, 33, 35, 36, 38, 39, 43};
+constexpr debug_words words_of_3_14{26, 27, 32, 33, 34, 36, 40, 41, 43, 44, 48};
 
 }  // namespace
 
@@ -44,15 +39,16 @@ bool agrees_with_debug_offsets(const python_layout& layout, const void* runtime)
   if (std::memcmp(head.cookie, "xdebugpy", sizeof head.cookie) != 0) return false;
   // Without the GIL objects have a longer head, and code is one copy a thread.
   if (head.version >> 16 != (3U << 8 | layout.minor) || head.free_threaded != 0) return false;
-  const auto says = [runtime](debug_word word, std::uint16_t offset) {
+  const auto says = [runtime](std::size_t word, std::uint16_t offset) {
     return read_at<std::uint64_t>(runtime, word * 8) == offset;
   };
-  return says(thread_current_frame, layout.thread.frame) && says(thread_thread_id, layout.thread.thread_id) &&
-         says(frame_previous, layout.frame.previous) && says(frame_executable, layout.frame.code) &&
-         says(frame_instruction, layout.frame.instruction) && says(frame_owner, layout.frame.owner) &&
-         says(code_filename, layout.code.file) && says(code_name, layout.code.name) &&
-         says(code_line_table, layout.code.line_table) && says(code_first_line, layout.code.first_line) &&
-         says(code_instructions, layout.code.instructions);
+  const debug_words& words = layout.minor == 13 ? words_of_3_13 : words_of_3_14;
+  return says(words.current_frame, layout.thread.frame) && says(words.thread_id, layout.thread.thread_id) &&
+         says(words.previous, layout.frame.previous) && says(words.executable, layout.frame.code) &&
+         says(words.instruction, layout.frame.instruction) && says(words.owner, layout.frame.owner) &&
+         says(words.file, layout.code.file) && says(words.name, layout.code.name) &&
+         says(words.line_table, layout.code.line_table) && says(words.first_line, layout.code.first_line) &&
+         says(words.instructions, layout.code.instructions);
 }
 
 }  // namespace sluice::capture

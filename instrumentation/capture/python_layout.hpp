@@ -14,7 +14,7 @@ enum class python_family : std::uint8_t {
   frame_objects,  ///< To 3.10: PyFrameObject, one evaluation of C a frame.
   cframes,        ///< 3.11: _PyInterpreterFrame; an entry frame begins an evaluation.
   cframe_shims,   ///< 3.12: a frame that C owns lies below each entry frame.
-  shims,          ///< 3.13: the same, without the detour by the C frame.
+  shims,          ///< From 3.13 on: the same, without the detour by the C frame.
 };
 
 /// How a code object tells lines.
@@ -133,6 +133,20 @@ inline constexpr python_layout python_layouts[] = {
               .version = 92},
      .ascii_data = 40,
      .unicode_data = 56},
+    {.minor = 14,
+     .family = python_family::shims,
+     .lines = python_lines::locations,
+     .thread = {.frame = 72, .thread_id = 152, .frame_of_cframe = 0},
+     .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 74, .is_entry = 0},
+     .code = {.first_line = 68,
+              .file = 112,
+              .name = 120,
+              .line_table = 136,
+              .instructions = 208,
+              .first_traceable = 192,
+              .version = 92},
+     .ascii_data = 40,
+     .unicode_data = 56},
 };
 
 /// Null: a version that is not known.
@@ -141,7 +155,7 @@ inline constexpr python_layout python_layouts[] = {
 /// Where in _PyRuntime (`runtime`) a pointer is set when Python shuts down, for good; 0: not known.
 [[nodiscard]] std::size_t finalizing_in_runtime(const python_layout& layout, const void* runtime) noexcept;
 
-/// True if what 3.13 says of itself is what `layout` says. `runtime` is _PyRuntime.
+/// True if what Python says of itself, from 3.13 on, is what `layout` says. `runtime` is _PyRuntime.
 [[nodiscard]] bool agrees_with_debug_offsets(const python_layout& layout, const void* runtime) noexcept;
 
 template <class T>

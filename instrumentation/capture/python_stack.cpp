@@ -233,8 +233,10 @@ void walk_frame_objects(const python_layout& layout, const char* frame, walk& w)
 // What owns a frame (enum _frameowner).
 constexpr std::uint8_t owned_by_generator = 1, owned_by_c = 3;
 
+/// Since 3.14 the lowest bits of the reference say how it is counted.
 SLUICE_INLINE const char* code_of(const python_layout& layout, const char* frame) {
-  return read_at<const char*>(frame, layout.frame.code);
+  constexpr std::uint64_t tags = 7;
+  return reinterpret_cast<const char*>(read_at<std::uint64_t>(frame, layout.frame.code) & ~tags);
 }
 
 /// The frame of a call whose code has begun to run.
@@ -355,11 +357,13 @@ hashed_stack (*hash_for(unsigned minor))(const void*) {
       return hash_frames<4>;
     case 13:
       return hash_frames<5>;
+    case 14:
+      return hash_frames<6>;
     default:
       return hash_thread;
   }
 }
-static_assert(python_layouts[4].minor == 12 && python_layouts[5].minor == 13);
+static_assert(python_layouts[4].minor == 12 && python_layouts[5].minor == 13 && python_layouts[6].minor == 14);
 
 /// Sends a stack that the writer does not know.
 SLUICE_RARE std::uint64_t introduce_stack(const void* thread) {
@@ -395,7 +399,7 @@ void find_python() noexcept {
     char text[160];
     snprintf(
         text, sizeof text,
-        "this build of Python %u.%u is not known (3.8 to 3.13 are, those with a GIL): stacks have no Python frames",
+        "this build of Python %u.%u is not known (3.8 to 3.14 are, those with a GIL): stacks have no Python frames",
         version >> 8, version & 255U);
     collector::message(static_cast<unsigned>(trace::severity::warning), text);
   }

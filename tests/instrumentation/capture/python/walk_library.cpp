@@ -37,7 +37,10 @@ std::uint64_t intern(const char* text, std::size_t length) noexcept {
   kept().texts.emplace(key, std::string(text, length));
   return key;
 }
+/// The first key that was asked for.
+thread_local std::uint64_t asked = 0;
 bool knows_frame(std::uint64_t key) noexcept {
+  if (asked == 0) asked = key;
   const std::lock_guard lock(kept().mutex);
   return kept().frames.contains(key);
 }
@@ -45,7 +48,6 @@ void introduce_frame(frame_record frame) noexcept {
   const std::lock_guard lock(kept().mutex);
   kept().frames.emplace(frame.key, frame);
 }
-// Of no use here.
 std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t*, std::size_t) noexcept { return key; }
 void message(unsigned, const char* text) noexcept { kept().messages += text; }
 
@@ -75,13 +77,19 @@ EXPORTED std::size_t walk_on_a_thread(void (*function)()) {
   return found;
 }
 
+/// A stack's key is made by a walk of its own: true if that was of the frames that are sent with it.
+static bool key_is_of_the_frames() {
+  sluice::collector::asked = 0;
+  return sluice::capture::python_stack_key() == sluice::collector::asked;
+}
+
 /// Writes "function TAB file TAB line TAB (entry ? 1 : 0) NEWLINE" of each frame, innermost first. Returns the frames.
 EXPORTED std::size_t walk(char* text, std::size_t room) {
   constexpr std::size_t most = sluice::collector::maximum_frames;
   std::uint64_t keys[most];
   std::uint64_t entries[most / 64] = {};
   const std::size_t count = sluice::capture::python_frames(keys, most, entries);
-  std::string all;
+  std::string all = key_is_of_the_frames() ? "" : "another stack's key\t\t0\t0\n";
   const std::lock_guard lock(kept().mutex);
   for (std::size_t i = 0; i < count; ++i) {
     const auto& frame = kept().frames.at(keys[i]);
