@@ -439,6 +439,9 @@ event_details describe(const analysis::block_record& block, const sources& from)
   if (block.reserved_bytes > block.bytes) w.bytes("Takes in its pool", block.reserved_bytes);
   w.address("Address", block.address).put("Layer", std::string(name_of(block.level)));
   w.put("Kind", kind_in_words(block.kind)).put("Name", block.name);
+  if (block.imported())
+    w.put("Imported",
+          "from another process that is not known here; its bytes are counted with their owner, if recorded");
   w.put("Born", block.born_before() ? "before the recording" : format_moment(block.born), block.alloc);
   if (block.freed()) {
     w.put("Died", format_moment(block.died) + (block.death_inferred ? " (inferred: gone from a checkpoint)" : ""),

@@ -369,6 +369,15 @@ constexpr call_entry table[] = {
     {ID(cuGraphDestroy), "cuGraphDestroy", EDGE(P(cuGraphDestroy); graph_ended(number(p.hGraph))), nullptr},
     {ID(cuGraphExecDestroy), "cuGraphExecDestroy", EDGE(P(cuGraphExecDestroy); graph_ended(number(p.hGraphExec))),
      nullptr},
+    // What devices and processes may do with each other's memory.
+    {ID(cuCtxEnablePeerAccess), "cuCtxEnablePeerAccess", nullptr, EDGE(noted(c, 0, 0))},
+    {ID(cuCtxDisablePeerAccess), "cuCtxDisablePeerAccess", nullptr, EDGE(noted(c, 0, 0))},
+    {ID(cuIpcGetMemHandle), "cuIpcGetMemHandle", nullptr, EDGE(P(cuIpcGetMemHandle); noted(c, p.dptr, 0))},
+    {ID(cuMemPoolExportToShareableHandle), "cuMemPoolExportToShareableHandle", nullptr, EDGE(noted(c, 0, 0))},
+    // The pool is its owner's, and is sampled there.
+    {ID(cuMemPoolImportFromShareableHandle), "cuMemPoolImportFromShareableHandle", nullptr, EDGE(noted(c, 0, 0))},
+    {ID(cuMemPoolExportPointer), "cuMemPoolExportPointer", nullptr,
+     EDGE(P(cuMemPoolExportPointer); noted(c, p.ptr, 0))},
     // Contexts. Returning from the call that made one shows that it is whole.
     {ID(cuDevicePrimaryCtxRetain), "cuDevicePrimaryCtxRetain", nullptr,
      EDGE(P(cuDevicePrimaryCtxRetain);

@@ -36,6 +36,17 @@ void work_joiner::add_content(std::uint64_t correlation, const copied_content& m
   contents_[correlation] = moved;
 }
 
+namespace {
+/// What a call alone tells of is a copy of device memory, whichever device's.
+void between_devices(transfer_event& copy, device_id from, device_id to) {
+  if (copy.direction != direction::d2d || copy.peer != device_id::none) return;
+  if (from == device_id::none || to == device_id::none || from == to) return;
+  copy.direction = direction::p2p;
+  copy.device = to;
+  copy.peer = from;
+}
+}  // namespace
+
 void work_joiner::add_call(std::uint64_t correlation, call c) {
   if (const auto moved = contents_.find(correlation); moved != contents_.end()) {
     c.content = moved->second;
@@ -43,8 +54,14 @@ void work_joiner::add_call(std::uint64_t correlation, call c) {
   }
   c.source_block = blocks_.find(c.source);
   c.destination_block = blocks_.find(c.destination);
-  if (const alloc_event* there = blocks_.find_live(c.source)) c.source_kind = there->kind;
-  if (const alloc_event* there = blocks_.find_live(c.destination)) c.destination_kind = there->kind;
+  const auto lies_there = [&](std::uint64_t address, memory_kind& kind, device_id& device) {
+    const alloc_event* there = blocks_.find_live(address);
+    if (there == nullptr) return;
+    kind = there->kind;
+    if (kind == memory_kind::device || kind == memory_kind::mapping) device = there->device;
+  };
+  lies_there(c.source, c.source_kind, c.source_device);
+  lies_there(c.destination, c.destination_kind, c.destination_device);
   if (correlation == 0) return;
   const auto [place, fresh] = calls_.insert_or_assign(correlation, c);
   if (fresh) {
@@ -215,6 +232,7 @@ void work_joiner::finish(transfer_event& copy, call* c) {
       if (copy.destination_address == c->destination) copy.destination_block = c->destination_block;
       copy.source_kind = better_kind(copy.source_kind, c->source_kind);
       copy.destination_kind = better_kind(copy.destination_kind, c->destination_kind);
+      between_devices(copy, c->source_device, c->destination_device);
       if (copy.direction == direction::h2d) {
         copy.content = c->content.check;
         copy.content_hash = c->content.hash;

@@ -40,6 +40,8 @@ class work_joiner {
     trace::block_id destination_block{};
     trace::memory_kind source_kind = trace::memory_kind::unknown;  ///< Of what lay there when it was called.
     trace::memory_kind destination_kind = trace::memory_kind::unknown;
+    trace::device_id source_device{};  ///< Of device memory that lay there.
+    trace::device_id destination_device{};
     bool addresses_taken = false;  ///< By a first copy: a second one of the same call is elsewhere.
     copied_content content;
   };

@@ -29,6 +29,21 @@ def fault(report, devices, mode):
     check("events lost", report["lost"]["events"], 0)
     check("device memory, bytes", memory(report, "device"), 8 * MIB)
     check("copies to the device", total(report, "h2d", "count"), 1)
+    faults = report["gpu_faults"]
+    check("faults", len(faults), 1)
+    if faults:
+        launches = [launch["kernel"] for launch in faults[0]["launches_before"]]
+        culprits = ("write_nowhere", "fall_into_trap", "assert_false")
+        first = launches[0] if launches else "none"
+        check("the last launch before it", first[:12], "the one", any(name in first for name in culprits))
+        check("calls that failed", faults[0]["failed_calls"], ">= 6", faults[0]["failed_calls"] >= 6)
+        check("the first finding", report["findings"][0]["kind"], "gpu_fault")
+        until = report["processes"][0]["device_times_complete_until_ns"]
+        if mode != "memory" and launches:
+            last = faults[0]["launches_before"][0]["time_ns"]
+            check("device times are stated up to before it", until, f"<= {last}", until is not None and until <= last)
+    check("the recording's length, s", report["span"]["end_ns"] - report["span"]["begin_ns"], "< 10e9",
+          report["span"]["end_ns"] - report["span"]["begin_ns"] < 10e9)
     activity = report["devices"][0]["activity"] if report["devices"] else None
     if mode != "memory":
         kernels = activity["kernels"] if activity else 0
@@ -38,7 +53,7 @@ def fault(report, devices, mode):
 def peer(report, devices, mode):
     check("events lost", report["lost"]["events"], 0)
     way = "p2p" if devices > 1 else "d2d"
-    copied = (8 + 9 + 10 + 11 + 12 + 5 * 200 + (7 if devices > 1 else 0)) * MIB
+    copied = (8 + 9 + 10 + 11 + 12 + 5 * 200) * MIB  # Before access was allowed: through the host, as two copies.
     check(f"{way}, bytes", total(report, way, "bytes"), copied)
 
 
@@ -51,6 +66,11 @@ def ipc(report, devices, mode):
 
 def batch(report, devices, mode):
     check("events lost", report["lost"]["events"], 0)
+    kib = 1024
+    h2d = (100 + 110 + 120 + 130 + 140 + 150 + 3000 * 4 + 1 * 32 + 2 * 32) * kib
+    check("host to device, bytes", total(report, "h2d", "bytes"), h2d)
+    check("device to host, bytes", total(report, "d2h", "bytes"), 160 * kib)
+    check("device to device, bytes", total(report, "d2d", "bytes"), 170 * kib)
 
 
 def graph(report, devices, mode):

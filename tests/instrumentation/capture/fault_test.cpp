@@ -119,6 +119,10 @@ TEST_P(Fault, DeviceTimesAreCompleteUpToTheFirstCallThatHasNone) {
                             [&](const kernel_event& k) { return k.call == call.id; }));
   }
   EXPECT_GE(before, 20U);
+  for (const kernel_event& k : run_.kernels) {
+    EXPECT_GT(k.time, 0) << "one without times was not done";
+    EXPECT_NE(run_.tables().text(k.name), "faulting");
+  }
   const analysis::gpu_fault fault = summary_of(run_).faults.at(0);
   EXPECT_LE(stated, fault.launches[0].time) << "the one that faulted has no times, and nothing after it";
 }

@@ -60,6 +60,34 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
   return the_call.leave(CUDA_SUCCESS);
 }
 
+/// Contexts stand for devices here: the fake driver's own is device 0, any other 1.
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                           std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyPeerAsync, to, to_context, from, from_context, bytes, stream);
+  CUpti_ActivityMemcpyPtoP3 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+  record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+  record.srcKind = record.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.flags = CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;
+  record.bytes = bytes;
+  record.start = sluice_fake_hub()->timestamp();
+  std::memmove(host(to), host(from), bytes);
+  record.end = std::max(sluice_fake_hub()->timestamp(), record.start + 1);
+  record.contextId = context_number;
+  record.streamId = number_of(stream);
+  record.srcDeviceId = from_context == the_context ? 0 : 1;
+  record.dstDeviceId = to_context == the_context ? 0 : 1;
+  record.srcContextId = record.srcDeviceId + 1;
+  record.dstContextId = record.dstDeviceId + 1;
+  record.correlationId = the_call.correlation();
+  add_record(record);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuCtxEnablePeerAccess(CUcontext context, unsigned flags) {
+  CALL(cuCtxEnablePeerAccess, context, flags);
+  return the_call.leave(CUDA_SUCCESS);
+}
+
 #if CUDA_VERSION >= 13000
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,
                                CUmemcpyAttributes* attributes, std::size_t* indices, std::size_t attribute_count,
@@ -247,10 +275,11 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz
   record.blockZ = static_cast<int>(bz);
   record.dynamicSharedMemory = static_cast<int>(shared);
   record.correlationId = the_call.correlation();
-  // The launch that brings a fault about succeeds, and has no record: it never ends.
+  // The launch that brings a fault about succeeds. Its record has no times, as on an H200: it never ends.
   const CUresult launched = the_call.leave(CUDA_SUCCESS);
   fault_if_it_does(f->name);
-  if (state().fault == CUDA_SUCCESS) add_record(record, offsetof(CUpti_ActivityKernel9, name), f->name.c_str());
+  if (state().fault != CUDA_SUCCESS) record.start = record.end = 0;
+  add_record(record, offsetof(CUpti_ActivityKernel9, name), f->name.c_str());
   return launched;
 }
 

@@ -147,6 +147,20 @@ int batch() {
 int batch() { return 77; }
 #endif
 
+/// One copy to another device, one back, and one that stays.
+int peer() {
+  const CUdeviceptr a = allocate(1 * mib);
+  const CUdeviceptr b = allocate(2 * mib);
+  CUcontext here = nullptr;
+  CHECK(cuCtxGetCurrent(&here));
+  auto* const there = reinterpret_cast<CUcontext>(0x5d00);
+  CHECK(cuCtxEnablePeerAccess(there, 0));
+  CHECK(cuMemcpyPeerAsync(b, there, a, here, 1001, nullptr));
+  CHECK(cuMemcpyPeerAsync(a, here, b, there, 1002, nullptr));
+  CHECK(cuMemcpyPeerAsync(b, here, a, here, 1003, nullptr));
+  return 0;
+}
+
 /// A captured kernel and copy, and nodes made by hand, whose parameters change between launches. Blocks are known by their sizes.
 int graph() {
   const CUdeviceptr a = allocate(1001);
@@ -223,7 +237,8 @@ int main(int argc, char** argv) {
                                               {"silent-fault", silent_fault},
                                               {"reset-after-fault", reset_after_fault},
                                               {"batch", batch},
-                                              {"graph", graph}};
+                                              {"graph", graph},
+                                              {"peer", peer}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   if (way == ways.end()) return 2;
   word = argc > 2 ? argv[2] : "";

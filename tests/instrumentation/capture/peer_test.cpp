@@ -1,0 +1,63 @@
+// Copies between devices.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+class PeerCopies : public testing::Test {
+ protected:
+  recording run_ = record({.arguments = {"peer"}, .mode = "memory", .program = "fake_edge_program"});
+  const transfer_event& copy_of(std::uint64_t bytes) const {
+    const auto found = std::find_if(run_.transfers.begin(), run_.transfers.end(),
+                                    [=](const transfer_event& t) { return t.bytes == bytes; });
+    if (found == run_.transfers.end()) throw std::runtime_error("no such copy");
+    return *found;
+  }
+  std::int64_t ordinal(device_id id) const {
+    const device_row* row = run_.tables().devices.find(id);
+    return row == nullptr ? -1 : row->ordinal;
+  }
+  std::uint64_t size_of(block_id block) const {
+    for (const alloc_event& a : run_.allocs) {
+      if (a.block == block) return a.bytes;
+    }
+    return 0;
+  }
+};
+
+TEST_F(PeerCopies, NameBothDevicesAndBothBlocks) {
+  ASSERT_EQ(run_.status, 0);
+  const transfer_event& out = copy_of(1001);
+  EXPECT_EQ(out.direction, direction::p2p);
+  EXPECT_EQ(ordinal(out.peer), 0) << "where it came from";
+  EXPECT_EQ(ordinal(out.device), 1);
+  EXPECT_EQ(size_of(out.source_block), 1 * mib);
+  EXPECT_EQ(size_of(out.destination_block), 2 * mib);
+  EXPECT_NE(out.call, event_id::none);
+  const transfer_event& back = copy_of(1002);
+  EXPECT_EQ(ordinal(back.peer), 1);
+  EXPECT_EQ(ordinal(back.device), 0);
+}
+
+TEST_F(PeerCopies, WithinADeviceAreNone) {
+  const transfer_event& within = copy_of(1003);
+  EXPECT_EQ(within.direction, direction::d2d);
+  EXPECT_EQ(within.peer, device_id::none);
+}
+
+TEST_F(PeerCopies, AreAllowedByACallThatIsAnEvent) {
+  EXPECT_TRUE(std::any_of(run_.calls.begin(), run_.calls.end(), [&](const api_call_event& c) {
+    return run_.tables().text(c.name) == "cuCtxEnablePeerAccess" && c.status == 0;
+  }));
+}
+
+}  // namespace
+}  // namespace sluice::test
