@@ -134,6 +134,19 @@ TEST_F(CopyBatch, TouchesEachBlockAsOftenAsItIsCopied) {
   EXPECT_EQ(copies[many * 64], 4096U);
 }
 
+TEST_F(CopyBatch, IsTheSameAtEntryPoints) {
+  const recording run =
+      record_by(route::entry_points,
+                {.arguments = {"batch", std::to_string(many)}, .mode = "memory", .program = "fake_edge_program"});
+  EXPECT_EQ(run.status, 0);
+  std::vector<std::uint64_t> blocks;
+  for (const transfer_part_event& part : run.parts) {
+    if (part.count == 5) blocks.push_back(size_of(run, part.destination_block));
+  }
+  EXPECT_THAT(blocks, ElementsAre(1 * mib, 2 * mib, 3 * mib, 1 * mib, 2 * mib));
+  EXPECT_EQ(run.parts.size(), 5U + 3U + 4096U + 2U);
+}
+
 TEST_F(CopyBatch, ToldCopyByCopyGivesTheFirstItsAddresses) {
   const recording each = record_batches("each");
   EXPECT_TRUE(each.parts.empty());

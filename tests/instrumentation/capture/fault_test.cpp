@@ -19,10 +19,11 @@ using testing::Not;
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-recording record_fault(const std::vector<std::string>& how, const std::string& mode, const std::string& after = "") {
+recording record_fault(const std::vector<std::string>& how, const std::string& mode, const std::string& after = "",
+                       route by = route::callbacks) {
   run_options options{.arguments = how, .mode = mode, .program = "fake_edge_program"};
   if (!after.empty()) options.variables["SLUICE_FAKE_AFTER_FAULT"] = after;
-  recording run = record(options);
+  recording run = record_by(by, options);
   EXPECT_EQ(run.status, 42) << "as it ends alone";
   return run;
 }
@@ -43,14 +44,19 @@ std::vector<std::string> names_before(const recording& run, const analysis::gpu_
 struct way {
   const char* mode;
   const char* after;
+  route by = route::callbacks;
 };
+std::string name_of(const way& how) {
+  return std::string(how.mode) + (*how.after == '\0' ? "" : "_flush_") + how.after +
+         (how.by == route::entry_points ? "_entry_points" : "");
+}
 class Fault : public testing::TestWithParam<way> {
  protected:
   /// One recording for each way: where flushes block, the program's end waits for them.
   static const recording& recorded(const way& how) {
     static std::map<std::string, recording> all;
-    const auto [place, fresh] = all.try_emplace(std::string(how.mode) + how.after);
-    if (fresh) place->second = record_fault({"fault", "faulting"}, how.mode, how.after);
+    const auto [place, fresh] = all.try_emplace(name_of(how));
+    if (fresh) place->second = record_fault({"fault", "faulting"}, how.mode, how.after, how.by);
     return place->second;
   }
   const recording& run_ = recorded(GetParam());
@@ -129,10 +135,9 @@ TEST_P(Fault, DeviceTimesAreCompleteUpToTheFirstCallThatHasNone) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, Fault,
                          testing::Values(way{"timeline", ""}, way{"timeline", "errors"}, way{"timeline", "blocks"},
-                                         way{"memory", ""}, way{"memory", "errors"}, way{"memory", "blocks"}),
-                         [](const auto& p) {
-                           return std::string(p.param.mode) + (*p.param.after == '\0' ? "" : "_flush_") + p.param.after;
-                         });
+                                         way{"memory", ""}, way{"memory", "errors"}, way{"memory", "blocks"},
+                                         way{"memory", "", route::entry_points}),
+                         [](const auto& p) { return name_of(p.param); });
 
 TEST(Faults, HaveTheNamesOfTheirErrors) {
   for (const auto& [kernel, name] :

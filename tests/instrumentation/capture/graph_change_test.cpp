@@ -16,10 +16,12 @@ using namespace trace;
 struct mode_and_graphs {
   const char* mode;
   const char* graphs;
+  route way = route::callbacks;
 };
 class GraphChanges : public testing::TestWithParam<mode_and_graphs> {
  protected:
-  recording run_ = record(
+  recording run_ = record_by(
+      GetParam().way,
       {.arguments = {"graph"}, .graphs = GetParam().graphs, .mode = GetParam().mode, .program = "fake_edge_program"});
 
   /// The sizes of the blocks that each launch touches, and how many launches in a row touch them.
@@ -77,8 +79,12 @@ TEST_P(GraphChanges, LeaveNoCallsOfLaunchesInMemoryMode) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, GraphChanges,
                          testing::Values(mode_and_graphs{"memory", "whole"}, mode_and_graphs{"timeline", "whole"},
-                                         mode_and_graphs{"timeline", "node"}),
-                         [](const auto& p) { return std::string(p.param.mode) + "_" + p.param.graphs; });
+                                         mode_and_graphs{"timeline", "node"},
+                                         mode_and_graphs{"memory", "whole", route::entry_points}),
+                         [](const auto& p) {
+                           return std::string(p.param.mode) + "_" + p.param.graphs +
+                                  (p.param.way == route::entry_points ? "_entry_points" : "");
+                         });
 
 }  // namespace
 }  // namespace sluice::test
