@@ -253,12 +253,43 @@ class touched_blocks {
   std::uint64_t set_[set_slots];
 };
 
-void scan(touched_blocks& blocks, const void* from, std::size_t words) {
+/// Words that may be addresses of blocks, as far as there is room: most launches have a handful, and need no more stack than that.
+class few_words {
+ public:
+  SLUICE_INLINE void look_up(std::uint64_t word) {
+    if (!live_blocks::may_hold(word)) return;
+    if (count_ < most) words_[count_] = word;
+    ++count_;
+  }
+  [[nodiscard]] bool overflows() const { return count_ > most; }
+
+  /// Their blocks, each once, in their order. Returns how many there are.
+  SLUICE_INLINE std::uint32_t become_blocks() {
+    live_blocks::lookup_each(words_, count_);
+    std::uint32_t blocks = 0;
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const std::uint64_t block = words_[i];
+      bool known = block == 0;
+      for (std::uint32_t j = 0; j < blocks && !known; ++j) known = words_[j] == block;
+      if (!known) words_[blocks++] = block;
+    }
+    return blocks;
+  }
+  [[nodiscard]] const std::uint64_t* blocks() const { return words_; }
+
+ private:
+  static constexpr std::uint32_t most = 32;
+  std::uint32_t count_ = 0;
+  std::uint64_t words_[most];  // Not cleared: none is read before it is written.
+};
+
+template <class Words>
+SLUICE_INLINE void scan(Words& words, const void* from, std::size_t count) {
   const auto* at = static_cast<const char*>(from);
-  for (std::size_t i = 0; i < words; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t word = 0;
     memcpy(&word, at + i * sizeof word, sizeof word);
-    blocks.look_up(word);
+    words.look_up(word);
   }
 }
 
@@ -275,6 +306,28 @@ const void* buffer_of(void** extra, std::size_t& bytes) {
   return buffer;
 }
 
+template <class Words>
+SLUICE_INLINE void scan_parameters(Words& words, const function_layout& layout, void** parameters, void** extra) {
+  if (parameters != nullptr) {
+    for (std::uint32_t i = 0; i < layout.count; ++i) {
+      const parameter& p = layout.parameters[i];
+      if (parameters[p.index] != nullptr) scan(words, parameters[p.index], p.words);
+    }
+  } else if (extra != nullptr) {
+    std::size_t bytes = 0;
+    const void* buffer = buffer_of(extra, bytes);
+    // The driver reads what the function takes, whatever the size says.
+    if (buffer != nullptr) scan(words, buffer, (bytes < layout.bytes ? bytes : layout.bytes) / 8);
+  }
+}
+
+SLUICE_RARE void touch_many(const call& c, const function_layout& layout, void** parameters, void** extra,
+                            CUstream stream, node_place node) {
+  touched_blocks blocks(c, stream, node, layout.name);
+  scan_parameters(blocks, layout, parameters, extra);
+  blocks.emit();
+}
+
 }  // namespace
 
 SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
@@ -283,19 +336,20 @@ SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** para
   const function_layout* layout = layout_of(c, function);
   if (!node.in_graph()) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
   if (layout == nullptr || (layout->count == 0 && !node.in_graph())) return;
-  touched_blocks blocks(c, stream, node, layout->name);
-  if (parameters != nullptr) {
-    for (std::uint32_t i = 0; i < layout->count; ++i) {
-      const parameter& p = layout->parameters[i];
-      if (parameters[p.index] != nullptr) scan(blocks, parameters[p.index], p.words);
-    }
-  } else if (extra != nullptr) {
-    std::size_t bytes = 0;
-    const void* buffer = buffer_of(extra, bytes);
-    // The driver reads what the function takes, whatever the size says.
-    if (buffer != nullptr) scan(blocks, buffer, (bytes < layout->bytes ? bytes : layout->bytes) / 8);
-  }
-  blocks.emit();
+  if (node.in_graph()) return touch_many(c, *layout, parameters, extra, stream, node);
+  few_words words;
+  scan_parameters(words, *layout, parameters, extra);
+  if (words.overflows()) [[unlikely]]
+    return touch_many(c, *layout, parameters, extra, stream, node);
+  const std::uint32_t count = words.become_blocks();
+  if (count == 0) return;
+  collector::touch_record out{};
+  out.header.time = c.begin;
+  out.stream = c.stream(stream);
+  out.name = layout->name;
+  out.correlation = c.correlation();
+  out.count = count;
+  collector::emit_with(&out.header, collector::record_type::touch, sizeof out, words.blocks(), count);
 }
 
 void touch(const call& c, CUstream stream, node_place node, std::uint64_t name, const std::uint64_t* words,
