@@ -7,6 +7,7 @@
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/time_budget.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -18,7 +19,7 @@ using trace::content_check;
 /// A single copy may cost so much, ns: pages of a mapped file may have to come from a disk.
 constexpr std::uint64_t longest_look = 20'000'000;
 
-constinit thread_local time_budget this_budget;
+SLUICE_THREAD_LOCAL time_budget this_budget;
 
 enum class place { host, managed, elsewhere };
 

@@ -8,6 +8,7 @@
 #include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/hot.hpp"
 
 namespace sluice::capture::copy_times {
 
@@ -59,7 +60,7 @@ struct thread_times {
   std::uint64_t called;  ///< CLOCK_MONOTONIC, as the rest here.
   std::uint64_t earned_until;
 };
-constinit thread_local thread_times mine{};
+SLUICE_THREAD_LOCAL thread_times mine{};
 
 // --- anchors ------------------------------------------------------------------------------------------------------------
 

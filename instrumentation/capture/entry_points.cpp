@@ -8,6 +8,7 @@
 
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/hot.hpp"
 
 extern "C" {
 CUresult sluice_entry_init(unsigned flags);
@@ -20,7 +21,7 @@ namespace sluice::capture::entry_points {
 
 namespace {
 
-constinit std::atomic<bool> watching{false};
+SLUICE_HOT_DATA constinit std::atomic<bool> watching{false};
 
 /// What a thread is in the middle of.
 struct thread_calls {
@@ -30,7 +31,7 @@ struct thread_calls {
   std::uint32_t id;
   std::uint32_t round;
 };
-constinit thread_local thread_calls mine{};
+SLUICE_THREAD_LOCAL thread_calls mine{};
 
 // --- the driver's own -------------------------------------------------------------------------------------------------
 
@@ -156,11 +157,11 @@ bool exist_for(std::uint32_t call) noexcept {
   return false;
 }
 
-void* real(unsigned number) noexcept { return as<void*>(reals[number]); }
+SLUICE_HOT void* real(unsigned number) noexcept { return as<void*>(reals[number]); }
 
-bool is_watched() noexcept { return watching.load(std::memory_order_relaxed) && mine.depth == 0; }
+SLUICE_HOT bool is_watched() noexcept { return watching.load(std::memory_order_relaxed) && mine.depth == 0; }
 
-void enter(edges& e, std::uint32_t call, const void* parameters) noexcept {
+SLUICE_HOT void enter(edges& e, std::uint32_t call, const void* parameters) noexcept {
   ++mine.depth;
   e.own = 0;
   e.data = {};
@@ -173,7 +174,7 @@ void enter(edges& e, std::uint32_t call, const void* parameters) noexcept {
   on_callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, call, &e.data);
 }
 
-CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcept {
+SLUICE_HOT CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcept {
   const beside_captures relaxed;
   e.result = result;
   e.data.callbackSite = CUPTI_API_EXIT;

@@ -4,6 +4,7 @@
 
 #include "core/trace/driver_results.hpp"
 #include "instrumentation/capture/state.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -31,7 +32,7 @@ constexpr std::uint64_t per_thread_bit = std::uint64_t{1} << 63;
 constexpr std::uint32_t trail_count = 64;
 launch_trail trails[trail_count];
 std::atomic<std::uint32_t> next_trail{0};
-thread_local launch_trail* own_trail = nullptr;
+SLUICE_THREAD_LOCAL launch_trail* own_trail = nullptr;
 
 struct launch_seen {
   std::uint64_t time, name, stream;
@@ -76,7 +77,7 @@ bool enter(std::uint32_t context) {
 }
 
 /// The failure of the call that this thread is leaving has been put into words.
-thread_local bool failure_told = false;
+SLUICE_THREAD_LOCAL bool failure_told = false;
 
 struct sighting {
   std::uint64_t time, end, name, stream;
@@ -107,7 +108,7 @@ void tell(const sighting& s) {
 
 }  // namespace
 
-void note_launch(const call& c, std::uint64_t name, CUstream stream) noexcept {
+SLUICE_HOT void note_launch(const call& c, std::uint64_t name, CUstream stream) noexcept {
   launch_trail* trail = own_trail;
   if (trail == nullptr) [[unlikely]] {
     trail = own_trail = &trails[next_trail.fetch_add(1, std::memory_order_relaxed) % trail_count];
