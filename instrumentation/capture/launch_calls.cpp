@@ -26,10 +26,16 @@ T* written(const call& c, T* const* pointer) {
 
 // --- kernels ----------------------------------------------------------------------------------------------------------------
 
-/// Under capture a launch is a node's definition, which is not there before the call returns.
+/// The launch that this thread is in is looked into when it has returned.
+constinit thread_local bool after_it = false;
+
+/// Under capture a launch is a node's definition, which is not there before the call returns. And asking what a function takes makes the
+/// driver load its code, which ends captures, whatever their stream (seen on an H200: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+/// its own loading for a launch does not.
 void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   if (options.kernels) work_starts(c);
-  if (options.touches && captured_graph(c, stream) == 0) touch_parameters(c, function, parameters, extra, stream);
+  after_it = captures.load(std::memory_order_relaxed) > 0;
+  if (options.touches && !after_it) touch_parameters(c, function, parameters, extra, stream);
 }
 
 void launched(const call& c, CUstream stream) {
@@ -39,8 +45,11 @@ void launched(const call& c, CUstream stream) {
 void launched(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   // In memory mode a launch that worked leaves no more than its touches.
   if (!c.ok() || records_at_least(trace::recording_mode::timeline)) launched(c, stream);
-  const node_place node = c.ok() && options.touches ? captured_node(c, stream) : node_place{};
-  if (node.in_graph()) touch_parameters(c, function, parameters, extra, stream, node);
+  if (!after_it) return;
+  after_it = false;
+  if (c.ok() && options.touches) {
+    touch_parameters(c, function, parameters, extra, stream, captured_node(c, stream));
+  }
 }
 
 void launch_on_each(const call& c, const CUDA_LAUNCH_PARAMS* list, unsigned count) {

@@ -241,7 +241,7 @@ CUresult cuKernelGetName(const char** name, CUkernel handle) {
 CUresult cuKernelGetParamInfo(CUkernel handle, std::size_t index, std::size_t* offset, std::size_t* bytes) {
   const function* f = known_function(handle);
   if (f == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  load_code();
+  load_code(*f);
   if (index >= f->sizes.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = f->offsets[index];
   *bytes = f->sizes[index];
@@ -257,6 +257,10 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz
   CALL(cuLaunchKernel, handle, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra);
   const function* f = known_function(handle);
   if (f == nullptr) return the_call.leave(CUDA_ERROR_INVALID_HANDLE);
+  {
+    std::lock_guard lock(state().mutex);
+    f->loaded = true;
+  }
   if (f->name.starts_with("failing")) return the_call.leave(CUDA_ERROR_INVALID_VALUE);
   if (capture_node(stream, f->name) != nullptr) return the_call.leave(CUDA_SUCCESS);
   if (state().fault != CUDA_SUCCESS) return the_call.leave(CUDA_SUCCESS);

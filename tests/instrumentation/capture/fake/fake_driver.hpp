@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/instrumentation/capture/fake/fake_hub.hpp"
@@ -24,6 +25,7 @@ struct function {
   std::string name;
   std::vector<std::size_t> offsets, sizes;
   CUmodule module = nullptr;
+  mutable bool loaded = false;
 };
 /// A node's handle is its address, here and in what is made of the graph.
 struct graph_node {
@@ -71,11 +73,11 @@ inline thread_local CUcontext current = nullptr;
 inline thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;  ///< Of this thread.
 inline thread_local int in_callbacks = 0;  ///< Of CUPTI's, in which a driver's client may ask it anything.
 
-/// What the driver must load a function's code for. An H200's driver (580) ends a capture then, unless the thread is in relaxed mode.
-inline void load_code() {
+/// Code is loaded when it is first launched, or first asked about. The latter ends captures, as with an H200's driver (580), in whatever
+/// mode the thread is.
+inline void load_code(const function& f) {
   std::lock_guard lock(state().mutex);
-  const bool unsafe = capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED && in_callbacks == 0;
-  if (unsafe && !state().capturing.empty()) state().capture_broken = true;
+  if (!std::exchange(f.loaded, true) && in_callbacks == 0 && !state().capturing.empty()) state().capture_broken = true;
 }
 
 /// One call as CUPTI sees it: entered when made, left by `leave`.
