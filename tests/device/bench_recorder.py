@@ -7,6 +7,7 @@ All variants of a program (bare, recorded, watched by others) run beside each ot
 bare run of the same seconds; a figure is the median over the rounds. `bare again` is a second bare process: what it shows is
 noise. Needs nvcc, g++, libcupti and a python3 that holds PyTorch. Prints a table; recorder.json and the table go to $OUT.
     ROUNDS=9    how often each variant has its turn (7 at least)
+    ONLY=mlp,transformer   only these pieces of work (calls, mlp, mlp_wide, transformer, graph, empty, operator), and not the disk
     CORE=1      only what the budgets are about, so that fewer processes share the machine
     PROCESSES=3 how many processes each of the variants has that the budgets are about: where a process and its caches come to lie
                 makes its steps some percent faster or slower for as long as it lives, which one process cannot tell from recording
@@ -27,6 +28,7 @@ SLUICE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/release/sl
 OUT = os.environ.get("OUT") or "build/bench"
 ROUNDS = max(7, int(os.environ.get("ROUNDS", "9")))
 CORE = bool(os.environ.get("CORE"))
+ONLY = [work for work in os.environ.get("ONLY", "").split(",") if work]
 PROCESSES = max(1, int(os.environ.get("PROCESSES", "3")))
 # All of them on the same few cores: one runs at a time, and cores of a shared machine differ.
 CORES = set(sorted(os.sched_getaffinity(0))[:8])
@@ -205,6 +207,7 @@ def take_turns(variants, works, line_of, figures_of):
             for (name, variant), figures in answers.items():
                 mean = None if None in figures else statistics.fmean(figures)
                 results.setdefault(name, {}).setdefault(variant, []).append(mean)
+        write({"results": {name: compare(rounds) for name, rounds in results.items()}}, "recorder-so-far")  # Should it be killed.
     for variant in variants:
         variant.end()
     return results
@@ -217,7 +220,8 @@ def measure_calls():
 
 
 def measure_torch():
-    return take_turns(torch_variants(), list(COUNTS), lambda v, w: f"{w} {v.counts[w]}",
+    works = [work for work in ONLY or COUNTS if work in COUNTS]
+    return take_turns(torch_variants(), works, lambda v, w: f"{w} {v.counts[w]}",
                       lambda w, answer: {w: answer["mean"] if answer else None, w + " (median)": answer["median"] if answer else None})
 
 
@@ -310,8 +314,9 @@ def table(results, on_disk, in_ring):
     unit = {"%": "us", "ns": "ns"}
     for what, work, variant, most, kind in BUDGETS:
         of = results.get(work, {})
-        if variant not in of:
+        if variant not in of and not ONLY:
             lines.append(f"| {what} | | not measured | | | | | |")
+        if variant not in of:
             continue
         field = "more_percent" if kind == "%" else "more"
         more = of[variant][field]
@@ -335,8 +340,8 @@ def table(results, on_disk, in_ring):
     return "\n".join(lines)
 
 
-def write(everything):
-    with open(f"{OUT}/recorder.json", "w", encoding="utf-8") as out:
+def write(everything, name="recorder"):
+    with open(f"{OUT}/{name}.json", "w", encoding="utf-8") as out:
         json.dump(everything, out, indent=1)
 
 
@@ -347,14 +352,14 @@ def main():
         return 1
     begin = time.monotonic()
     build()
-    results = {work: compare(rounds) for work, rounds in measure_calls().items()}
+    results = {work: compare(rounds) for work, rounds in measure_calls().items()} if not ONLY or "calls" in ONLY else {}
     write({"results": results})
     complain(f"calls done after {time.monotonic() - begin:.0f} s")
     if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
         results |= {work: compare(rounds) for work, rounds in measure_torch().items()}
         complain(f"PyTorch done after {time.monotonic() - begin:.0f} s")
         write({"results": results})
-        on_disk = disk()
+        on_disk = {} if ONLY else disk()
     else:
         complain("python3 has no torch: its part is left out")
         on_disk = {}
