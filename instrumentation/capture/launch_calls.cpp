@@ -7,6 +7,7 @@
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/touches.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -27,22 +28,22 @@ T* written(const call& c, T* const* pointer) {
 // --- kernels ----------------------------------------------------------------------------------------------------------------
 
 /// The launch that this thread is in is looked into when it has returned.
-constinit thread_local bool after_it = false;
+SLUICE_THREAD_LOCAL bool after_it = false;
 
 /// Under capture a launch is a node's definition, which is not there before the call returns. And asking what a function takes makes the
 /// driver load its code, which ends captures, whatever their stream (seen on an H200: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 /// its own loading for a launch does not.
-void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
+SLUICE_HOT void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   if (options.kernels) work_starts(c);
   after_it = captures.load(std::memory_order_relaxed) > 0;
   if (options.touches && !after_it) touch_parameters(c, function, parameters, extra, stream);
 }
 
-void launched(const call& c, CUstream stream) {
+SLUICE_HOT void launched(const call& c, CUstream stream) {
   work_done(c, {.stream = stream}, options.launch_stacks ? current_stack() : 0);
 }
 
-void launched(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
+SLUICE_HOT void launched(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   // In memory mode a launch that worked leaves no more than its touches.
   if (!c.ok() || records_at_least(trace::recording_mode::timeline)) launched(c, stream);
   if (!after_it) return;
@@ -126,11 +127,14 @@ void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 constexpr auto memory = trace::recording_mode::memory;
 constexpr auto timeline = trace::recording_mode::timeline;
+/// The edge of a call that programs make at every turn.
+#define HOT_EDGE(...) \
+  [](const call& c) __attribute__((hot)) { __VA_ARGS__; }
 /// Also the twin for per-thread default streams, which takes the same parameters.
-#define LAUNCH_ENTRY(number, name, text, stream, extra, per_thread)                              \
-  {                                                                                              \
-    number, text, EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)),                  \
-        EDGE(P(name); launched(c, p.f, p.kernelParams, extra, stream)), per_thread, memory, true \
+#define LAUNCH_ENTRY(number, name, text, stream, extra, per_thread)                                  \
+  {                                                                                                  \
+    number, text, HOT_EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)),                  \
+        HOT_EDGE(P(name); launched(c, p.f, p.kernelParams, extra, stream)), per_thread, memory, true \
   }
 #define LAUNCH(name, twin, stream, extra) \
   LAUNCH_ENTRY(ID(name), name, #name, stream, extra, false), LAUNCH_ENTRY(ID(twin), name, #name, stream, extra, true)
@@ -200,6 +204,7 @@ constexpr call_entry table[] = {
 #undef ID
 #undef P
 #undef EDGE
+#undef HOT_EDGE
 
 }  // namespace
 

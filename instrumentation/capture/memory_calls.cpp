@@ -8,6 +8,7 @@
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/touches.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -43,7 +44,7 @@ void note_change() {
   if (!memory_changed.load(std::memory_order_relaxed)) memory_changed.store(true, std::memory_order_relaxed);
 }
 
-void allocated(const call& c, const allocation& a) {
+SLUICE_HOT void allocated(const call& c, const allocation& a) {
   note_change();
   if (!c.ok()) {
     collector::alloc_failed_record out{};
@@ -87,8 +88,8 @@ void allocated(const call& c, const allocation& a) {
   collector::emit(out);
 }
 
-void freed(const call& c, std::uint64_t address, memory_kind kind, layer level = layer::driver,
-           std::uint64_t stream = 0, std::uint32_t flags = 0) {
+SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, layer level = layer::driver,
+                      std::uint64_t stream = 0, std::uint32_t flags = 0) {
   if (address == 0) return;
   note_change();
   live_blocks::remove(address, level, kind);

@@ -11,6 +11,7 @@
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/touches.hpp"
+#include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -230,9 +231,9 @@ constexpr call_entry table[] = {
 
 void context_waited(const call& c) { waited(c, trace::sync_kind::context, 0); }
 
-void work_starts(const call& c) { pending.add(c.correlation(), c.begin); }
+SLUICE_HOT void work_starts(const call& c) { pending.add(c.correlation(), c.begin); }
 
-void work_done(const call& c, const work& w, std::uint64_t stack) {
+SLUICE_HOT void work_done(const call& c, const work& w, std::uint64_t stack) {
   const std::uint64_t stream = c.stream(w.stream);
   if (c.ok() && captured_graph(c, w.stream) == 0) {
     pending.goes_to(c.correlation(), c.begin, stream);
@@ -255,7 +256,7 @@ void work_done(const call& c, const work& w, std::uint64_t stack) {
   if (!c.ok()) note_failure(c, stream);
 }
 
-node_place captured_node(const call& c, CUstream stream) {
+SLUICE_HOT node_place captured_node(const call& c, CUstream stream) {
   if (captures.load(std::memory_order_relaxed) <= 0) return {};
   if (stream == nullptr) {
     // The legacy default stream cannot be captured, and asking would end another's capture.

@@ -33,6 +33,19 @@ TEST(CaptureLibrary, NeedsNoNewerCLibraryThan234) {
   EXPECT_GT(found, 0) << "objdump named no version";
 }
 
+// The loader's own way to a thread-local variable (R_X86_64_DTPMOD64) is a call and several cache lines for each event; and all
+// of them must fit into the 512 bytes that the C library sets aside for libraries that are loaded late.
+TEST(CaptureLibrary, FindsItsThreadLocalVariablesWithoutTheLoader) {
+  const std::string relocations = output_of("objdump -R '" + library + "'");
+  EXPECT_NE(relocations.find("R_X86_64_TPOFF64"), std::string::npos) << "objdump named none";
+  EXPECT_EQ(relocations.find("R_X86_64_DTPMOD64"), std::string::npos) << "declare it SLUICE_THREAD_LOCAL (hot.hpp)";
+  const std::string segments = output_of("objdump -p '" + library + "'");
+  std::smatch found;
+  ASSERT_TRUE(
+      std::regex_search(segments, found, std::regex(R"(TLS off[^\n]*\n\s*filesz 0x[0-9a-f]+ memsz 0x([0-9a-f]+))")));
+  EXPECT_LE(std::stoul(found[1].str(), nullptr, 16), 384U);
+}
+
 TEST(CaptureLibrary, ExportsItsEntryPointsOnly) {
   // Called by the CUDA driver; by NVTX; interposed on PyTorch's allocator and autograd; called by
   // a program that records itself; and interposed on what another profiler asks of CUPTI.
