@@ -202,7 +202,8 @@ class writer {
                        {"width", count_or_null(d.link_width)},
                        {"peak_bytes_per_second", count_or_null(d.link_peak)},
                        {"attainable_h2d_bytes_per_second", count_or_null(d.attainable_h2d)},
-                       {"attainable_d2h_bytes_per_second", count_or_null(d.attainable_d2h)}}},
+                       {"attainable_d2h_bytes_per_second", count_or_null(d.attainable_d2h)},
+                       {"nvlink_peak_bytes_per_second", count_or_null(d.peer_peak)}}},
                      {"activity", activity(d.id)}});
     }
     return all;

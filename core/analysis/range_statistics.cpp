@@ -178,6 +178,10 @@ std::vector<transfer_statistics> measure_transfers(const device_activity_index& 
       of.attainable =
           static_cast<double>(key.direction == trace::direction::h2d ? device->attainable_h2d : device->attainable_d2h);
     }
+    if (const trace::device_row* device = tables.devices.find(key.device);
+        device != nullptr && key.direction == trace::direction::p2p) {
+      of.link_peak = static_cast<double>(device->peer_peak);
+    }
     all.push_back(std::move(of));
   }
   return all;

@@ -11,6 +11,12 @@
 /// How each question is answered: plain functions of an index and a snapshot. Private to core/query.
 namespace sluice::query {
 
+/// The axis that copies of a direction are drawn on: those over the host's link share one; those inside a device and between devices
+/// are so much faster that each has its own.
+[[nodiscard]] constexpr trace::direction axis_of(trace::direction way) {
+  return way == trace::direction::d2d || way == trace::direction::p2p ? way : trace::direction::unknown;
+}
+
 struct sources {
   const analysis::index& index;
   const trace::snapshot& trace;

@@ -146,6 +146,12 @@ std::string error_in_words(std::int64_t result) {
 /// The part of a direction's link that a transfer reached.
 std::string share_of_link(const trace::transfer_event& row, double bandwidth, const trace::tables& tables) {
   const trace::device_row* device = tables.devices.find(row.device);
+  if (row.direction == trace::direction::p2p) {
+    const trace::device_row* from = tables.devices.find(row.peer);
+    if (device == nullptr || from == nullptr || device->peer_peak == 0 || from->peer_peak == 0) return "";
+    const auto peak = static_cast<double>(std::min(device->peer_peak, from->peer_peak));
+    return fmt::format(", {} of NVLink's peak", format_share(bandwidth / peak));
+  }
   const bool over_link = row.direction == trace::direction::h2d || row.direction == trace::direction::d2h;
   if (device == nullptr || !over_link || device->link_peak == 0) return "";
   return fmt::format(", {} of the link's peak", format_share(bandwidth / static_cast<double>(device->link_peak)));

@@ -212,13 +212,19 @@ void put_link_limits(composer& all, const trace::device_row& device) {
 
 series bandwidth_series(const series_question& question, const track& row, const sources& from) {
   composer all(question, from);
-  const bool inside = row.direction == trace::direction::d2d;
   for (const auto& [key, work] : from.index.devices().directions()) {
-    if (key.device != row.device || (key.direction == trace::direction::d2d) != inside) continue;
+    if (key.device != row.device || axis_of(key.direction) != axis_of(row.direction)) continue;
     all.line(capital(std::string(name_of(key.direction))), band_role::value, work.rate).direction = key.direction;
   }
   const trace::device_row* device = from.trace.tables().devices.find(row.device);
-  if (device != nullptr && !inside) put_link_limits(all, *device);
+  if (device != nullptr && row.direction == trace::direction::p2p) {
+    if (device->peer_peak > 0) {
+      const auto peak = static_cast<double>(device->peer_peak);
+      all.limit("NVLink peak " + format_rate(peak), peak);
+    }
+  } else if (device != nullptr && row.direction != trace::direction::d2d) {
+    put_link_limits(all, *device);
+  }
   return all.finish();
 }
 

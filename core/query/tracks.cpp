@@ -70,13 +70,12 @@ void visit_memory(const sources& from, const visitor& visit) {
 }
 
 void visit_transfers(const sources& from, const visitor& visit) {
-  // Copies inside a device are so much faster that they need an axis of their own.
-  std::set<std::pair<device_id, bool>> shown;
+  std::set<std::pair<device_id, trace::direction>> shown;
   for (const auto& [key, work] : from.index.devices().directions()) {
-    const bool inside = key.direction == trace::direction::d2d;
-    if (shown.insert({key.device, inside}).second) {
+    const trace::direction axis = axis_of(key.direction);
+    if (shown.insert({key.device, axis}).second) {
       track row = made(track_kind::bandwidth, key.device);
-      if (inside) row.direction = key.direction;
+      row.direction = axis;
       visit(std::move(row));
     }
     track row = made(track_kind::direction, key.device);
@@ -174,7 +173,9 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
       row.label = analysis::pool_label(row.pool, tables);
       break;
     case track_kind::bandwidth:
-      row.label = row.direction == trace::direction::d2d ? "Bandwidth inside the device" : "Bandwidth";
+      row.label = row.direction == trace::direction::d2d   ? "Bandwidth inside the device"
+                  : row.direction == trace::direction::p2p ? "Bandwidth from other devices"
+                                                           : "Bandwidth";
       break;
     case track_kind::direction:
       row.label = name_of(row.direction);

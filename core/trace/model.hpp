@@ -367,6 +367,7 @@ struct device_row {
   std::uint64_t attainable_h2d = 0;   ///< Measured bytes/s, 0: never measured.
   std::uint64_t attainable_d2h = 0;
   std::uint32_t compute_major = 0, compute_minor = 0;
+  std::uint64_t peer_peak = 0;  ///< Theoretical bytes/s one way to another device over NVLink; 0: none, or not known.
 };
 
 struct context_row {

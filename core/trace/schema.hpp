@@ -75,7 +75,7 @@ SLUICE_TABLE(device_row, field{1, &row::id}, field{2, &row::uuid_high}, field{3,
              field{5, &row::kind}, field{6, &row::ordinal}, field{7, &row::memory_bytes},
              field{8, &row::link_generation}, field{9, &row::link_width}, field{10, &row::link_peak},
              field{11, &row::attainable_h2d}, field{12, &row::attainable_d2h}, field{13, &row::compute_major},
-             field{14, &row::compute_minor});
+             field{14, &row::compute_minor}, field{15, &row::peer_peak});
 SLUICE_TABLE(context_row, field{1, &row::id}, field{2, &row::process}, field{3, &row::device}, field{4, &row::handle});
 SLUICE_TABLE(stream_row, field{1, &row::id}, field{2, &row::process}, field{3, &row::context}, field{4, &row::device},
              field{5, &row::handle}, field{6, &row::generation}, field{7, &row::priority}, field{8, &row::is_default},

@@ -350,6 +350,8 @@ void dispatch(const std::uint8_t* record, std::size_t size) {
       return decode(record, device_found);
     case layout::kind_pcie:
       return decode(record, link_found);
+    case layout::kind_nvlink:
+      return decode(record, peer_link_found);
     default:
       return;  // Not asked for, or newer than we are.
   }
@@ -468,15 +470,16 @@ void start_activity() noexcept {
   if (!register_buffers()) return;
   enable(CUPTI_ACTIVITY_KIND_DEVICE, "devices");
   enable(CUPTI_ACTIVITY_KIND_PCIE, "links");
+  cupti.activity_enable(CUPTI_ACTIVITY_KIND_NVLINK);  // There may be none, and none is missed.
   if (!paused.load()) enable_work();
 }
 
 void stop_activity() noexcept {
   if (cupti.activity_disable == nullptr) return;
   for (const CUpti_ActivityKind kind :
-       {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_PCIE, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
-        CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
-        CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER}) {
+       {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_PCIE, CUPTI_ACTIVITY_KIND_NVLINK, CUPTI_ACTIVITY_KIND_MEMCPY,
+        CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+        CUPTI_ACTIVITY_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER}) {
     cupti.activity_disable(kind);  // One that is not enabled is refused, which is as well.
   }
 }

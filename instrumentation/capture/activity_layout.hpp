@@ -20,6 +20,7 @@ enum activity_kind : std::uint32_t {
   kind_concurrent_kernel = 10,
   kind_memcpy_peer = 22,
   kind_unified_memory_counter = 25,
+  kind_nvlink = 40,
   kind_pcie = 46,
   kind_graph_trace = 51,
 };
@@ -105,6 +106,15 @@ struct pcie_prefix {
   std::uint16_t generation, link_rate, link_width, upstream_bus;  ///< rate in MT/s
 };
 
+/// CUpti_ActivityNvLink4: the links between two devices.
+struct nvlink_prefix {
+  std::uint32_t kind, version, first_type, second_type;  ///< type 1: a GPU
+  std::uint8_t first_uuid[16], second_uuid[16];
+  std::uint32_t flags, links;
+  std::int8_t first_ports[32], second_ports[32];
+  std::uint64_t bandwidth;  ///< kB/s, both ways together
+};
+
 struct graph_trace_prefix {
   std::uint32_t kind, correlation;
   std::uint64_t start, end;
@@ -128,6 +138,8 @@ struct graph_trace_prefix {
       return sizeof(migration_prefix);
     case kind_device:
       return sizeof(device_prefix);
+    case kind_nvlink:
+      return sizeof(nvlink_prefix);
     case kind_pcie:
       return sizeof(pcie_prefix);
     case kind_graph_trace:

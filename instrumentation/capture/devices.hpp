@@ -10,6 +10,8 @@ namespace sluice::capture {
 
 void device_found(const layout::device_prefix& record) noexcept;
 void link_found(const layout::pcie_prefix& record) noexcept;
+/// Links between two devices, whose own records came before.
+void peer_link_found(const layout::nvlink_prefix& record) noexcept;
 
 /// Announces a device: name, memory and link, from the driver and from /sys, unless they are known. Some 50 us the first time.
 void describe_device(CUdevice device) noexcept;

@@ -106,6 +106,7 @@ void catalogue::define(process_names& process, const device_record& record) {
   row.link_peak = record.link_peak;
   row.attainable_h2d = record.attainable_h2d;
   row.attainable_d2h = record.attainable_d2h;
+  row.peer_peak = record.peer_peak;
   row.compute_major = record.compute_major;
   row.compute_minor = record.compute_minor;
   file_.add(row);

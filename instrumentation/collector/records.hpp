@@ -50,6 +50,7 @@ struct device_record {
   std::uint32_t link_generation, link_width;
   std::uint32_t compute_major, compute_minor;
   std::uint64_t attainable_h2d, attainable_d2h;  ///< Bytes/s; 0: never measured.
+  std::uint64_t peer_peak;                       ///< Bytes/s one way over NVLink; 0: there is none, or it is not known.
 };
 
 struct context_record {

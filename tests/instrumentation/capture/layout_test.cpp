@@ -37,6 +37,8 @@ TEST(ActivityLayout, IsThatOfTheCudaTwelveRecords) {
   EXPECT_SAME(device_prefix, visible, CUpti_ActivityDevice4, isCudaVisible);
   EXPECT_SAME(pcie_prefix, device, CUpti_ActivityPcie, id);
   EXPECT_SAME(pcie_prefix, link_width, CUpti_ActivityPcie, linkWidth);
+  EXPECT_SAME(nvlink_prefix, second_uuid, CUpti_ActivityNvLink4, idDev1);
+  EXPECT_SAME(nvlink_prefix, bandwidth, CUpti_ActivityNvLink4, bandwidth);
   EXPECT_SAME(graph_trace_prefix, correlation, CUpti_ActivityGraphTrace, correlationId);
   EXPECT_SAME(graph_trace_prefix, stream, CUpti_ActivityGraphTrace, streamId);
 }

@@ -47,6 +47,16 @@ TEST_F(PeerCopies, NameBothDevicesAndBothBlocks) {
   EXPECT_EQ(ordinal(back.device), 0);
 }
 
+TEST_F(PeerCopies, HaveThePeakOfNvlinkOrNone) {
+  const auto peak_of = [](const recording& run) { return run.tables().devices.rows().front().peer_peak; };
+  EXPECT_EQ(peak_of(run_), 0U);
+  const recording linked = record({.arguments = {"peer"},
+                                   .variables = {{"SLUICE_FAKE_NVLINK", "1"}},
+                                   .mode = "memory",
+                                   .program = "fake_edge_program"});
+  EXPECT_EQ(peak_of(linked), 400'000'000'000U) << "one way";
+}
+
 TEST_F(PeerCopies, WithinADeviceAreNone) {
   const transfer_event& within = copy_of(1003);
   EXPECT_EQ(within.direction, direction::d2d);

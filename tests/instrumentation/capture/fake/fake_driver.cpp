@@ -73,6 +73,12 @@ void announce_device() {
   link.linkRate = 16000;
   link.linkWidth = 16;
   add_record(link);
+  CUpti_ActivityNvLink4 beside{};
+  beside.kind = CUPTI_ACTIVITY_KIND_NVLINK;
+  beside.typeDev0 = beside.typeDev1 = CUPTI_DEV_TYPE_GPU;
+  std::memcpy(beside.idDev0.uuidDev.bytes, device.uuid.bytes, 16);
+  beside.bandwidth = 800'000'000;
+  if (std::getenv("SLUICE_FAKE_NVLINK") != nullptr) add_record(beside);
 }
 
 void inject() {
