@@ -127,8 +127,7 @@ constinit std::atomic<std::uint32_t> last_correlation{0};
 
 namespace {
 
-/// While streams are being captured: what our handlers ask the driver on this thread (which may load a function's code, say) must not
-/// end a capture. In CUPTI's callbacks the driver sees to that.
+/// While streams are being captured: what our handlers ask the driver on this thread is none of the capture's business.
 class beside_captures {
  public:
   beside_captures() noexcept

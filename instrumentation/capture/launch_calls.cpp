@@ -30,9 +30,8 @@ T* written(const call& c, T* const* pointer) {
 /// The launch that this thread is in is looked into when it has returned.
 SLUICE_THREAD_LOCAL bool after_it = false;
 
-/// Under capture a launch is a node's definition, which is not there before the call returns. And asking what a function takes makes the
-/// driver load its code, which ends captures, whatever their stream (seen on an H200: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-/// its own loading for a launch does not.
+/// Under capture a launch is a node's definition, which is not there before the call returns. And asking what a function takes may make
+/// the driver load its code, which beside a capture is better left to the launch itself.
 SLUICE_HOT void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   if (options.kernels) work_starts(c);
   after_it = captures.load(std::memory_order_relaxed) > 0;

@@ -1,5 +1,6 @@
 #include "instrumentation/capture/state.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include "instrumentation/capture/entry_points.hpp"
@@ -150,7 +151,8 @@ void announce_stream(CUstream stream, std::uint64_t key, std::uint64_t name = 0)
   out.handle = reinterpret_cast<std::uint64_t>(stream);
   out.name = name;
   int priority = 0;
-  if (stream != nullptr && driver.stream_priority != nullptr &&
+  const bool may_ask = !entry_points::in_use() || captures.load(std::memory_order_relaxed) <= 0;
+  if (stream != nullptr && may_ask && driver.stream_priority != nullptr &&
       driver.stream_priority(stream, &priority) == CUDA_SUCCESS) {
     out.priority = priority;
   }
@@ -168,15 +170,26 @@ void remember_stream(std::uint64_t key, std::uint32_t context, std::uint64_t pac
   }
 }
 
-/// CUPTI's number, or the driver's own, by which it tells a stream from the next of its handle.
+/// Of streams that are first seen beside a capture. The driver's own numbers are small.
+constexpr std::uint32_t unasked = 0x8000'0000U;
+std::atomic<std::uint32_t> last_unasked{0};
+
+/// CUPTI's number, or the driver's own, by which it tells a stream from the next of its handle. While a stream is being captured the
+/// driver is not to be asked what it is: only cuStreamIsCapturing and cuStreamGetCaptureInfo are safe then (CCCL guards
+/// whatever else it asks with them). On an H200 a capture of a stream that was asked about first thing was broken at its next call.
 bool ask_stream_number(CUcontext context, CUstream stream, bool per_thread_default, std::uint32_t& number) {
   if (!entry_points::in_use()) {
     return cupti.stream_id(context, stream, per_thread_default ? 1 : 0, &number) == CUPTI_SUCCESS;
   }
+  if (captures.load(std::memory_order_relaxed) > 0) {
+    const auto thread = static_cast<std::uint32_t>(pthread_self() >> 6);
+    number = unasked | (per_thread_default ? thread : last_unasked.fetch_add(1, std::memory_order_relaxed));
+    return true;
+  }
   if (stream == nullptr) stream = per_thread_default ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
   unsigned long long id = 0;
   if (driver.stream_id(stream, &id) != CUDA_SUCCESS) return false;
-  number = static_cast<std::uint32_t>(id);
+  number = static_cast<std::uint32_t>(id) & ~unasked;
   return true;
 }
 
@@ -210,6 +223,8 @@ SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_
 }
 
 void name_stream(CUstream stream, std::uint64_t name) noexcept {
+  if (entry_points::in_use() && captures.load(std::memory_order_relaxed) > 0)
+    return;  // Whose it is may not be asked now.
   for (const context_entry& context : contexts) {
     const std::uint32_t state = context.state.load(std::memory_order_acquire);
     if (state != context_entry::fresh && state != context_entry::alive) continue;

@@ -51,6 +51,10 @@ void moved(const call& c, const work& w) {
   if (options.copies && entry_points::in_use()) copy_times::end(c, w);
 }
 
+void stream_made(const call& c, const CUstream* stream) {
+  if (c.ok() && stream != nullptr) (void)c.stream(*stream);
+}
+
 void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   const bool everything = kind == trace::sync_kind::context;
   if (!c.ok()) call_failed(c, stream);
@@ -198,7 +202,11 @@ constexpr call_entry table[] = {
      EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream)))},
     {ID(cuMemPrefetchAsync_v2_ptsz), "cuMemPrefetchAsync", nullptr,
      EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream))), true},
-    // A stream's handle may be another's next.
+    // Streams are announced when they are made: later they may be under capture, and not to be asked about. A stream's handle may
+    // be another's next.
+    {ID(cuStreamCreate), "cuStreamCreate", nullptr, EDGE(P(cuStreamCreate); stream_made(c, p.phStream))},
+    {ID(cuStreamCreateWithPriority), "cuStreamCreateWithPriority", nullptr,
+     EDGE(P(cuStreamCreateWithPriority); stream_made(c, p.phStream))},
     {ID(cuStreamDestroy_v2), "cuStreamDestroy", EDGE(P(cuStreamDestroy_v2); forget_stream(c.context(), p.hStream)),
      nullptr},
     // Waits: in every mode they tell whether records that should have come did not.

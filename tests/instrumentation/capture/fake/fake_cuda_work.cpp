@@ -161,14 +161,17 @@ CUresult cuStreamSynchronize(CUstream stream) {
 }
 CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  ask_about(stream);
   *id = number_of(stream);
   return CUDA_SUCCESS;
 }
-CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  ask_about(stream);
   *context = the_context;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamGetPriority(CUstream, int* priority) {
+CUresult cuStreamGetPriority(CUstream stream, int* priority) {
+  ask_about(stream);
   *priority = 0;
   return CUDA_SUCCESS;
 }

@@ -73,11 +73,17 @@ inline thread_local CUcontext current = nullptr;
 inline thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;  ///< Of this thread.
 inline thread_local int in_callbacks = 0;  ///< Of CUPTI's, in which a driver's client may ask it anything.
 
-/// Code is loaded when it is first launched, or first asked about. The latter ends captures, as with an H200's driver (580), in whatever
-/// mode the thread is.
+/// Code is loaded when it is first launched, or first asked about. Whether the latter is allowed beside a capture nobody says: here it is
+/// not.
 inline void load_code(const function& f) {
   std::lock_guard lock(state().mutex);
   if (!std::exchange(f.loaded, true) && in_callbacks == 0 && !state().capturing.empty()) state().capture_broken = true;
+}
+
+/// What kind of stream it is may not be asked while it is captured: that ends the capture.
+inline void ask_about(CUstream stream) {
+  std::lock_guard lock(state().mutex);
+  if (in_callbacks == 0 && state().capturing.contains(stream)) state().capture_broken = true;
 }
 
 /// One call as CUPTI sees it: entered when made, left by `leave`.
