@@ -151,7 +151,7 @@ void announce_stream(CUstream stream, std::uint64_t key, std::uint64_t name = 0)
   out.handle = reinterpret_cast<std::uint64_t>(stream);
   out.name = name;
   int priority = 0;
-  const bool may_ask = !entry_points::in_use() || captures.load(std::memory_order_relaxed) <= 0;
+  const bool may_ask = captures.load(std::memory_order_relaxed) <= 0;
   if (stream != nullptr && may_ask && driver.stream_priority != nullptr &&
       driver.stream_priority(stream, &priority) == CUDA_SUCCESS) {
     out.priority = priority;
@@ -175,8 +175,8 @@ constexpr std::uint32_t unasked = 0x8000'0000U;
 std::atomic<std::uint32_t> last_unasked{0};
 
 /// CUPTI's number, or the driver's own, by which it tells a stream from the next of its handle. While a stream is being captured the
-/// driver is not to be asked what it is: only cuStreamIsCapturing and cuStreamGetCaptureInfo are safe then (CCCL guards
-/// whatever else it asks with them). On an H200 a capture of a stream that was asked about first thing was broken at its next call.
+/// driver is not to be asked what it is: cuStreamGetId and its like are refused then and invalidate the capture (CCCL says so of them,
+/// and an H200's driver did so); cuStreamIsCapturing and cuStreamGetCaptureInfo are safe.
 bool ask_stream_number(CUcontext context, CUstream stream, bool per_thread_default, std::uint32_t& number) {
   if (!entry_points::in_use()) {
     return cupti.stream_id(context, stream, per_thread_default ? 1 : 0, &number) == CUPTI_SUCCESS;
