@@ -173,8 +173,8 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
       row.label = analysis::pool_label(row.pool, tables);
       break;
     case track_kind::bandwidth:
-      row.label = row.direction == trace::direction::d2d   ? "Bandwidth inside the device"
-                  : row.direction == trace::direction::p2p ? "Bandwidth from other devices"
+      row.label = row.direction == trace::direction::d2d   ? "Bandwidth, on device"
+                  : row.direction == trace::direction::p2p ? "Bandwidth, peer to peer"
                                                            : "Bandwidth";
       break;
     case track_kind::direction:
