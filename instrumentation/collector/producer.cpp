@@ -7,8 +7,8 @@
 #include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/process_identity.hpp"
 #include "instrumentation/collector/producer_losses.hpp"
-#include "instrumentation/collector/record_classes.hpp"
 #include "instrumentation/collector/producer_state.hpp"
+#include "instrumentation/collector/record_classes.hpp"
 
 namespace sluice::collector {
 namespace {

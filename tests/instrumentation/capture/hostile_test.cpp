@@ -142,8 +142,9 @@ TEST(Rival, IsNamedAtTheEndOfSluiceRecord) {
   const std::string fakes = SLUICE_FAKE_DIR;
   const std::string file = testing::TempDir() + "/rival-" + std::to_string(getpid()) + ".sluice";
   const std::string command = "LD_LIBRARY_PATH=" + fakes + " SLUICE_CUPTI_PATH=" + fakes +
-                              "/libcupti.so SLUICE_FAKE_RIVAL=1 " + SLUICE_BINARY_DIR "/sluice record --mode timeline -o " + file +
-                              " -- " + fakes + "/fake_cuda_program " + journal_path("program") + " --status 3 2>&1";
+                              "/libcupti.so SLUICE_FAKE_RIVAL=1 " +
+                              SLUICE_BINARY_DIR "/sluice record --mode timeline -o " + file + " -- " + fakes +
+                              "/fake_cuda_program " + journal_path("program") + " --status 3 2>&1";
   FILE* const output = popen(command.c_str(), "r");
   ASSERT_NE(output, nullptr);
   std::string said;
