@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "tests/instrumentation/capture/recording.hpp"
@@ -123,6 +124,15 @@ TEST(EntryPoints, AnotherProfilerIsNotInTheWay) {
 TEST(EntryPoints, WithoutAnyCuptiMemoryIsRecorded) {
   const recording run = record_at_entry_points("reset", {{"SLUICE_CUPTI_PATH", "/nowhere/libcupti.so"}});
   EXPECT_EQ(run.allocs.size(), 4U);
+}
+
+TEST(EntryPoints, AreNotInTheWayOfASanitizer) {
+  const run_options program{.arguments = {}, .program = "sanitized_program"};
+  if (!std::filesystem::exists(std::filesystem::path(SLUICE_FAKE_DIR) / program.program)) {
+    GTEST_SKIP() << "this build has a sanitizer of its own";
+  }
+  EXPECT_EQ(run_bare(program), 0);
+  EXPECT_EQ(record({.arguments = {}, .mode = "memory", .program = program.program, .preload = true}).status, 0);
 }
 
 TEST(EntryPoints, AreLeftAloneInWiderModes) {

@@ -1,0 +1,21 @@
+// sanitized_program: built with AddressSanitizer, whose runtime looks most of the C library up by dlsym before main begins, relative to
+// itself. Preloaded, the capture library stands before both. Status 0 if what is looked up is what should be.
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+int main() {
+  if (dlsym(RTLD_NEXT, "malloc") == nullptr || dlsym(RTLD_DEFAULT, "printf") == nullptr) return 1;
+  if (dlsym(RTLD_DEFAULT, "no_such_function") != nullptr || dlerror() == nullptr) return 2;
+  std::vector<int> numbers(1000);
+  std::thread([&] { numbers.resize(2000); }).join();
+  try {
+    throw std::runtime_error("caught");
+  } catch (const std::runtime_error&) {
+    return numbers.size() == 2000 ? 0 : 3;
+  }
+}
