@@ -306,7 +306,8 @@ void remove_pool(std::uint64_t handle) noexcept {
 std::uint64_t current_pool(std::uint32_t device) noexcept {
   if (device >= max_devices || driver.device_get == nullptr || driver.device_pool == nullptr) return 0;
   std::uint64_t handle = current_pools[device].load(std::memory_order_acquire);
-  if (handle != 0) return handle;
+  // Beside a capture the driver is asked nothing that can wait.
+  if (handle != 0 || captures.load(std::memory_order_relaxed) > 0) return handle;
   CUdevice number = 0;
   CUmemoryPool pool = nullptr;
   if (driver.device_get(&number, static_cast<int>(device)) != CUDA_SUCCESS ||
