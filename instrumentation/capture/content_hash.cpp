@@ -2,6 +2,9 @@
 
 #include <sys/uio.h>
 #include <unistd.h>
+#ifndef NDEBUG
+#define XXH_NO_INLINE_HINTS 1  // A debug build's compiler does not inline what xxhash says it must.
+#endif
 #include <xxhash.h>
 
 namespace sluice::capture {
