@@ -230,8 +230,9 @@ __asm__(
 /// Where glibc's dlsym is. Hidden, for the few instructions below.
 __attribute__((visibility("hidden"))) void* sluice_real_dlsym = nullptr;
 
-/// What `dlsym(library, name)` is to give; null: whatever the real one does.
-__attribute__((visibility("hidden"), used)) void* sluice_found(void* library, const char* name) {
+/// What `dlsym(library, name)` is to give; null: whatever the real one does. A sanitizer's own runtime asks before it is ready.
+__attribute__((visibility("hidden"), used, no_sanitize("address", "thread", "undefined"))) void* sluice_found(
+    void* library, const char* name) {
   if (sluice_real_dlsym == nullptr) {
     // The oldest version, which every glibc for this processor has.
     sluice_real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
