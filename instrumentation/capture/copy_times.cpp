@@ -5,7 +5,6 @@
 #include <atomic>
 
 #include "instrumentation/capture/delivery.hpp"
-#include "instrumentation/capture/live_blocks.hpp"
 #include "instrumentation/capture/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/collector/hot.hpp"
@@ -137,8 +136,8 @@ void describe(const call& c, const work& w, timed& t) {
   const std::uint32_t flags =
       collector::flag_estimated | (asynchronous ? std::uint32_t{collector::flag_asynchronous} : 0U);
   t.is_memset = begins_with(c.entry->name, "cuMemset");
-  t.waited = !asynchronous && !t.is_memset;
   if (t.is_memset) {
+    t.waited = false;
     t.fill = {};
     t.fill.header.flags = flags;
     t.fill.bytes = w.bytes;
@@ -150,6 +149,8 @@ void describe(const call& c, const work& w, timed& t) {
     return;
   }
   const direction way = direction_of(c.entry->name, w);
+  // Copies within and between devices, and memsets, are left to the device even by calls that are not named Async.
+  t.waited = !asynchronous && (way == direction::h2d || way == direction::d2h || way == direction::h2h);
   t.copy = {};
   t.copy.header.flags = flags;
   t.copy.bytes = w.bytes;
@@ -251,7 +252,9 @@ bool finish(const clockwork& clock, timed& t, bool last) {
   const std::uint64_t early = begin < t.called ? t.called - begin : 0;
   begin += early;
   if (end != 0 && !t.waited) end += early;
-  send(t, begin, end > begin ? end : 0);
+  // Events may share a tick of the device's clock. 0 is for an end that is not known.
+  if (end != 0 && end <= begin) end = begin + 1;
+  send(t, begin, end);
   return true;
 }
 

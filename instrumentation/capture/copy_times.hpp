@@ -5,7 +5,7 @@
 /// When copies and memsets ran, where CUPTI is not asked: the program's thread puts an event of the driver's on each side, the flush
 /// thread reads both when the later one is done. The intervals are estimates. They begin when the stream comes to the first
 /// event, so they hold what the copy engine made the copy wait, and some 3 us of the two events (measured on an H200: 64 MiB in 1222 us,
-/// which is 54.9 GB/s on a link that gives 55.5; 4 KiB in 4 us). A call that returns when the copy is done ends there.
+/// which is 54.9 GB/s on a link that gives 55.5; 4 KiB in 4 us). A call that returns when the copy is done (one with the host at an end) ends there.
 ///
 /// Two events cost the program's thread up to 1.8 us, so copies below 64 KiB are timed 10,000 times a second and thread at most, after
 /// a first few hundred, and none is while a stream of the process is being captured; the others are given their call's

@@ -38,7 +38,7 @@ class CopiesAtEntryPoints : public testing::Test {
 };
 
 TEST_F(CopiesAtEntryPoints, AreAllThere) {
-  EXPECT_EQ(run_->transfers.size(), 2005U);
+  EXPECT_EQ(run_->transfers.size(), 2006U);
   EXPECT_EQ(run_->summary.lost_events, 0U);
 }
 
@@ -68,6 +68,11 @@ TEST_F(CopiesAtEntryPoints, HaveTimesThatAreEstimates) {
   }
   EXPECT_FALSE(copy_of(1000).asynchronous);
   EXPECT_TRUE(copy_of(1 * mib).asynchronous);
+}
+
+TEST_F(CopiesAtEntryPoints, WithinTheDeviceEndWhenTheDeviceHasDoneThem) {
+  EXPECT_FALSE(copy_of(128 * 1024).asynchronous);
+  EXPECT_GE(copy_of(128 * 1024).end - copy_of(128 * 1024).time, 500'000) << "cuMemcpyDtoD returns before that";
 }
 
 TEST_F(CopiesAtEntryPoints, AreInTheOrderOfTheirStream) {

@@ -26,6 +26,8 @@ CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   CALL(cuMemcpyDtoD_v2, to, from, bytes);
   copy(the_call, host(to), host(from), bytes, nullptr, false);
+  // Unlike the others it does not wait: the device is at it for a while.
+  state().busy_until = sluice_fake_hub()->timestamp() + 1'000'000;
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
@@ -195,7 +197,7 @@ CUresult cuEventDestroy_v2(CUevent event) {
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   CALL(cuEventRecord, event, stream);
-  *reinterpret_cast<std::uint64_t*>(event) = sluice_fake_hub()->timestamp();
+  *reinterpret_cast<std::uint64_t*>(event) = std::max(sluice_fake_hub()->timestamp(), state().busy_until.load());
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuEventSynchronize(CUevent event) {

@@ -56,7 +56,8 @@ struct driver_state {
   std::set<function*> functions;
   std::vector<function*> unloaded;  ///< Handles that the next functions get.
   std::map<CUstream, graph*> capturing;
-  bool capture_broken = false;  ///< By a call that is not allowed beside a capture; until it ends.
+  bool capture_broken = false;               ///< By a call that is not allowed beside a capture; until it ends.
+  std::atomic<std::uint64_t> busy_until{0};  ///< A copy that nobody waited for is done then, on the hub's clock.
   std::set<graph*> graphs;
   std::atomic<CUresult> fault{CUDA_SUCCESS};  ///< Every call fails with it.
 };

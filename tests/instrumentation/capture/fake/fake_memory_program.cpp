@@ -162,6 +162,7 @@ void copies() {
   CHECK(cuStreamSynchronize(stream));
   for (int i = 0; i < 2000; ++i) CHECK(cuMemcpyHtoDAsync_v2(device, pinned, 64, stream));
   CHECK(cuStreamSynchronize(stream));
+  CHECK(cuMemcpyDtoD_v2(other, device, 128 * 1024));
   CHECK(cuStreamDestroy_v2(stream));
 }
 
