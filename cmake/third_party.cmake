@@ -25,6 +25,7 @@ system_archive(png libpng16.a png.h zlib m)
 # libdw without libdwfl, its part that asks servers and unpacks kernels: libelf and zlib are all that it then needs.
 system_archive(elf libelf.a libelf.h zlib)
 system_archive(elfutils libdw.a elfutils/libdw.h elf)
+system_archive(sqlite libsqlite3.a sqlite3.h Threads::Threads m)
 
 # Debian's libfmt has no archive, but ships the implementation as a header: one file instantiates it.
 find_path(SLUICE_FMT_INCLUDE fmt/format-inl.h REQUIRED)
