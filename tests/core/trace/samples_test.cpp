@@ -1,0 +1,174 @@
+// Recordings of every version of the format, read by today's reader: samples/<version>/NAME.sluice, and what is in it, which was
+// written down when it was made, in NAME.facts. Samples are never written anew: a new version gets a folder of its own. With
+// SLUICE_NEW_SAMPLES=2.0 in the environment the test puts every-row.sluice, by today's writer, into that folder if it is not
+// there, and writes down the facts of all samples that have none.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "core/trace/reader.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/core/trace/row_facts.hpp"
+
+namespace sluice::trace {
+namespace {
+
+const std::filesystem::path samples = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/core/trace/samples";
+
+/// The folder that the environment asks for; empty, if it asks for none.
+std::string asked_for() {
+  const char* value = std::getenv("SLUICE_NEW_SAMPLES");
+  return value == nullptr ? "" : value;
+}
+
+template <class Row>
+const table<Row>& table_of(const tables& all) {
+  if constexpr (std::is_same_v<Row, string_row>) return all.strings;
+  if constexpr (std::is_same_v<Row, host_row>) return all.hosts;
+  if constexpr (std::is_same_v<Row, process_row>) return all.processes;
+  if constexpr (std::is_same_v<Row, thread_row>) return all.threads;
+  if constexpr (std::is_same_v<Row, device_row>) return all.devices;
+  if constexpr (std::is_same_v<Row, context_row>) return all.contexts;
+  if constexpr (std::is_same_v<Row, stream_row>) return all.streams;
+  if constexpr (std::is_same_v<Row, pool_row>) return all.pools;
+  if constexpr (std::is_same_v<Row, counter_row>) return all.counters;
+  if constexpr (std::is_same_v<Row, stack_row>) return all.stacks;
+  if constexpr (std::is_same_v<Row, frame_row>) return all.frames;
+  if constexpr (std::is_same_v<Row, module_row>) return all.modules;
+  if constexpr (std::is_same_v<Row, source_row>) return all.sources;
+}
+
+/// "kernel 12 rows 9c0ffee...".
+std::string line_of(const char* name, const testing::row_sum& sum) {
+  char hash[20];
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(sum.hash));
+  return std::string(name) + " " + std::to_string(sum.rows) + " rows " + hash + "\n";
+}
+
+/// A line for each kind, after what is true of the file as a whole.
+std::string facts_of_file(const std::filesystem::path& path) {
+  const auto opened = file::open(path.string());
+  if (!opened) return opened.error().to_string();
+  const auto now = (*opened)->latest();
+  std::string facts = std::string("complete ") + (now->complete() ? "yes" : "no") + "\nsimulated " +
+                      (now->simulated() ? "yes" : "no") + "\nrealtime origin " +
+                      std::to_string(now->realtime_origin()) + "\nspan " + std::to_string(now->begin()) + " " +
+                      std::to_string(now->end()) + "\n";
+  const auto add = [&]<class Row>(const char* name, Row*) {
+    testing::row_sum sum;
+    if constexpr (is_event_row<Row>) {
+      const auto read = now->for_each<Row>([&](const Row& row) { sum.add(row); });
+      if (!read) facts += read.error().to_string() + "\n";
+    } else {
+      for (const Row& row : table_of<Row>(now->tables()).rows()) sum.add(row);
+    }
+    if (sum.rows > 0) facts += line_of(name, sum);
+  };
+#define SLUICE_ADD(row, kind) add(#kind, static_cast<row*>(nullptr));
+  SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+  return facts;
+}
+
+/// Three rows of every kind, each member with a value of its own.
+void write_every_row(const std::filesystem::path& path) {
+  writer_options options;
+  options.realtime_origin = 1'700'000'000'000'000'000;
+  options.rows_per_chunk = 2;  // So that there are several chunks of a kind.
+  auto writer = std::move(file_writer::create(path.string(), options).value());
+  for (std::uint64_t which = 0; which < 3; ++which) {
+#define SLUICE_ADD(row, kind) writer.add(testing::fixed_row<row>(which));
+    SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+  }
+  ASSERT_TRUE(writer.close());
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(samples, of_every_version_read_as_they_were_written_down) {
+  const std::string asked = asked_for();
+  if (!asked.empty() && !std::filesystem::exists(samples / asked / "every-row.sluice")) {
+    std::filesystem::create_directories(samples / asked);
+    write_every_row(samples / asked / "every-row.sluice");
+  }
+  std::size_t seen = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {
+    if (entry.path().extension() != ".sluice") continue;
+    ++seen;
+    std::filesystem::path beside = entry.path();
+    beside.replace_extension(".facts");
+    const std::string facts = facts_of_file(entry.path());
+    if (!asked.empty() && !std::filesystem::exists(beside)) std::ofstream(beside) << facts;
+    EXPECT_EQ(facts, content_of(beside)) << entry.path();
+    EXPECT_LT(entry.file_size(), 30'000U) << entry.path();
+  }
+  EXPECT_GE(seen, 7U);
+}
+
+TEST(samples, have_every_kind_of_row_and_a_file_without_its_end) {
+  const std::string every = content_of(samples / "1.0/every-row.facts");
+#define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
+  SLUICE_FOR_EACH_ROW(SLUICE_LOOK)
+#undef SLUICE_LOOK
+  EXPECT_NE(content_of(samples / "1.0/unfinished.facts").find("complete no"), std::string::npos);
+  EXPECT_NE(content_of(samples / "1.0/overlap.facts").find("complete yes"), std::string::npos);
+}
+
+/// The sample of 1.0 with its values as they are, not as sums.
+TEST(samples, of_1_0_hold_these_values) {
+  const auto opened = file::open((samples / "1.0/every-row.sluice").string());
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  const auto now = (*opened)->latest();
+  std::map<std::string, std::string> first;
+  const auto take = [&]<class Row>(const char* name, Row*) {
+    if constexpr (is_event_row<Row>) {
+      EXPECT_TRUE(now->for_each<Row>([&](const Row& row) { first.try_emplace(name, testing::facts_of(row)); }));
+    } else {
+      first.emplace(name, testing::facts_of(table_of<Row>(now->tables()).rows().front()));
+    }
+  };
+#define SLUICE_TAKE(row, kind) take(#kind, static_cast<row*>(nullptr));
+  SLUICE_FOR_EACH_ROW(SLUICE_TAKE)
+#undef SLUICE_TAKE
+  EXPECT_EQ(first["string"], "1=1010 2=text 1020");
+  EXPECT_EQ(first["process"], "1=3010 2=3020 3=3030 4=3040 5=3050 6=3060 7=3070 8=3080 9=3090 10=3100 11=3");
+  EXPECT_EQ(first["free"], "1=65010 2=65020 3=65030 4=65040 5=2 8=65080 9=3 10=65100 11=65110 12=65120 13=65130");
+  EXPECT_EQ(
+      first["alloc"],
+      "1=64010 2=64020 3=64030 4=64040 5=1 8=64080 9=64090 10=3 11=7 12=64120 13=64130 14=64140 15=64150 16=64160 "
+      "17=64170 18=64180 19=64190 20=64200 21=64210 22=64220 23=64230 24=64240");
+  EXPECT_EQ(first["marker"], "1=80010 2=80020 3=80030 4=80040 5=2 8=80080 9=80090");
+  double value = 0;
+  EXPECT_TRUE(now->for_each<counter_event>([&](const counter_event& row) { value = row.value; }));
+  EXPECT_EQ(value, 10261.5);  // 82'092 / 8
+}
+
+TEST(samples, of_today_have_every_value_that_was_written) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("sluice-samples-" + std::to_string(::getpid()) + ".sluice");
+  write_every_row(path);
+  std::string facts;
+  const auto add = [&]<class Row>(const char* name, Row*) {
+    testing::row_sum sum;
+    for (std::uint64_t which = 0; which < 3; ++which) sum.add(testing::fixed_row<Row>(which));
+    facts += line_of(name, sum);
+  };
+#define SLUICE_ADD(row, kind) add(#kind, static_cast<row*>(nullptr));
+  SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+  const std::string read = facts_of_file(path);
+  EXPECT_EQ(read.substr(read.find("string 3 rows")), facts);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace sluice::trace
