@@ -1,7 +1,7 @@
 # Third-party code as ordinary targets. Debian packages where they are new enough; the window's libraries come from the pinned
 # sources that ./dev setup unpacks. Warnings are off in all of it, and it is optimised in debug builds too.
 #
-# To use other copies: SLUICE_IMGUI_DIR, SLUICE_IMPLOT_DIR, SLUICE_IMGUI_TEST_ENGINE_DIR, SLUICE_GLFW_DIR, SLUICE_PFD_DIR.
+# To use other copies: SLUICE_SIMDJSON_DIR, SLUICE_IMGUI_DIR, SLUICE_IMPLOT_DIR, SLUICE_IMGUI_TEST_ENGINE_DIR, SLUICE_GLFW_DIR, SLUICE_PFD_DIR.
 
 find_package(Threads REQUIRED)
 
@@ -49,6 +49,14 @@ target_include_directories(cli11 SYSTEM INTERFACE "${SLUICE_CLI11_INCLUDE}")
 find_path(SLUICE_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 add_library(json INTERFACE)
 target_include_directories(json SYSTEM INTERFACE "${SLUICE_JSON_INCLUDE}")
+
+# Chooses the widest instructions of the machine that it runs on. One core file includes its header, which is long.
+set(SLUICE_SIMDJSON_DIR "${SLUICE_DEPS_DIR}/simdjson-3.12.3" CACHE PATH "simdjson.h and simdjson.cpp")
+if(NOT EXISTS "${SLUICE_SIMDJSON_DIR}/simdjson.cpp")
+  message(FATAL_ERROR "simdjson is not in ${SLUICE_SIMDJSON_DIR}: run ./dev setup, or set SLUICE_SIMDJSON_DIR")
+endif()
+third_party_library(simdjson "${SLUICE_SIMDJSON_DIR}/simdjson.cpp")
+target_include_directories(simdjson SYSTEM PUBLIC "${SLUICE_SIMDJSON_DIR}")
 
 if(SLUICE_TESTS)
   find_package(GTest REQUIRED)
