@@ -70,6 +70,8 @@ struct work {
   source_side from = source_side::device;
   copy_source shape = {};   ///< Of a source on the host that is not in one piece.
   std::uint32_t value = 0;  ///< Of a memset.
+  bool from_array = false;  ///< The end is an array's handle: no address, but the device's for certain.
+  bool to_array = false;
   // Of a batch: how many, and the ends of the first.
   std::uint32_t copies = 1;
   std::uint64_t first_source = 0;

@@ -24,7 +24,11 @@ work part_of(const batch_params& p, std::size_t i) { return {p.sources[i], p.des
 work part_of(const shaped_copy* copies, std::size_t i) {
   const shaped_copy& copy = copies[i];
   const bool counts_bytes = copy.source.type == an_address && copy.destination.type == an_address;
-  return {copy.source.place, copy.destination.place, counts_bytes ? copy.width * copy.height * copy.depth : 0};
+  return {.source = copy.source.place,
+          .destination = copy.destination.place,
+          .bytes = counts_bytes ? copy.width * copy.height * copy.depth : 0,
+          .from_array = copy.source.type != an_address,
+          .to_array = copy.destination.type != an_address};
 }
 
 template <class Copies>

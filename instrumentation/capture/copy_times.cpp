@@ -125,8 +125,8 @@ direction direction_of(const char* name, const work& w) {
   if (begins_with(way, "Dto") || begins_with(way, "Ato")) return direction::d2d;
   if (strstr(way, "Peer") != nullptr) return direction::p2p;
   // A unified address can be anything.
-  const bool source = is_device_memory(w.copies > 1 ? w.first_source : w.source);
-  const bool destination = is_device_memory(w.copies > 1 ? w.first_destination : w.destination);
+  const bool source = w.from_array || is_device_memory(w.copies > 1 ? w.first_source : w.source);
+  const bool destination = w.to_array || is_device_memory(w.copies > 1 ? w.first_destination : w.destination);
   if (source) return destination ? direction::d2d : direction::d2h;
   return destination ? direction::h2d : direction::h2h;
 }
@@ -163,6 +163,8 @@ void describe(const call& c, const work& w, timed& t) {
   // The writer knows better what lies in a block; what lies in none is the host's plain memory.
   if (way == direction::h2d || way == direction::h2h) t.copy.source_kind = raw(memory_kind::host);
   if (way == direction::d2h || way == direction::h2h) t.copy.destination_kind = raw(memory_kind::host);
+  if (w.from_array) t.copy.source_kind = raw(memory_kind::array);
+  if (w.to_array) t.copy.destination_kind = raw(memory_kind::array);
 }
 
 /// `begin` and `end` on CLOCK_MONOTONIC; `end` 0: not known.

@@ -84,6 +84,8 @@ template <class Copy>
 work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
   if (copy == nullptr) return {.stream = stream};
   work w{source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
+  w.from_array = copy->srcMemoryType == CU_MEMORYTYPE_ARRAY;
+  w.to_array = copy->dstMemoryType == CU_MEMORYTYPE_ARRAY;
   if (copy->srcMemoryType == CU_MEMORYTYPE_HOST) w.from = source_side::host;
   if (copy->srcMemoryType == CU_MEMORYTYPE_UNIFIED) w.from = source_side::either;
   if (w.from == source_side::device) return w;

@@ -38,7 +38,7 @@ class CopiesAtEntryPoints : public testing::Test {
 };
 
 TEST_F(CopiesAtEntryPoints, AreAllThere) {
-  EXPECT_EQ(run_->transfers.size(), 2006U);
+  EXPECT_EQ(run_->transfers.size(), 2007U);
   EXPECT_EQ(run_->summary.lost_events, 0U);
 }
 
@@ -48,6 +48,7 @@ TEST_F(CopiesAtEntryPoints, GoTheirWay) {
   EXPECT_EQ(copy_of(2 * mib).direction, direction::d2d);
   EXPECT_EQ(copy_of(3000).direction, direction::d2h);
   EXPECT_EQ(copy_of(4000).direction, direction::h2d) << "a copy between unified addresses";
+  EXPECT_EQ(copy_of(6000).direction, direction::h2d) << "an array has no address to be asked about";
 }
 
 TEST_F(CopiesAtEntryPoints, KnowTheirMemory) {
@@ -55,6 +56,7 @@ TEST_F(CopiesAtEntryPoints, KnowTheirMemory) {
   EXPECT_EQ(copy_of(1000).destination_kind, memory_kind::device);
   EXPECT_EQ(copy_of(1 * mib).source_kind, memory_kind::pinned);
   EXPECT_EQ(copy_of(3000).destination_kind, memory_kind::pinned);
+  EXPECT_EQ(copy_of(6000).destination_kind, memory_kind::array);
   EXPECT_NE(copy_of(1 * mib).source_block, block_id::none);
   EXPECT_NE(copy_of(2 * mib).destination_block, block_id::none);
 }

@@ -55,7 +55,9 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
   const std::uint64_t start = sluice_fake_hub()->timestamp();
   const auto* from = static_cast<const char*>(shape->srcHost) + shape->srcY * shape->srcPitch + shape->srcXInBytes;
   auto* to = static_cast<char*>(host(shape->dstDevice));
-  for (std::size_t r = 0; r < shape->Height; ++r) {
+  // An array has no address: nothing of it is kept here.
+  const std::size_t height = shape->dstMemoryType == CU_MEMORYTYPE_ARRAY ? 0 : shape->Height;
+  for (std::size_t r = 0; r < height; ++r) {
     std::memcpy(to + r * shape->dstPitch, from + r * shape->srcPitch, shape->WidthInBytes);
   }
   copied(the_call, to, from, shape->WidthInBytes * shape->Height, nullptr, start, false);

@@ -15,6 +15,7 @@
 
 #undef cuMemAlloc
 #undef cuMemFree
+#undef cuMemcpy2D
 #undef cuIpcOpenMemHandle
 #undef cuDevicePrimaryCtxReset
 
@@ -22,6 +23,7 @@
 extern "C" {
 CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
 CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D*);
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr*, CUipcMemHandle, unsigned);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
 }
@@ -163,6 +165,15 @@ void copies() {
   for (int i = 0; i < 2000; ++i) CHECK(cuMemcpyHtoDAsync_v2(device, pinned, 64, stream));
   CHECK(cuStreamSynchronize(stream));
   CHECK(cuMemcpyDtoD_v2(other, device, 128 * 1024));
+  int array = 0;  // What its handle points at is the driver's affair.
+  CUDA_MEMCPY2D rows{};
+  rows.srcMemoryType = CU_MEMORYTYPE_HOST;
+  rows.srcHost = plain.data();
+  rows.srcPitch = rows.WidthInBytes = 100;
+  rows.Height = 60;
+  rows.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+  rows.dstArray = reinterpret_cast<CUarray>(&array);
+  CHECK(cuMemcpy2D_v2(&rows));
   CHECK(cuStreamDestroy_v2(stream));
 }
 
