@@ -41,4 +41,6 @@ void complain(const std::string& line);
 [[nodiscard]] action declare_import(CLI::App& command);
 [[nodiscard]] action declare_report(CLI::App& command);
 
+[[nodiscard]] action declare_export(CLI::App& command);
+
 }  // namespace sluice::cli
