@@ -42,5 +42,6 @@ void complain(const std::string& line);
 [[nodiscard]] action declare_report(CLI::App& command);
 
 [[nodiscard]] action declare_export(CLI::App& command);
+[[nodiscard]] action declare_generate(CLI::App& command);
 
 }  // namespace sluice::cli
