@@ -123,6 +123,7 @@ class writer {
     made["memory"] = memory();
     made["not_tracked"] = not_tracked();
     put_training(subject_, made);
+    made["imports"] = imports();
     made["pools"] = pools();
     made["fragmentation"] = fragmentation();
     made["transfers"] = transfers();
@@ -439,6 +440,20 @@ class writer {
                      {"file_operations", t.file_operations},
                      {"file_bytes", t.file_bytes},
                      {"file_busy_ns", t.file_busy}});
+    }
+    return all;
+  }
+
+  json imports() const {
+    json all = json::array();
+    for (const analysis::imported_memory& had : of_.imports) {
+      all.push_back({{"process", id_or_null(had.process)},
+                     {"owner", id_or_null(had.owner)},
+                     {"owner_inferred", had.inferred},
+                     {"layer", name_of(had.level)},
+                     {"kind", name_of(had.kind)},
+                     {"blocks", had.blocks},
+                     {"bytes", had.bytes}});
     }
     return all;
   }

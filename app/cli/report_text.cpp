@@ -42,6 +42,7 @@ class writer {
     findings();
     memory();
     text_ += training_text(subject_);
+    imports();
     pools();
     transfers();
     lines_of_copies();
@@ -318,6 +319,22 @@ class writer {
            name_of(f.level), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
            format_bytes(f.free_bytes), format_bytes(f.largest_free), format_share(f.fragmentation));
     }
+  }
+
+  void imports() {
+    if (of_.imports.empty()) return;
+    section("Memory of other processes (it counts with its owner)");
+    text_table table("rrlll");
+    for (const analysis::imported_memory& had : of_.imports) {
+      const bool known = had.owner != trace::process_id::none;
+      table.row({format_some(had.blocks, "block"), known || had.bytes > 0 ? format_bytes(had.bytes) : "",
+                 fmt::format("{}: {}", name_of(had.level), name_of(had.kind)),
+                 "in " + analysis::process_label(had.process, tables_),
+                 known ? fmt::format("of {}{}", analysis::process_label(had.owner, tables_),
+                                     had.inferred ? " (inferred)" : "")
+                       : "of a process that is not in this recording, or did not say so"});
+    }
+    text_ += table.text(2);
   }
 
   void pools() {

@@ -142,7 +142,6 @@ void application::frame() {
   draw_keys();
   draw_about();
   draw_notice();
-  draw_import();
 }
 
 void application::update() {

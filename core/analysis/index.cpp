@@ -142,7 +142,9 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
       return with_each<attribute_event>(from, chunk,
                                         [&](const attribute_event& row) { take_attribute(row, from.tables()); });
     case row_type::link:
-      return with_each<link_event>(from, chunk, to_nothing);
+      return with_each<link_event>(from, chunk, [&](const link_event& row) {
+        if (row.kind == link_kind::import_to_owner) import_owners_[raw(row.from)] = {row.to, row.source};
+      });
     default:
       return;  // Tables: the snapshot has them. Kinds of a newer version: the reader says so.
   }

@@ -225,6 +225,7 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
   all.peaks = find_peaks(from.memory(), all.whole);
   put_lines(from, tables, names, all);
   all.unfreed = find_unfreed(from.memory(), tables, all.whole.range);
+  all.imports = find_imports(from, all.whole.range);
   all.failures = find_failures(from.memory(), all.whole.range);
   all.faults = find_faults(from.faults(), all.whole.range);
   all.fragmentation = find_fragmentation(from.memory(), all.peaks);

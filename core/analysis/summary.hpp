@@ -7,6 +7,7 @@
 
 #include "core/analysis/duplicates.hpp"
 #include "core/analysis/faults.hpp"
+#include "core/analysis/imports.hpp"
 #include "core/analysis/marks.hpp"
 #include "core/analysis/range_statistics.hpp"
 #include "core/analysis/stack_use.hpp"
@@ -175,6 +176,7 @@ struct summary {
   range_statistics whole;                           ///< The figures of `span`, or of the range asked for.
   std::vector<memory_peak> peaks;                   ///< By device, layer, kind; only what was ever used.
   std::vector<unfreed_group> unfreed;               ///< Most bytes first.
+  std::vector<imported_memory> imports;             ///< Most bytes first.
   std::vector<copying_lines> copying;               ///< Only where the calls have stacks.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
   std::vector<gpu_fault> faults;                    ///< In order of time.

@@ -7,6 +7,7 @@
 
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
+#include "core/query/rows_about.hpp"
 #include "core/trace/driver_results.hpp"
 
 namespace sluice::query {
@@ -437,6 +438,24 @@ event_details describe(const trace::message_event& row, const sources& from) {
   return w.title("Message").instant(row.time).put("Text", row.text).common(row).done();
 }
 
+namespace {
+void put_owner(const analysis::block_record& block, const sources& from, words& to) {
+  if (!block.imported()) return;
+  const auto known = from.index.import_owners().find(raw(block.alloc));
+  const auto owner = known == from.index.import_owners().end()
+                         ? std::optional<trace::alloc_event>{}
+                         : find_row<trace::alloc_event>(known->second.alloc, from);
+  if (!owner) {
+    to.put("Imported", "from another process that this recording does not name; its bytes count with their owner");
+    return;
+  }
+  to.put("Imported",
+         fmt::format("from {}{}; its bytes count there", analysis::process_label(owner->process, to.tables()),
+                     known->second.source == trace::provenance::inferred ? " (inferred)" : ""));
+  to.block("Owner's block", owner->block);
+}
+}  // namespace
+
 event_details describe(const analysis::block_record& block, const sources& from) {
   words w(from, block.alloc);
   w.title(fmt::format("Block of {}", format_bytes(block.bytes)));
@@ -445,9 +464,7 @@ event_details describe(const analysis::block_record& block, const sources& from)
   if (block.reserved_bytes > block.bytes) w.bytes("Takes in its pool", block.reserved_bytes);
   w.address("Address", block.address).put("Layer", std::string(name_of(block.level)));
   w.put("Kind", kind_in_words(block.kind)).put("Name", block.name);
-  if (block.imported())
-    w.put("Imported",
-          "from another process that is not known here; its bytes are counted with their owner, if recorded");
+  put_owner(block, from, w);
   w.put("Born", block.born_before() ? "before the recording" : format_moment(block.born), block.alloc);
   if (block.freed()) {
     w.put("Died", format_moment(block.died) + (block.death_inferred ? " (inferred: gone from a checkpoint)" : ""),

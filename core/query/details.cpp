@@ -48,9 +48,11 @@ void put_attributes(event_id id, const sources& from, event_details& into) {
   });
   rows_about<trace::link_event>(id, from, [&](const trace::link_event& row) {
     if (row.from != id) return;
-    static constexpr const char* names[] = {"Caused", "Waited for by", "Touch", "Defined"};
-    into.details.push_back(
-        {names[static_cast<std::size_t>(row.kind) % 4], fmt::format("event {}", raw(row.to)), row.to, {}});
+    static constexpr const char* names[] = {"Caused", "Waited for by", "Touch", "Defined", "Owner's block"};
+    into.details.push_back({names[static_cast<std::size_t>(row.kind) % std::size(names)],
+                            fmt::format("event {}", raw(row.to)),
+                            row.to,
+                            {}});
   });
 }
 

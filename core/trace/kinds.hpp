@@ -36,7 +36,14 @@ enum class content_check : std::uint8_t { none, exact, sampled, over_budget, unr
 /// waits and ranges; `all` adds the stacks of launches. `unknown`: written before there were modes, or by the runtime itself,
 /// which holds all that there was.
 enum class recording_mode : std::uint8_t { unknown, memory, timeline, all };
-enum class link_kind : std::uint8_t { call_to_work, record_to_wait, block_to_touch, node_to_definition };
+/// `import_to_owner`: from the allocation that another process's memory is here to the allocation that it is there.
+enum class link_kind : std::uint8_t {
+  call_to_work,
+  record_to_wait,
+  block_to_touch,
+  node_to_definition,
+  import_to_owner
+};
 
 /// How many values an enum has; a stored value beyond them reads as 0, so that a newer writer's kinds stay readable.
 /// 0: an open set, such as ids.
@@ -67,7 +74,7 @@ inline constexpr std::uint64_t enum_values<frame_kind> = 4;
 template <>
 inline constexpr std::uint64_t enum_values<counter_unit> = 5;
 template <>
-inline constexpr std::uint64_t enum_values<link_kind> = 4;
+inline constexpr std::uint64_t enum_values<link_kind> = 5;
 template <>
 inline constexpr std::uint64_t enum_values<recording_mode> = 4;
 template <>

@@ -5,6 +5,7 @@
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/graph_calls.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
+#include "instrumentation/capture/shared_memory.hpp"
 #include "instrumentation/capture/stacks.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/touches.hpp"
@@ -290,9 +291,11 @@ constexpr call_entry table[] = {
      EDGE(P(cuMipmappedArrayDestroy); freed(c, number(p.hMipmappedArray), memory_kind::array)),
      EDGE(P(cuMipmappedArrayDestroy); free_done(c, number(p.hMipmappedArray)))},
     {ID(cuIpcOpenMemHandle_v2), "cuIpcOpenMemHandle", nullptr,
-     EDGE(P(cuIpcOpenMemHandle_v2); ipc_opened(c, p.pdptr, layer::driver, 0))},
+     EDGE(P(cuIpcOpenMemHandle_v2); ipc_opened(c, p.pdptr, layer::driver, 0);
+          imported_block(c, written(c, p.pdptr), p.handle))},
     {ID(cuMemPoolImportPointer), "cuMemPoolImportPointer", nullptr,
-     EDGE(P(cuMemPoolImportPointer); ipc_opened(c, p.ptr_out, layer::pool, number(p.pool)))},
+     EDGE(P(cuMemPoolImportPointer); ipc_opened(c, p.ptr_out, layer::pool, number(p.pool));
+          imported_from_pool(c, written(c, p.ptr_out), number(p.pool), p.shareData))},
     {ID(cuIpcCloseMemHandle), "cuIpcCloseMemHandle",
      EDGE(P(cuIpcCloseMemHandle); freed(c, p.dptr, memory_kind::device, layer::driver, 0, collector::flag_ipc)),
      nullptr},
@@ -351,9 +354,11 @@ constexpr call_entry table[] = {
     {ID(cuMemImportFromShareableHandle), "cuMemImportFromShareableHandle", nullptr,
      EDGE(P(cuMemImportFromShareableHandle); allocated(c, {.address = written(c, p.handle),
                                                            .kind = memory_kind::physical,
-                                                           .flags = collector::flag_shared | collector::flag_ipc}))},
+                                                           .flags = collector::flag_shared | collector::flag_ipc});
+          imported_physical(c, written(c, p.handle), p.osHandle, p.shHandleType))},
     {ID(cuMemExportToShareableHandle), "cuMemExportToShareableHandle", nullptr,
-     EDGE(P(cuMemExportToShareableHandle); noted(c, p.handle, 0))},
+     EDGE(P(cuMemExportToShareableHandle); noted(c, p.handle, 0);
+          exported_physical(c, p.handle, p.shareableHandle, p.handleType))},
     {ID(cuMemMap), "cuMemMap", nullptr,
      EDGE(P(cuMemMap);
           allocated(c, {.address = p.ptr, .bytes = p.size, .kind = memory_kind::mapping, .owner = p.handle}))},
@@ -373,12 +378,17 @@ constexpr call_entry table[] = {
     // What devices and processes may do with each other's memory.
     {ID(cuCtxEnablePeerAccess), "cuCtxEnablePeerAccess", nullptr, EDGE(noted(c, 0, 0))},
     {ID(cuCtxDisablePeerAccess), "cuCtxDisablePeerAccess", nullptr, EDGE(noted(c, 0, 0))},
-    {ID(cuIpcGetMemHandle), "cuIpcGetMemHandle", nullptr, EDGE(P(cuIpcGetMemHandle); noted(c, p.dptr, 0))},
-    {ID(cuMemPoolExportToShareableHandle), "cuMemPoolExportToShareableHandle", nullptr, EDGE(noted(c, 0, 0))},
+    {ID(cuIpcGetMemHandle), "cuIpcGetMemHandle", nullptr,
+     EDGE(P(cuIpcGetMemHandle); noted(c, p.dptr, 0); exported_block(c, p.dptr, p.pHandle))},
+    {ID(cuMemPoolExportToShareableHandle), "cuMemPoolExportToShareableHandle", nullptr,
+     EDGE(P(cuMemPoolExportToShareableHandle); noted(c, 0, 0);
+          exported_pool(c, number(p.pool), p.handle_out, p.handleType))},
     // The pool is its owner's, and is sampled there.
-    {ID(cuMemPoolImportFromShareableHandle), "cuMemPoolImportFromShareableHandle", nullptr, EDGE(noted(c, 0, 0))},
+    {ID(cuMemPoolImportFromShareableHandle), "cuMemPoolImportFromShareableHandle", nullptr,
+     EDGE(P(cuMemPoolImportFromShareableHandle); noted(c, 0, 0);
+          imported_pool(c, written(c, p.pool_out), p.handle, p.handleType))},
     {ID(cuMemPoolExportPointer), "cuMemPoolExportPointer", nullptr,
-     EDGE(P(cuMemPoolExportPointer); noted(c, p.ptr, 0))},
+     EDGE(P(cuMemPoolExportPointer); noted(c, p.ptr, 0); exported_from_pool(c, p.ptr, p.shareData_out))},
     // Contexts. Returning from the call that made one shows that it is whole.
     {ID(cuDevicePrimaryCtxRetain), "cuDevicePrimaryCtxRetain", nullptr,
      EDGE(P(cuDevicePrimaryCtxRetain);

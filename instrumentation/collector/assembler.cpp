@@ -17,7 +17,8 @@ assembler::assembler(file_writer& file, const clock_anchor& start, const assembl
       origin_(options.simulated ? 0 : start.monotonic),
       options_(options),
       names_(file),
-      stacks_(file, names_) {
+      stacks_(file, names_),
+      shares_(file) {
   now_.simulated = options.simulated;
   clocks_.add(start);
   if (!options.simulated) add_anchor(start);

@@ -17,6 +17,7 @@
 #include "instrumentation/collector/graph_nodes.hpp"
 #include "instrumentation/collector/open_ranges.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
+#include "instrumentation/collector/shares.hpp"
 #include "instrumentation/collector/work_joiner.hpp"
 
 namespace sluice::collector {
@@ -193,6 +194,7 @@ class assembler {
   void on(const context& c, const message_record& r);
   void on(const context& c, const loss_record& r);
   void on_event_edge(const context& c, const event_edge_record& r, bool recorded);
+  void on(const context& c, const share_record& r);
   void on_live_set(const context& c, const record_view& record);
   void on_copy_parts(const context& c, const record_view& record);
   void on_fault(const context& c, const record_view& record);
@@ -209,6 +211,7 @@ class assembler {
   assembler_options options_;
   catalogue names_;
   call_stacks stacks_;
+  shares shares_;
   bool stacks_left_out_ = false;
   std::uint64_t last_block_ = 0;
   std::uint64_t last_graph_ = 0;

@@ -69,6 +69,9 @@ bool assembler::dispatch_memory(const context& c, const record_view& record) {
     case record_type::pool_state:
       on(c, decode<pool_state_record>(record));
       return true;
+    case record_type::share:
+      on(c, decode<share_record>(record));
+      return true;
     case record_type::live_set:
       on_live_set(c, record);
       return true;
@@ -225,6 +228,29 @@ void assembler::on(const context& c, const alloc_failed_record& r) {
   row.name = names_.text(r.name);
   row.stack = stacks_.stack(c.process.stacks, r.stack);
   file_.add(row);
+}
+
+/// After the record of the block that it is about.
+void assembler::on(const context& c, const share_record& r) {
+  process_names& names = c.process.names;
+  const auto kind = static_cast<shared_thing>(r.kind);
+  const bool imported = r.imported != 0;
+  if (kind == shared_thing::pool) {
+    if (imported) return shares_.imported_pool(r.key, names.id, r.what);
+    return shares_.exported_pool(r.key, names_.pool(names, r.what));
+  }
+  const alloc_event* block =
+      kind == shared_thing::physical ? c.process.blocks.find_physical(r.what) : c.process.blocks.find_of_driver(r.what);
+  if (block == nullptr) return;
+  if (!imported) {
+    return kind == shared_thing::pool_block ? shares_.exported_from_pool(r.key, *block)
+                                            : shares_.exported(r.key, *block);
+  }
+  if ((block->flags & ipc_import) == 0) return;
+  auto row = begin<link_event>(c);
+  row.from = block->id;
+  if (kind == shared_thing::pool_block) return shares_.imported_from_pool(r.key, names.id, r.pool, row);
+  shares_.imported(r.key, row);
 }
 
 void assembler::on_live_set(const context& c, const record_view& record) {

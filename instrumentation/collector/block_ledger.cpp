@@ -49,6 +49,17 @@ const alloc_event* block_ledger::find_live(std::uint64_t address) const {
   return nullptr;
 }
 
+const alloc_event* block_ledger::find_of_driver(std::uint64_t address) const {
+  for (const layer level : {layer::driver, layer::pool}) {
+    if (const alloc_event* block = containing(place_of(level, memory_kind::device), address)) return block;
+  }
+  return nullptr;
+}
+
+const alloc_event* block_ledger::find_physical(std::uint64_t handle) const {
+  return live_[place_of(layer::driver, memory_kind::physical)].find(handle);
+}
+
 block_id block_ledger::find(std::uint64_t address) const {
   if (address == 0) return block_id::none;
   if (const alloc_event* live = find_live(address)) return live->block;

@@ -74,6 +74,10 @@ class block_ledger {
   [[nodiscard]] trace::block_id find(std::uint64_t address) const;
   [[nodiscard]] const trace::alloc_event* find_live(std::uint64_t address) const;
 
+  /// The block of the driver's, or of one of its pools, that holds `address`; the physical memory of this handle. Null: there is none.
+  [[nodiscard]] const trace::alloc_event* find_of_driver(std::uint64_t address) const;
+  [[nodiscard]] const trace::alloc_event* find_physical(std::uint64_t handle) const;
+
   /// Writes the frees that wait for their completion only; that comes as an attribute of theirs then.
   void write_freed();
 

@@ -32,6 +32,7 @@ namespace sluice::collector {
     case record_type::context_end:
     case record_type::graph_end:
     case record_type::fault:
+    case record_type::share:
       return true;
     default:
       return false;

@@ -54,6 +54,7 @@ enum class record_type : std::uint16_t {
   content = 51,
   node_touch = 52,
   graph_call = 53,
+  share = 54,
 };
 
 struct record_header {

@@ -477,6 +477,18 @@ struct copy_parts_record {
   std::uint32_t first;
 };
 
+/// Memory is made known to other processes, or (`imported`) has been had from one: after the record of its allocation here. `key`
+/// is what the handle holds that both sides see; 0: it could not be told.
+struct share_record {
+  record_header header;
+  std::uint64_t key;
+  std::uint64_t what;  ///< The address, or the handle of physical memory or of a pool.
+  std::uint64_t pool;  ///< Of a pool's memory that was imported, the pool's handle; else 0.
+  std::uint32_t kind;  ///< shared_thing
+  std::uint32_t imported;
+};
+enum class shared_thing : std::uint32_t { block, physical, pool, pool_block };
+
 /// The type a record struct is written as.
 template <class Record>
 struct type_of;
@@ -532,6 +544,7 @@ SLUICE_RECORD(copy_parts);
 SLUICE_RECORD(content);
 SLUICE_RECORD(node_touch);
 SLUICE_RECORD(graph_call);
+SLUICE_RECORD(share);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::collector

@@ -62,6 +62,13 @@ def ipc(report, devices, mode):
     check("device memory of both, the shared counted once, bytes", memory(report, "device"), 7 * MIB)
     check("physical memory of both, the shared counted once, bytes", memory(report, "physical"), 4 * MIB)
     check("memory of pools of both, the shared counted once, bytes", memory(report, "device", "pool"), 2 * MIB)
+    imports = report["imports"]
+    kinds = sorted((had["layer"], had["kind"]) for had in imports)
+    expected = [("driver", "device"), ("driver", "physical"), ("pool", "device")]
+    check("kinds of imported blocks", len(kinds), 3, kinds == expected)
+    for had in imports:
+        named = had["owner"] is not None and had["owner"] != had["process"] and not had["owner_inferred"]
+        check(f"whose it is: {had['layer']} {had['kind']}, blocks {had['blocks']}", had["owner"], "the other", named)
 
 
 def batch(report, devices, mode):

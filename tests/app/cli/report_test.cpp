@@ -255,6 +255,25 @@ TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
               HasSubstr("Longest for the copies of step (me/train.py:39): 30.0 ms."));
 }
 
+TEST_F(report, says_whose_memory_was_imported) {
+  analysis::summary all = summary();
+  analysis::imported_memory had;
+  had.process = had.owner = trace::process_id{1};
+  had.kind = memory_kind::device;
+  had.blocks = 2;
+  had.bytes = 3 * gib;
+  all.imports = {had, had};
+  all.imports[1].owner = trace::process_id::none;
+  all.imports[1].bytes = 0;
+  const std::string text = report_text({all, all_->snapshot->tables(), "train.sluice"});
+  EXPECT_THAT(text, HasSubstr("Memory of other processes (it counts with its owner)\n"
+                              "  2 blocks  3.00 GiB  driver: device  in python (42)  of python (42)\n"));
+  EXPECT_THAT(text, HasSubstr("in python (42)  of a process that is not in this recording, or did not say so\n"));
+  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  EXPECT_EQ(json["imports"].at(0)["owner"], 1);
+  EXPECT_EQ(json["imports"].at(1)["owner"], nullptr);
+}
+
 /// A training that copies a table again and again.
 class report_of_duplicates : public report_of_stacks {
  protected:

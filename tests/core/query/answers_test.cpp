@@ -324,6 +324,33 @@ TEST_F(answers, describe_a_block_and_lead_to_its_events) {
   EXPECT_EQ(ask(details_question{alloc, {}})->title, "Allocation of 2.00 GiB");
 }
 
+TEST_F(answers, lead_from_imported_memory_to_its_owners_block) {
+  made_.standard_tables();
+  const trace::event_id owner = made_.add_alloc(5 * ms, 1, 2 * gib);
+  const auto import = [&](trace::time_ns time, std::uint64_t block) {
+    auto row = made_.event<trace::alloc_event>(time);
+    row.block = trace::block_id{block};
+    row.bytes = 2 * gib;
+    row.flags = trace::ipc_import;
+    return trace::event_id{made_.writer().add(row)};
+  };
+  auto link = made_.event<trace::link_event>(6 * ms);
+  link.kind = trace::link_kind::import_to_owner;
+  link.from = import(6 * ms, 2);
+  link.to = owner;
+  made_.writer().add(link);
+  import(7 * ms, 3);
+  const auto had = ask(details_question{{}, trace::block_id{2}});
+  EXPECT_EQ(value(*had, "Imported"), "from python (42); its bytes count there");
+  const auto to = std::find_if(had->details.begin(), had->details.end(),
+                               [](const detail& d) { return d.label == "Owner's block"; });
+  ASSERT_NE(to, had->details.end());
+  EXPECT_EQ(to->block, trace::block_id{1});
+  EXPECT_EQ(value(*ask(details_question{link.from, {}}), "Owner's block"), "event " + std::to_string(raw(owner)));
+  EXPECT_EQ(value(*ask(details_question{{}, trace::block_id{3}}), "Imported"),
+            "from another process that this recording does not name; its bytes count with their owner");
+}
+
 TEST_F(answers, survive_stacks_that_form_a_ring) {
   made_.standard_tables();
   for (std::uint64_t i = 1; i <= 2; ++i) {

@@ -153,6 +153,7 @@ recording record(const run_options& options) {
   collect(*r.snapshot, r.ranges);
   collect(*r.snapshot, r.markers);
   collect(*r.snapshot, r.attributes);
+  collect(*r.snapshot, r.links);
   std::vector<message_event> messages;
   collect(*r.snapshot, messages);
   for (const message_event& m : messages) r.messages.emplace_back(r.tables().text(m.text));

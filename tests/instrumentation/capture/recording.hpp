@@ -48,6 +48,7 @@ struct recording {
   std::vector<trace::host_range_event> ranges;
   std::vector<trace::marker_event> markers;
   std::vector<trace::attribute_event> attributes;
+  std::vector<trace::link_event> links;
   std::vector<std::string> messages;
 
   [[nodiscard]] const trace::tables& tables() const { return snapshot->tables(); }

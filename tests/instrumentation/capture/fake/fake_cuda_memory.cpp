@@ -1,5 +1,4 @@
-// The fake driver's rarer memory: contexts that take their blocks with them, graphs with memory of their own, memory of other
-// processes.
+// The fake driver's rarer memory: contexts that take their blocks with them, graphs with memory of their own.
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -49,18 +48,8 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice, CUgraphMem_attribute which, void
   return CUDA_SUCCESS;
 }
 
-// --- memory of other processes ----------------------------------------------------------------------------------------------
+// --- virtual memory ---------------------------------------------------------------------------------------------------------------------
 
-/// The handle's first word says where it lies: a block of this process stands in for another's.
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
-  CALL(cuIpcOpenMemHandle_v2, address, handle, flags);
-  std::memcpy(address, &handle, sizeof *address);
-  return *address == 0 ? no_such_thing(the_call) : the_call.leave(CUDA_SUCCESS);
-}
-CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
-  CALL(cuIpcCloseMemHandle, address);
-  return the_call.leave(CUDA_SUCCESS);
-}
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
   CALL(cuMemRetainAllocationHandle, handle, address);
   const auto found = state().handle_at.find(reinterpret_cast<CUdeviceptr>(address));

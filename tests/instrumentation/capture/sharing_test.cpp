@@ -1,0 +1,130 @@
+// Memory that one process has and another owns, through the real capture library: an imported block leads to its owner's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "core/analysis/imports.hpp"
+#include "core/analysis/index.hpp"
+#include "tests/instrumentation/capture/recording.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace trace;
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+class Sharing : public testing::TestWithParam<route> {
+ protected:
+  static recording share(const std::string& how) {
+    recording run = record_by(GetParam(), {.arguments = {how}, .program = "fake_sharing_program"});
+    EXPECT_EQ(run.status, 0);
+    return run;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(By, Sharing, testing::Values(route::callbacks, route::entry_points),
+                         testing::PrintToStringParamName());
+
+struct import {
+  alloc_event here;
+  const alloc_event* owner = nullptr;  ///< Null: not known.
+  provenance source = provenance::exact;
+};
+std::vector<import> imports_of(const recording& run) {
+  std::vector<import> all;
+  for (const alloc_event& a : run.allocs) {
+    if ((a.flags & ipc_import) == 0) continue;
+    all.push_back({a});
+    for (const link_event& link : run.links) {
+      if (link.from != a.id) continue;
+      EXPECT_EQ(link.kind, link_kind::import_to_owner);
+      EXPECT_EQ(all.back().owner, nullptr) << "two owners";
+      const auto owner =
+          std::find_if(run.allocs.begin(), run.allocs.end(), [&](const auto& o) { return o.id == link.to; });
+      if (owner != run.allocs.end()) all.back().owner = &*owner;
+      all.back().source = link.source;
+    }
+  }
+  return all;
+}
+/// As `sluice report` has it.
+std::vector<analysis::imported_memory> reported(const recording& run) {
+  analysis::index index;
+  while (!index.absorb(*run.snapshot, 16)) {
+  }
+  return analysis::find_imports(index, analysis::whole_of(*run.snapshot));
+}
+
+TEST_P(Sharing, ABlockThatIsOpenedByItsHandleLeadsToItsOwners) {
+  const recording run = share("blocks");
+  const std::vector<import> all = imports_of(run);
+  ASSERT_EQ(all.size(), 2U) << "what is opened twice is one block";
+  for (const import& had : all) {
+    ASSERT_NE(had.owner, nullptr);
+    EXPECT_NE(had.owner->process, had.here.process);
+    EXPECT_EQ(had.owner->bytes, had.here.bytes);
+    EXPECT_EQ(had.owner->flags & ipc_import, 0U);
+    EXPECT_EQ(had.source, provenance::exact);
+  }
+  const auto figures = reported(run);
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].owner, all[0].owner->process);
+  EXPECT_EQ(figures[0].process, all[0].here.process);
+  EXPECT_EQ(figures[0].blocks, 2U);
+  EXPECT_EQ(figures[0].bytes, 3 * mib);
+}
+
+TEST_P(Sharing, ABlockOfAProcessThatNobodyRecordedHasNoOwner) {
+  const recording run = share("outside");
+  const std::vector<import> all = imports_of(run);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].owner, nullptr);
+  const auto figures = reported(run);
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].owner, process_id::none);
+  EXPECT_EQ(figures[0].bytes, 3 * mib);
+}
+
+// The descriptors are opens of one device file, sent in another order than they were made, and closed by their owner.
+TEST_P(Sharing, PhysicalMemoryHadByDescriptorLeadsToItsOwners) {
+  const recording run = share("physical");
+  const std::vector<import> all = imports_of(run);
+  ASSERT_EQ(all.size(), 3U);
+  std::size_t known = 0;
+  for (const alloc_event& mapping : run.allocs) {
+    if (mapping.kind != memory_kind::mapping) continue;
+    const import& had = all[known++];
+    ASSERT_NE(had.owner, nullptr);
+    EXPECT_EQ(had.owner->kind, memory_kind::physical);
+    EXPECT_EQ(had.owner->bytes, mapping.bytes);
+    EXPECT_NE(had.owner->process, had.here.process);
+  }
+  EXPECT_EQ(known, 2U);
+  EXPECT_EQ(all[2].owner, nullptr) << "its descriptor came from nowhere";
+  const auto figures = reported(run);
+  ASSERT_EQ(figures.size(), 2U);
+  EXPECT_EQ(figures[0].bytes, 10 * mib) << "the owner says how large they are";
+  EXPECT_EQ(figures[1].owner, process_id::none);
+}
+
+// Both pointers' data are the same: only which pool they are of tells them apart.
+TEST_P(Sharing, ABlockOfAPoolLeadsToItsOwnersInThatPool) {
+  const recording run = share("pools");
+  const std::vector<import> all = imports_of(run);
+  ASSERT_EQ(all.size(), 2U);
+  std::vector<pool_id> made;
+  for (const alloc_event& a : run.allocs) {
+    if ((a.flags & ipc_import) == 0 && a.level == layer::pool) made.push_back(a.pool);
+  }
+  ASSERT_EQ(made.size(), 2U);
+  ASSERT_NE(all[0].owner, nullptr);
+  ASSERT_NE(all[1].owner, nullptr);
+  EXPECT_EQ(all[0].owner->pool, made[1]);
+  EXPECT_EQ(all[1].owner->pool, made[0]);
+  EXPECT_EQ(all[0].source, provenance::exact);
+}
+
+}  // namespace
+}  // namespace sluice::test
