@@ -71,7 +71,10 @@ int run(int argc, char** argv) {
        [&](CLI::App& command) { return declare_record(command, after_dashes); }},
       {"attach", "Says why a running program is not recorded", declare_attach},
       {"report", "Print the figures of a recording", declare_report},
+      {"import", "Make a trace of what another tool recorded", declare_import},
+      {"export", "Write a recording, or a part of it, for other programs", declare_export},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
+      {"generate", "Write a trace of any size, for tests and measurements", declare_generate},
 #ifdef SLUICE_HAVE_GUI
       {"open", "Open the window; also `sluice FILE`, `sluice --demo NAME` and `sluice` alone", declare_open},
       {"screenshot", "Draw the window into a picture, without a display", declare_screenshot},

@@ -8,6 +8,7 @@
 #include "app/cli/demos_of_program.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/gui/window.hpp"
+#include "core/import/import.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -20,8 +21,12 @@ struct wish {
 
 result<void> show(const wish& wanted) {
   // A file that cannot be opened is said here, before a window covers the terminal.
-  for (const std::string& file : wanted.files)
-    if (auto opened = trace::file::open(file); !opened) return tl::unexpected(opened.error());
+  for (const std::string& file : wanted.files) {
+    const auto found = importing::recognise(file);
+    const bool foreign = found != importing::format::sluice && found != importing::format::unknown;
+    if (foreign) continue;  // the window imports it, and shows how far it is
+    if (auto opened = importing::open_any(file); !opened) return tl::unexpected(opened.error());
+  }
   gui::application_options content;
   content.config_folder = gui::settings::default_folder();
   content.demos = demos_of_program();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/cli/range_option.hpp"
+#include "app/cli/recording_file.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/analysis/index.hpp"
@@ -21,7 +22,7 @@ struct report_options {
 };
 
 int print(const report_options& options) {
-  const auto opened = trace::file::open(options.file);
+  const auto opened = open_recording(options.file);
   if (!opened) {
     complain(opened.error().to_string());
     return status_failed;

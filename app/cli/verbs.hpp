@@ -38,6 +38,10 @@ void complain(const std::string& line);
 [[nodiscard]] action declare_open(CLI::App& command);
 [[nodiscard]] action declare_screenshot(CLI::App& command);
 
+[[nodiscard]] action declare_import(CLI::App& command);
 [[nodiscard]] action declare_report(CLI::App& command);
+
+[[nodiscard]] action declare_export(CLI::App& command);
+[[nodiscard]] action declare_generate(CLI::App& command);
 
 }  // namespace sluice::cli

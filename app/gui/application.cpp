@@ -142,6 +142,7 @@ void application::frame() {
   draw_keys();
   draw_about();
   draw_notice();
+  draw_import();
 }
 
 void application::update() {

@@ -321,4 +321,33 @@ void application::draw_notice() {
   ImGui::PopStyleColor(2);
 }
 
+/// While a foreign file is imported: how far it is, and the way out.
+void application::draw_import() {
+  const float done = session_.opening_progress();
+  if (done <= 0) return;
+  const view_context with = context();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float width = std::min(with.px(420), viewport->Size.x - with.px(24));
+  const float above_notice = notice_.empty() ? 0 : with.px(56);
+  ImGui::SetNextWindowPos(
+      {viewport->Pos.x + viewport->Size.x * 0.5F, viewport->Pos.y + viewport->Size.y - with.px(14) - above_notice},
+      ImGuiCond_Always, {0.5F, 1});
+  ImGui::SetNextWindowSize({width, 0});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::Begin("##import", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoFocusOnAppearing);
+  const std::string& path = session_.opening_path();
+  clipped_text("Importing " + path.substr(path.rfind('/') + 1), width - with.px(24));
+  const float button = ImGui::CalcTextSize("Cancel").x + with.px(44);
+  ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
+                        ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));
+  ImGui::ProgressBar(done, {width - button - with.px(32), ImGui::GetFrameHeight()});
+  ImGui::PopStyleColor();
+  ImGui::SameLine();
+  command_button(with, "file.cancel_opening", "Cancel");
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
 }  // namespace sluice::gui

@@ -38,6 +38,12 @@ void application::add_file_commands() {
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_W},
                  .run = [this](const argument&) { session_.close(session_.active()->id); },
                  .enabled = has_document});
+  commands_.add({.id = "file.cancel_opening",
+                 .title = "Cancel opening",
+                 .group = "File",
+                 .icon = icon::stop,
+                 .run = [this](const argument&) { session_.cancel_opening(); },
+                 .enabled = [this] { return session_.opening(); }});
   commands_.add({.id = "file.quit",
                  .title = "Quit",
                  .group = "File",
@@ -307,8 +313,9 @@ void application::choose_file() {
       notice_ = "no file dialog here: install zenity or kdialog, drop the file on the window, or start `sluice FILE`";
       return;
     }
-    dialog_ = std::make_shared<file_dialog>(
-        file_dialog{pfd::open_file("Open a recording", "", {"Recordings", "*.sluice", "All files", "*"})});
+    dialog_ = std::make_shared<file_dialog>(file_dialog{
+        pfd::open_file("Open a recording", "",
+                       {"Recordings", "*.sluice *.pickle *.gz *.json *.sqlite *.csv *.dev*", "All files", "*"})});
     return;
   }
   if (!dialog_->dialog.ready(0)) return;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/analysis/index.hpp"
+#include "core/import/import.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -28,10 +29,13 @@ struct session::load {
   std::string path;
   bool live = false;
   std::atomic<bool> finished = false;
+  std::atomic<bool> cancelled = false;
+  std::atomic<float> progress = 0;
   result<std::shared_ptr<trace::file>> opened = nullptr;
   std::thread worker;
 
   ~load() {
+    cancelled = true;
     if (worker.joinable()) worker.join();
   }
 };
@@ -52,7 +56,13 @@ void session::open(const std::string& path, bool live) {
   started->live = live;
   load* raw = started.get();
   started->worker = std::thread([raw, wake = wake_] {
-    raw->opened = trace::file::open(raw->path);
+    importing::options with;
+    with.cancel = &raw->cancelled;
+    with.progress = [raw, wake](double share) {
+      raw->progress = static_cast<float>(share);
+      if (wake) wake();
+    };
+    raw->opened = importing::open_any(raw->path, with);
     raw->finished = true;
     if (wake) wake();
   });
@@ -64,10 +74,18 @@ const std::string& session::opening_path() const {
   return loads_.empty() ? none : loads_.back()->path;
 }
 
+float session::opening_progress() const { return loads_.empty() ? 0 : loads_.back()->progress.load(); }
+
+void session::cancel_opening() {
+  for (const auto& each : loads_) each->cancelled = true;
+}
+
 void session::take_loads() {
   for (auto& ready : loads_) {
     if (!ready->finished) continue;
-    if (!ready->opened) {
+    if (!ready->opened && ready->opened.error().code == error_code::cancelled) {
+      // The user knows.
+    } else if (!ready->opened) {
       failures_.push_back(ready->opened.error());
     } else {
       auto made = std::make_unique<document>();

@@ -1,0 +1,92 @@
+// sluice generate: writes a trace of any size, for tests and measurements.
+#include "core/generate/generate.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "app/cli/output_file.hpp"
+#include "app/cli/verbs.hpp"
+#include "core/format.hpp"
+#include "core/generate/tile.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct generate_verb {
+  generate::generate_options what;
+  std::string recording;
+  std::string output;
+  std::string pattern = "training";
+  std::string mode = "timeline";
+  std::string stacks = "python";
+  bool force = false;
+};
+
+int write_trace(const generate_verb& options) {
+  const auto allowed = check_output(options.output, options.force);
+  if (!allowed) {
+    complain(allowed.error().to_string());
+    return status_usage;
+  }
+  std::error_code ignored;
+  if (!options.recording.empty() && std::filesystem::equivalent(options.recording, options.output, ignored)) {
+    complain(options.output + ": is the recording to be repeated; name another file with -o");
+    return status_usage;
+  }
+  generate::generate_options what = options.what;
+  what.pattern =
+      options.pattern == "training" ? generate::program_pattern::training : generate::program_pattern::inference;
+  what.timeline = options.mode == "timeline";
+  what.stacks = options.stacks == "none"     ? generate::stack_choice::none
+                : options.stacks == "python" ? generate::stack_choice::python
+                                             : generate::stack_choice::all;
+  const auto made = options.recording.empty() ? generate::generate(what, options.output)
+                                              : generate::tile(options.recording, what.events, options.output);
+  if (!made) {
+    complain(made.error().to_string());
+    return status_failed;
+  }
+  std::printf("%s: %llu events, %llu bytes, %.2f bytes an event\n", options.output.c_str(),
+              static_cast<unsigned long long>(made->events), static_cast<unsigned long long>(made->bytes),
+              static_cast<double>(made->bytes) / static_cast<double>(made->events));
+  return 0;
+}
+
+}  // namespace
+
+action declare_generate(CLI::App& command) {
+  auto options = std::make_shared<generate_verb>();
+  command.add_option("--events", options->what.events, "How many events, at least")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{10'000'000'000}).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--seed", options->what.seed, "The same seed makes the same file")
+      ->type_name("S")
+      ->capture_default_str();
+  command.add_option("--pattern", options->pattern, "Steps of a training, or requests that come and go")
+      ->check(CLI::IsMember({"training", "inference"}).description(""))
+      ->type_name("training|inference")
+      ->capture_default_str();
+  command.add_option("--mode", options->mode, "As recorded with this --mode")
+      ->check(CLI::IsMember({"memory", "timeline"}).description(""))
+      ->type_name("memory|timeline")
+      ->capture_default_str();
+  command.add_option("--stacks", options->stacks, "As recorded with these --stacks")
+      ->check(CLI::IsMember({"none", "python", "all"}).description(""))
+      ->type_name("none|python|all")
+      ->capture_default_str();
+  command.add_option("--processes", options->what.processes, "Ranks, each with a GPU of its own")
+      ->check(CLI::Range(1, 64).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--tile", options->recording, "Repeat this recording instead, one time after the other")
+      ->type_name("RECORDING");
+  command.add_option("-o", options->output, "The file to write")->required()->type_name("FILE");
+  command.add_flag("--force", options->force, "Replace whatever the file is");
+  return [options] { return write_trace(*options); };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,81 @@
+// sluice import: a recording that another tool made, as a trace.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "app/cli/output_file.hpp"
+#include "app/cli/recording_file.hpp"
+#include "app/cli/verbs.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct wish {
+  std::string file;
+  std::string out;
+  std::size_t memory_mib = 0;
+  bool force = false;
+};
+
+/// "profile.json.gz" becomes "profile".
+std::string stem_of(const std::string& path) {
+  std::filesystem::path name = std::filesystem::path(path).filename();
+  if (name.extension() == ".gz") name = name.stem();
+  return name.stem().string();
+}
+
+void print(const importing::report& done, const wish& wanted, const std::string& out) {
+  std::printf("%s: %llu events, imported from %s (%s)\n", out.c_str(), static_cast<unsigned long long>(done.events),
+              wanted.file.c_str(), importing::name_of(done.from));
+  for (const importing::count& each : done.read)
+    std::printf("  %12llu  %s\n", static_cast<unsigned long long>(each.number), each.what.c_str());
+  if (done.not_understood.empty()) return;
+  std::printf("not understood, and not in the trace:\n");
+  for (const importing::count& each : done.not_understood) {
+    std::printf("  %12llu  %s", static_cast<unsigned long long>(each.number), each.what.c_str());
+    if (each.offset != error::no_offset)
+      std::printf(", the first at byte %llu", static_cast<unsigned long long>(each.offset));
+    std::printf("\n");
+  }
+}
+
+int import(const wish& wanted) {
+  const std::string out = wanted.out.empty() ? free_name(stem_of(wanted.file)) : wanted.out;
+  if (auto possible = check_output(out, wanted.force); !possible) {
+    complain(possible.error().to_string());
+    return status_usage;
+  }
+  result<importing::report> done;
+  {
+    const import_progress shown(wanted.file);
+    importing::options with = shown.options();
+    if (wanted.memory_mib != 0) with.memory_bytes = wanted.memory_mib << 20;
+    done = importing::import_file(wanted.file, out, with);
+  }
+  if (!done) {
+    complain(done.error().to_string());
+    return status_failed;
+  }
+  print(*done, wanted, out);
+  return 0;
+}
+
+}  // namespace
+
+action declare_import(CLI::App& command) {
+  auto wanted = std::make_shared<wish>();
+  command.add_option("FILE", wanted->file, "What the other tool wrote; its content says what it is")
+      ->required()
+      ->type_name("");
+  command.add_option("-o,--output", wanted->out, "The trace to write; without it, FILE's name with .sluice")
+      ->type_name("FILE");
+  command.add_option("--memory", wanted->memory_mib, "The most memory that an import may hold, in MiB")
+      ->check(CLI::Range(16, 1 << 20).description(""))
+      ->type_name("MIB");
+  command.add_flag("--force", wanted->force, "Replace the output whatever it is");
+  return [wanted] { return import(*wanted); };
+}
+
+}  // namespace sluice::cli

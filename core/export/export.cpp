@@ -1,0 +1,107 @@
+#include "core/export/export.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "core/analysis/index.hpp"
+#include "core/export/formats.hpp"
+
+namespace sluice::exports {
+namespace {
+
+constexpr std::array all_formats = {
+    format{"csv", ".csv", "tables as text: one with --table, else a folder with a file each", shape_of_csv, write_csv},
+};
+
+constexpr std::array<std::pair<std::string_view, query::id_kind>, 8> subjects = {{
+    {"process", query::id_kind::process},
+    {"thread", query::id_kind::thread},
+    {"device", query::id_kind::device},
+    {"stream", query::id_kind::stream},
+    {"pool", query::id_kind::pool},
+    {"counter", query::id_kind::counter},
+    {"block", query::id_kind::block},
+    {"event", query::id_kind::event},
+}};
+
+std::string names_of_tables() {
+  std::string all;
+  for (const query::table& each : query::tables()) all.append(all.empty() ? "" : ", ").append(each.name);
+  return all;
+}
+
+}  // namespace
+
+job::job(const trace::snapshot& from, const options& wanted)
+    : trace_(from),
+      wanted_(wanted),
+      range_(analysis::bounded(wanted.range.value_or(analysis::whole_of(from)))),
+      redactor_(wanted.redact) {
+  for (const trace::chunk_info& chunk : from.chunks())
+    if (trace::is_event(chunk.type)) all_bytes_ += chunk.stored_bytes;
+  for (const trace::host_row& host : from.tables().hosts.rows()) redactor_.learn_host(from.tables().text(host.name));
+}
+
+const std::atomic<bool>& job::cancelled() const {
+  static const std::atomic<bool> never{false};
+  return wanted_.cancelled == nullptr ? never : *wanted_.cancelled;
+}
+
+result<void> job::chunk_done(const trace::chunk_info& chunk) {
+  done_bytes_ += chunk.stored_bytes;
+  if (cancelled()) return fail(error_code::cancelled, "the export was cancelled", trace_.path());
+  const double all = static_cast<double>(all_bytes_) * passes_;
+  if (wanted_.progress && all > 0)
+    wanted_.progress(static_cast<float>(std::min(1.0, static_cast<double>(done_bytes_) / all)));
+  return {};
+}
+
+std::span<const format> formats() { return all_formats; }
+
+const format* find_format(std::string_view name) {
+  for (const format& each : formats())
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+const format* format_of_file(std::string_view path) {
+  const format* best = nullptr;
+  for (const format& each : formats())
+    if (!each.suffix.empty() && path.ends_with(each.suffix) && (!best || each.suffix.size() > best->suffix.size()))
+      best = &each;
+  return best;
+}
+
+result<subject> parse_subject(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon != std::string_view::npos) {
+    for (const auto& [word, kind] : subjects) {
+      if (word != text.substr(0, colon)) continue;
+      subject one{kind, 0};
+      const char* end = text.data() + text.size();
+      const auto [rest, problem] = std::from_chars(text.data() + colon + 1, end, one.id);
+      if (problem == std::errc{} && rest == end && one.id != 0) return one;
+    }
+  }
+  std::string known;
+  for (const auto& each : subjects) known.append(known.empty() ? "" : ", ").append(each.first);
+  return fail(error_code::invalid_argument, "'" + std::string(text) + "' names nothing", "--only",
+              "write KIND:ID, as in stream:7; kinds are " + known);
+}
+
+result<outcome> write(const trace::snapshot& from, const format& as, const std::string& path, const options& wanted) {
+  for (const std::string& name : wanted.tables)
+    if (query::find_table(name) == nullptr)
+      return fail(error_code::not_found, "there is no table '" + name + "'", "--table",
+                  "tables are " + names_of_tables());
+  job what(from, wanted);
+  auto to = output::create(path, as.shape(wanted));
+  if (!to) return tl::unexpected(to.error());
+  if (auto written = as.write(what, *to); !written) return tl::unexpected(written.error());
+  if (auto placed = to->commit(); !placed) return tl::unexpected(placed.error());
+  if (wanted.progress) wanted.progress(1);
+  return outcome{what.rows(), to->bytes(), what.notes()};
+}
+
+}  // namespace sluice::exports

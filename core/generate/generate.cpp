@@ -1,0 +1,130 @@
+#include "core/generate/generate.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "core/generate/program.hpp"
+#include "core/trace/writer.hpp"
+
+namespace sluice::generate {
+namespace {
+
+constexpr std::uint32_t most_processes = 64;
+constexpr std::uint64_t checkpoint_every = 65'536;  // As the collector's.
+constexpr time_ns anchor_period = 1'000'000'000;
+constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
+
+class run {
+ public:
+  run(trace::file_writer& file, const model& m, const generate_options& options)
+      : options_(options), common_(file, m, options) {
+    trace::host_row host;
+    host.id = trace::host_id{1};
+    host.name = file.intern("generated");
+    host.system = file.intern("sluice generate");
+    file.add(host);
+    add_anchor(0);
+    for (std::uint32_t rank = 0; rank < options.processes; ++rank) programs_.emplace_back(common_, rank);
+  }
+
+  void until(std::uint64_t events) {
+    while (!failed_) {  // A full disk: closing the file says what it was.
+      program* next = nullptr;
+      for (program& p : programs_) {
+        if (!p.waiting() && (next == nullptr || p.now() < next->now())) next = &p;
+      }
+      if (next == nullptr) {
+        resume_all();
+        if (file().events() >= events) break;
+        continue;
+      }
+      next->advance();
+      if (common_.rows.advance(next->now())) sample(next->now());
+      if (programs_.size() == 1 && next->between_steps()) {
+        consider_checkpoint();
+        if (file().events() >= events) break;
+      }
+    }
+    common_.rows.finish();
+    for (program& p : programs_) p.finish();
+    write_checkpoint();
+  }
+
+ private:
+  [[nodiscard]] trace::file_writer& file() { return common_.rows.file(); }
+
+  void resume_all() {
+    time_ns ready = 0;
+    time_ns host = 0;
+    for (const program& p : programs_) {
+      ready = std::max(ready, p.ready());
+      host = std::max(host, p.now());
+    }
+    // Nobody has gone past the others: what is live now is known.
+    consider_checkpoint();
+    for (program& p : programs_) p.resume(ready, host);
+  }
+
+  void sample(time_ns time) {
+    for (; next_anchor_ <= time; next_anchor_ += anchor_period) add_anchor(next_anchor_);
+    for (program& p : programs_) p.sample(time);
+    failed_ = !common_.rows.file().flush();
+  }
+
+  void add_anchor(time_ns time) {
+    trace::clock_anchor_event anchor;
+    anchor.time = time;
+    anchor.monotonic = 23'876'386'175 + time;
+    anchor.realtime = epoch + time;
+    anchor.tsc = 52'471'193'013 + static_cast<std::uint64_t>(time) * 21 / 10;
+    common_.rows.now(anchor);
+  }
+
+  void consider_checkpoint() {
+    std::uint64_t live = 0;
+    for (const program& p : programs_) live += p.live_blocks();
+    const std::uint64_t since = file().events() - last_checkpoint_;
+    if (since >= checkpoint_every && since >= 8 * live) write_checkpoint();
+  }
+
+  void write_checkpoint() {
+    trace::checkpoint_event checkpoint;
+    checkpoint.id = file().next_event();
+    for (const program& p : programs_) {
+      checkpoint.time = std::max(checkpoint.time, p.now());
+      checkpoint.blocks += p.live_blocks();
+    }
+    common_.rows.now(checkpoint);
+    for (program& p : programs_) p.write_live(checkpoint.id, checkpoint.time);
+    last_checkpoint_ = file().events();
+  }
+
+  const generate_options& options_;
+  common_state common_;
+  std::deque<program> programs_;
+  time_ns next_anchor_ = anchor_period;
+  std::uint64_t last_checkpoint_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+result<generated> generate(const generate_options& options, const std::string& path) {
+  if (options.processes == 0 || options.processes > most_processes) {
+    return fail(error_code::invalid_argument, std::to_string(options.processes) + " processes cannot be generated",
+                path, "ask for 1 to 64");
+  }
+  const model what =
+      options.pattern == program_pattern::training ? training_model(options.stacks) : inference_model(options.stacks);
+  trace::writer_options how;
+  how.realtime_origin = epoch;
+  auto file = trace::file_writer::create(path, how);
+  if (!file) return tl::unexpected<error>(file.error());
+  run(*file, what, options).until(options.events);
+  const std::uint64_t events = file->events();
+  const auto closed = file->close();
+  if (!closed) return tl::unexpected<error>(closed.error());
+  return generated{events, file->bytes_written()};
+}
+
+}  // namespace sluice::generate

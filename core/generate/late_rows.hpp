@@ -1,0 +1,70 @@
+#pragma once
+
+#include <deque>
+#include <tuple>
+
+#include "core/trace/writer.hpp"
+
+namespace sluice::generate {
+
+/// A trace's file as a recorder fills it: what the host does is written as it happens, what the device did and what completes
+/// later comes late, in turns of 20 ms; every 100 ms all of it goes to disk. Holds the rows that are still to come: O(rate x lateness).
+class late_rows {
+ public:
+  static constexpr trace::time_ns turn = 20'000'000;
+  static constexpr trace::time_ns flush_period = 100'000'000;
+
+  explicit late_rows(trace::file_writer& file) : file_(file) {}
+
+  template <class Row>
+  std::uint64_t now(const Row& row) {
+    return file_.add(row);
+  }
+
+  /// Writes `row` at the first turn after `ready`. Rows of a kind keep their order.
+  template <class Row>
+  void later(const Row& row, trace::time_ns ready) {
+    std::get<queue<Row>>(waiting_).emplace_back(ready, row);
+  }
+
+  /// The program has come to `time`. True once a flush period: time for samples.
+  bool advance(trace::time_ns time) {
+    if (time < next_turn_) return false;
+    next_turn_ = time / turn * turn + turn;
+    deliver(time);
+    if (time < next_flush_) return false;
+    next_flush_ = time / flush_period * flush_period + flush_period;
+    return true;
+  }
+
+  /// Writes what still waits.
+  void finish() { deliver(INT64_MAX); }
+
+  [[nodiscard]] trace::file_writer& file() { return file_; }
+
+ private:
+  template <class Row>
+  using queue = std::deque<std::pair<trace::time_ns, Row>>;
+
+  template <class Row>
+  void deliver_kind(trace::time_ns time) {
+    auto& rows = std::get<queue<Row>>(waiting_);
+    for (; !rows.empty() && rows.front().first <= time; rows.pop_front()) file_.add(std::move(rows.front().second));
+  }
+  void deliver(trace::time_ns time) {
+    deliver_kind<trace::free_event>(time);
+    deliver_kind<trace::transfer_event>(time);
+    deliver_kind<trace::memset_event>(time);
+    deliver_kind<trace::kernel_event>(time);
+    deliver_kind<trace::graph_launch_event>(time);
+  }
+
+  trace::file_writer& file_;
+  std::tuple<queue<trace::free_event>, queue<trace::transfer_event>, queue<trace::memset_event>,
+             queue<trace::kernel_event>, queue<trace::graph_launch_event>>
+      waiting_;
+  trace::time_ns next_turn_ = 0;
+  trace::time_ns next_flush_ = flush_period;
+};
+
+}  // namespace sluice::generate

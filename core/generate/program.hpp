@@ -1,0 +1,153 @@
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/generate/caching_allocator.hpp"
+#include "core/generate/late_rows.hpp"
+#include "core/generate/model.hpp"
+#include "core/generate/random.hpp"
+
+namespace sluice::generate {
+
+using trace::time_ns;
+
+/// What all processes of a trace share: the file, the ids, the frames and stacks of the model that they all run.
+struct common_state {
+  common_state(trace::file_writer& file, const model& m, const generate_options& o) : rows(file), what(m), options(o) {}
+
+  late_rows rows;
+  const model& what;
+  const generate_options& options;
+  std::uint64_t blocks = 0;
+  /// The id of the model's stack, whose rows are written when it is first met.
+  trace::stack_id stack(std::uint32_t index);
+  trace::string_id kernel(std::uint32_t index);
+
+ private:
+  std::vector<trace::stack_id> stacks_;
+  std::vector<trace::frame_id> frames_;
+  std::vector<trace::string_id> kernels_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> edges_;  ///< Caller and frame to stack.
+  std::uint64_t last_frame_ = 0;
+};
+
+/// One process that runs a model: its clock, its allocator, its device. What it does becomes rows of the common file.
+class program {
+ public:
+  program(common_state& common, std::uint32_t rank);
+
+  /// Runs the next operation. False if it waits for the other processes: `resume` goes on.
+  bool advance();
+  /// All have come to a collective, the last of them at `host`, and the last device at `ready`.
+  void resume(time_ns ready, time_ns host);
+  [[nodiscard]] time_ns now() const { return now_; }
+  [[nodiscard]] bool waiting() const { return waiting_; }
+  /// When the device could begin the collective that the process waits at.
+  [[nodiscard]] time_ns ready() const { return ready_; }
+  /// Steps, or iterations, that have begun.
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  /// At an operation's end everything before `now` has been said; true between two steps.
+  [[nodiscard]] bool between_steps() const { return next_ == todo_.size(); }
+
+  /// What the recorder reads at each flush.
+  void sample(time_ns time);
+  /// Says what is live: one row a block. Returns how many.
+  std::uint64_t live_blocks() const { return live_.size(); }
+  void write_live(trace::event_id checkpoint, time_ns time);
+  /// The process ends.
+  void finish();
+
+ private:
+  enum class action : std::uint8_t { run, begin_range, end_range, mark_step, admit, retire, discard, trim };
+  struct item {
+    action what = action::run;
+    const operation* of = nullptr;
+    std::uint32_t scale = 64;  ///< 64ths.
+    const char* name = nullptr;
+  };
+  struct held {
+    std::uint64_t block = 0;
+    std::uint64_t address = 0;
+  };
+  struct request {
+    std::uint64_t tokens_left = 0, tokens = 0;
+    std::vector<held> cache;
+  };
+
+  void add_tables();
+  void add_process(time_ns end);
+  [[nodiscard]] time_ns first_moment() const { return 1'000'000 * (1 + static_cast<time_ns>(rank_)); }
+  void plan();
+  void plan_training();
+  void plan_inference();
+  void add_all(const std::vector<operation>& operations, std::uint32_t scale = 64);
+  void range(const char* name, const std::vector<operation>& operations, std::uint32_t scale = 64);
+  void define_graph();
+
+  void run(const operation& o, std::uint32_t scale);
+  void give_birth(const operation& o, std::uint32_t scale);
+  void kill(slot s);
+  void add_segment(const caching_allocator::place& place, const operation& o);
+  void free_segments();
+  void launch(const operation& o, std::uint32_t scale);
+  void copy(const operation& o, std::uint32_t scale);
+  void add_staging(const operation& o);
+  void fill(const operation& o);
+  void launch_graph(const operation& o);
+  void wait();
+  void admit(std::uint64_t tokens);
+  void retire();
+  void grow_cache(request& r);
+  void mark_step();
+  void end_range(const char* name);
+
+  template <class Row>
+  Row row(time_ns time, bool autograd = false) const;
+  void touch(const operation& o, time_ns begin, trace::string_id name);
+  trace::event_id call(std::string_view name, time_ns begin, time_ns end, const operation& o, std::uint64_t bytes);
+  /// When the flush after `end` has brought the record.
+  time_ns delivery(time_ns end);
+
+  common_state& common_;
+  random chance_;
+  std::uint32_t rank_;
+  trace::process_id process_;
+  trace::thread_id main_, autograd_, flusher_;
+  trace::device_id device_;
+  trace::context_id context_;
+  trace::stream_id stream_;
+  trace::pool_id pool_;
+  trace::counter_id counters_[2] = {};
+  trace::graph_id graph_;
+
+  time_ns now_ = 0;
+  time_ns busy_until_ = 0;  ///< The stream.
+  time_ns ready_ = 0;
+  time_ns held_back_until_ = 0;  ///< A long kernel holds records back.
+  time_ns last_device_sample_ = -1;
+  std::uint64_t correlation_ = 0;
+  std::uint64_t steps_ = 0;
+  bool waiting_ = false;
+  trace::kernel_event collective_;  ///< Waits for its end.
+
+  caching_allocator allocator_;
+  std::vector<held> tensors_;  ///< By slot.
+  std::vector<slot> late_deaths_;
+  std::vector<bool> lasting_;                                  ///< By slot: lives as long as the program.
+  std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Address to block.
+  std::map<std::uint64_t, trace::alloc_event> live_;           ///< By block.
+  std::uint64_t pinned_ = 0;                                   ///< A staging buffer: its address.
+  std::uint64_t pinned_block_ = 0;
+  std::uint64_t pool_used_ = 0, pool_reserved_ = 0, next_cache_ = 0;
+  std::vector<std::uint64_t> free_cache_;
+  std::vector<request> requests_;
+
+  std::vector<item> todo_;
+  std::size_t next_ = 0;
+  std::vector<time_ns> open_ranges_;
+};
+
+}  // namespace sluice::generate

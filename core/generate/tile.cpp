@@ -1,0 +1,247 @@
+#include "core/generate/tile.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "core/trace/reader.hpp"
+#include "core/trace/row_references.hpp"
+#include "core/trace/writer.hpp"
+
+namespace sluice::generate {
+namespace {
+
+using trace::raw;
+using trace::time_ns;
+
+constexpr std::uint64_t id_limit = std::uint64_t{1} << 62;
+constexpr std::uint64_t address_granule = std::uint64_t{2} << 20;
+
+/// By how much a repetition differs from the one before.
+struct stride {
+  time_ns time = 0;
+  std::uint64_t event = 0, block = 0, graph = 0, correlation = 0, address = 0;
+  std::int64_t steps = 0;
+};
+
+/// What one pass over the recording finds.
+struct survey {
+  std::uint64_t events = 0;
+  std::uint64_t last_event = 0, last_block = 0, last_graph = 0, last_correlation = 0;
+  std::uint64_t lowest_address = UINT64_MAX, highest_address = 0;
+  std::int64_t last_step = -1;
+  /// Never freed, by block: how each ends when its repetition does.
+  std::unordered_map<std::uint64_t, trace::free_event> left;
+  std::unordered_map<std::uint64_t, bool> freed_before_born;
+};
+
+template <class Row>
+void look_at(const Row& row, survey& seen) {
+  Row copy = row;
+  ++seen.events;
+  const auto grow = [](std::uint64_t& most, std::uint64_t value) { most = std::max(most, value); };
+  trace::for_each_member(copy, [&](auto& member) {
+    using member_type = std::remove_reference_t<decltype(member)>;
+    if constexpr (std::is_same_v<member_type, trace::event_id>) grow(seen.last_event, raw(member));
+    if constexpr (std::is_same_v<member_type, trace::block_id>) grow(seen.last_block, raw(member));
+    if constexpr (std::is_same_v<member_type, trace::graph_id>) grow(seen.last_graph, raw(member));
+  });
+  if constexpr (requires { row.correlation; }) grow(seen.last_correlation, row.correlation);
+  trace::for_each_address(copy, [&](const std::uint64_t& address) {
+    std::uint64_t bytes = 0;
+    if constexpr (requires { row.bytes; }) bytes = row.bytes;
+    seen.lowest_address = std::min(seen.lowest_address, address);
+    grow(seen.highest_address, address > UINT64_MAX - bytes ? UINT64_MAX : address + bytes);
+  });
+  if constexpr (std::is_same_v<Row, trace::marker_event>) seen.last_step = std::max(seen.last_step, row.step);
+  if constexpr (std::is_base_of_v<trace::alloc_event, Row>) {
+    trace::free_event end;
+    end.process = row.process;
+    end.thread = row.thread;
+    end.block = row.block;
+    end.level = row.level;
+    end.address = row.address;
+    seen.left.emplace(raw(row.block), end);
+  }
+  if constexpr (std::is_same_v<Row, trace::free_event>) {
+    if (seen.left.erase(raw(row.block)) == 0) seen.freed_before_born[raw(row.block)] = true;
+  }
+}
+
+/// Calls `visit(row)` for each event of a chunk.
+template <class Row, class Visit>
+result<void> visit_rows(const trace::snapshot& from, std::size_t chunk, Visit& visit) {
+  const auto rows = from.read<Row>(chunk);
+  if (!rows) return tl::unexpected<error>(rows.error());
+  for (const Row& row : **rows) visit(row);
+  return {};
+}
+
+template <class Visit>
+result<void> visit_chunk(const trace::snapshot& from, std::size_t chunk, Visit&& visit) {
+  switch (from.chunks()[chunk].type) {
+#define SLUICE_VISIT(row, kind)                                                                       \
+  case trace::row_type::kind:                                                                         \
+    if constexpr (trace::is_event_row<trace::row>) return visit_rows<trace::row>(from, chunk, visit); \
+    break;
+    SLUICE_FOR_EACH_ROW(SLUICE_VISIT)
+#undef SLUICE_VISIT
+    default:
+      break;
+  }
+  return {};
+}
+
+template <class Id>
+void shift_id(Id& id, std::uint64_t distance) {
+  if (id != Id::none) id = static_cast<Id>(raw(id) + distance);
+}
+
+template <class Row>
+Row moved(Row row, const stride& by, std::uint64_t times) {
+  const auto shift = static_cast<time_ns>(times) * by.time;
+  trace::for_each_time(row, [&](time_ns& time) { time += shift; });
+  trace::for_each_address(row, [&](std::uint64_t& address) { address += times * by.address; });
+  trace::for_each_member(row, [&](auto& member) {
+    using member_type = std::remove_reference_t<decltype(member)>;
+    if constexpr (std::is_same_v<member_type, trace::event_id>) shift_id(member, times * by.event);
+    if constexpr (std::is_same_v<member_type, trace::block_id>) shift_id(member, times * by.block);
+    if constexpr (std::is_same_v<member_type, trace::graph_id>) shift_id(member, times * by.graph);
+  });
+  if constexpr (requires { row.correlation; }) {
+    if (row.correlation != 0) row.correlation += times * by.correlation;
+  }
+  if constexpr (std::is_same_v<Row, trace::marker_event>) {
+    if (row.step >= 0) row.step += static_cast<std::int64_t>(times) * by.steps;
+  }
+  if constexpr (std::is_same_v<Row, trace::clock_anchor_event>) {
+    row.monotonic += shift;
+    row.realtime += shift;
+    row.tsc += static_cast<std::uint64_t>(shift) * 21 /
+               10;  // Of a usual clock: only differences between neighbours mean anything.
+  }
+  return row;
+}
+
+template <class Row>
+void copy_table(const trace::table<Row>& from, trace::file_writer& to) {
+  for (const Row& row : from.rows()) to.add(row);
+}
+
+void copy_tables(const trace::tables& from, trace::file_writer& to, time_ns later) {
+  copy_table(from.strings, to);
+  copy_table(from.hosts, to);
+  for (trace::process_row row : from.processes.rows()) {
+    if (row.end != trace::unknown_time) row.end += later;
+    to.add(row);
+  }
+  copy_table(from.threads, to);
+  copy_table(from.devices, to);
+  copy_table(from.contexts, to);
+  copy_table(from.streams, to);
+  copy_table(from.pools, to);
+  copy_table(from.counters, to);
+  copy_table(from.frames, to);
+  copy_table(from.stacks, to);
+  copy_table(from.modules, to);
+  copy_table(from.sources, to);
+}
+
+/// The blocks that a repetition leaves, in order, so that the same input makes the same bytes.
+std::vector<trace::free_event> endings(const survey& seen, time_ns end) {
+  std::vector<trace::free_event> all;
+  for (const auto& [block, row] : seen.left) {
+    if (!seen.freed_before_born.contains(block)) all.push_back(row);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return raw(a.block) < raw(b.block); });
+  std::uint64_t id = seen.last_event;
+  for (trace::free_event& row : all) {
+    row.id = trace::event_id{++id};
+    row.time = end;
+    row.completed = end;
+  }
+  return all;
+}
+
+result<survey> look_over(const trace::snapshot& from) {
+  survey seen;
+  for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
+    const auto read = visit_chunk(from, chunk, [&](const auto& row) { look_at(row, seen); });
+    if (!read) return tl::unexpected<error>(read.error());
+  }
+  if (seen.events == 0) return fail(error_code::invalid_argument, "has no events to repeat", from.path());
+  return seen;
+}
+
+result<stride> stride_of(const survey& seen, const trace::snapshot& from, std::size_t endings, std::uint64_t times) {
+  stride by;
+  by.time = from.end() - std::min<time_ns>(from.begin(), 0) + 1'000;
+  by.event = seen.last_event + endings;
+  by.block = seen.last_block;
+  by.graph = seen.last_graph;
+  by.correlation = seen.last_correlation;
+  by.steps = seen.last_step + 1;
+  if (seen.highest_address >= seen.lowest_address) {
+    by.address = (seen.highest_address - seen.lowest_address + 2 * address_granule) / address_granule * address_granule;
+  }
+  const bool fits = [&] {
+    for (const std::uint64_t distance :
+         {static_cast<std::uint64_t>(by.time), by.event, by.block, by.graph, by.correlation, by.address}) {
+      if (distance > id_limit || (times > 0 && distance > id_limit / times)) return false;
+    }
+    return seen.highest_address <= id_limit && from.begin() > -static_cast<time_ns>(id_limit / 2);
+  }();
+  if (!fits) {
+    return fail(error_code::invalid_argument,
+                "cannot be repeated " + std::to_string(times) + " times: its ids, times or addresses are too large",
+                from.path(), "ask for fewer events");
+  }
+  return by;
+}
+
+}  // namespace
+
+result<generated> tile(const std::string& from, std::uint64_t events, const std::string& to) {
+  const auto opened = trace::file::open(from);
+  if (!opened) return tl::unexpected<error>(opened.error());
+  const auto source = (*opened)->latest();
+  const auto seen = look_over(*source);
+  if (!seen) return tl::unexpected<error>(seen.error());
+  const auto ends = endings(*seen, source->end());
+  const std::uint64_t times = std::max<std::uint64_t>((events + seen->events - 1) / seen->events, 1);
+  const auto by = stride_of(*seen, *source, ends.size(), times);
+  if (!by) return tl::unexpected<error>(by.error());
+
+  trace::writer_options how;
+  how.simulated = source->simulated();
+  how.realtime_origin = source->realtime_origin();
+  auto file = trace::file_writer::create(to, how);
+  if (!file) return tl::unexpected<error>(file.error());
+  copy_tables(source->tables(), *file, static_cast<time_ns>(times - 1) * by->time);
+  std::uint64_t written = 0;
+  for (std::uint64_t i = 0; i < times; ++i) {
+    trace::row_type before{};
+    for (std::size_t chunk = 0; chunk < source->chunks().size(); ++chunk) {
+      const trace::row_type type = source->chunks()[chunk].type;
+      if (!trace::is_event(type)) continue;
+      // Where the kinds begin again the recorder wrote everything that it had: so do we, and what comes late stays as late.
+      if (type <= before) {
+        if (const auto flushed = file->flush(); !flushed) return tl::unexpected<error>(flushed.error());
+      }
+      before = type;
+      const auto read = visit_chunk(*source, chunk, [&](const auto& row) {
+        file->add(moved(row, *by, i));
+        ++written;
+      });
+      if (!read) return tl::unexpected<error>(read.error());
+    }
+    if (i + 1 == times) break;
+    for (const trace::free_event& row : ends) file->add(moved(row, *by, i));
+    written += ends.size();
+  }
+  const auto closed = file->close();
+  if (!closed) return tl::unexpected<error>(closed.error());
+  return generated{written, file->bytes_written()};
+}
+
+}  // namespace sluice::generate

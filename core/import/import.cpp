@@ -1,0 +1,189 @@
+#include "core/import/import.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "core/import/importers.hpp"
+#include "core/import/job.hpp"
+#include "core/trace/layout.hpp"
+
+namespace sluice::importing {
+namespace {
+
+constexpr std::size_t most_kinds = 100;  // of things that were not understood
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+const importer* importer_of(format which) {
+  for (const importer& each : importers())
+    if (each.which == which) return &each;
+  return nullptr;
+}
+
+format recognise(const input& source) {
+  const std::string_view head = text_of(source.head());
+  const std::uint64_t magic = trace::file_magic;
+  char own[sizeof magic];
+  std::memcpy(own, &magic, sizeof magic);
+  if (head.starts_with(std::string_view(own, sizeof own)))
+    return source.compressed() ? format::unknown : format::sluice;
+  for (const importer& each : importers())
+    if (each.recognises(head)) return each.which;
+  return format::unknown;
+}
+
+std::string known_formats() {
+  std::string all = "a Sluice recording";
+  for (const importer& each : importers()) all += std::string(", ") + each.name;
+  return all;
+}
+
+void add(std::vector<count>& to, std::string_view what, std::uint64_t number, std::uint64_t offset) {
+  auto place = std::find_if(to.begin(), to.end(), [&](const count& c) { return c.what == what; });
+  if (place == to.end()) place = to.insert(to.end(), {std::string(what), 0, offset});
+  place->number += number;
+}
+
+std::string sentence(const std::vector<count>& counts) {
+  std::string text;
+  for (const count& each : counts) text += (text.empty() ? "" : ", ") + std::to_string(each.number) + " " + each.what;
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace
+
+const char* name_of(format which) {
+  if (which == format::sluice) return "Sluice recording";
+  const importer* known = importer_of(which);
+  return known == nullptr ? "unknown" : known->name;
+}
+
+format recognise(const std::string& path) {
+  const auto source = input::open(path);
+  return source ? recognise(*source) : format::unknown;
+}
+
+job::job(input source, std::string out, const options& with)
+    : source_(std::move(source)), out_(std::move(out)), part_(out_ + ".part"), with_(with) {}
+
+result<void> job::begin(std::int64_t realtime_origin) {
+  trace::writer_options options;
+  options.realtime_origin = realtime_origin;
+  auto made = trace::file_writer::create(part_, options);
+  if (!made) return tl::unexpected(made.error());
+  writer_.emplace(std::move(*made));
+  return {};
+}
+
+result<void> job::advance(double share) {
+  if (with_.cancel != nullptr && with_.cancel->load(std::memory_order_relaxed)) {
+    return fail(error_code::cancelled, "the import was cancelled", source_.path());
+  }
+  if (with_.progress && share - told_ >= 0.01) {
+    told_ = share;
+    with_.progress(std::clamp(share, 0.0, 1.0));
+  }
+  return {};
+}
+
+void job::read(std::string_view what, std::uint64_t number) { add(report_.read, what, number, error::no_offset); }
+
+void job::not_understood(std::string_view what, std::uint64_t number, std::uint64_t offset) {
+  auto& kinds = report_.not_understood;
+  const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const count& c) { return c.what == what; });
+  add(kinds, known || kinds.size() < most_kinds ? what : "things of other kinds", number, offset);
+}
+
+void job::say(trace::severity how, std::string_view text) {
+  trace::message_event row;
+  row.severity = how;
+  row.text = writer_->intern(text);
+  writer_->add(row);
+}
+
+tl::unexpected<error> job::corrupt(std::string message, std::uint64_t offset, std::string hint) const {
+  return fail(error_code::corrupt, std::move(message), source_.path(), std::move(hint), offset);
+}
+
+result<report> job::finish(format from) {
+  if (!writer_)
+    if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
+  report_.from = from;
+  say(trace::severity::info, "imported from " + std::filesystem::path(source_.path()).filename().string() + " (" +
+                                 name_of(from) + "): " + sentence(report_.read));
+  for (const count& each : report_.not_understood) {
+    std::string text = "not understood in the imported file: " + std::to_string(each.number) + " " + each.what;
+    if (each.offset != error::no_offset) text += ", the first at byte " + std::to_string(each.offset);
+    say(trace::severity::warning, text);
+  }
+  report_.events = writer_->events();
+  if (auto closed = writer_->close(); !closed) return tl::unexpected(closed.error());
+  if (::rename(part_.c_str(), out_.c_str()) != 0) {
+    return fail(error_code::io, "cannot be renamed to: " + describe_errno(errno), out_);
+  }
+  return std::move(report_);
+}
+
+void job::discard() {
+  if (!writer_) return;
+  static_cast<void>(writer_->close());
+  ::unlink(part_.c_str());
+}
+
+result<report> import_file(const std::string& path, const std::string& out, const options& with) {
+  auto source = input::open(path);
+  if (!source) return tl::unexpected(source.error());
+  const format from = recognise(*source);
+  if (from == format::sluice) {
+    return fail(error_code::invalid_argument, "is a Sluice recording already", path, "open it as it is");
+  }
+  const importer* known = importer_of(from);
+  if (known == nullptr) {
+    const bool broken = source->compressed() && source->head().empty();
+    return fail(error_code::foreign,
+                source->file_bytes() == 0 ? "is empty"
+                : broken                  ? "is a gzip file that does not inflate"
+                                          : "is of no format that can be read; expected " + known_formats(),
+                path);
+  }
+  if (known->run == nullptr) {
+    return fail(error_code::unavailable, std::string("is a ") + known->name + ", which cannot be read yet", path);
+  }
+  job work(std::move(*source), out, with);
+  result<void> done = known->run(work);
+  if (done) done = work.advance(1);
+  auto outcome = done ? work.finish(from) : tl::unexpected(done.error());
+  if (!outcome) work.discard();
+  return outcome;
+}
+
+result<std::shared_ptr<trace::file>> open_any(const std::string& path, const options& with,
+                                              const trace::reader_options& reading) {
+  const format found = recognise(path);
+  if (found == format::sluice || found == format::unknown) {
+    auto opened = trace::file::open(path, reading);
+    if (!opened && opened.error().code == error_code::foreign) opened.error().hint = "expected " + known_formats();
+    return opened;
+  }
+  std::string scratch = (std::filesystem::temp_directory_path() / "sluice-import-XXXXXX").string();
+  const int taken = ::mkstemp(scratch.data());
+  if (taken < 0) {
+    return fail(error_code::io, "cannot make a file for what is imported: " + describe_errno(errno), scratch,
+                "name a folder with space in TMPDIR");
+  }
+  ::close(taken);
+  const auto imported = import_file(path, scratch, with);
+  // Only the open file keeps it from here on: nothing is left behind, however we end.
+  auto opened = imported ? trace::file::open(scratch, reading) : tl::unexpected(imported.error());
+  ::unlink(scratch.c_str());
+  return opened;
+}
+
+}  // namespace sluice::importing

@@ -1,0 +1,42 @@
+#include "core/import/importers.hpp"
+
+#include <algorithm>
+
+namespace sluice::importing {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
+/// PROTO of protocols 2 to 5.
+bool is_pickle(std::string_view head) {
+  return head.size() > 2 && head[0] == '\x80' && head[1] >= '\x02' && head[1] <= '\x05';
+}
+
+bool is_sqlite(std::string_view head) { return head.starts_with("SQLite format 3\0"sv); }
+
+bool is_rmm_csv(std::string_view head) { return head.starts_with("Thread,Time,Action,Pointer,Size,Stream"); }
+
+/// An object, or an array: Chrome's format has both.
+bool is_json(std::string_view head) {
+  if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
+  const auto first = head.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || (head[first] != '{' && head[first] != '[')) return false;
+  const auto second = head.find_first_not_of(" \t\r\n", first + 1);
+  if (second == std::string_view::npos) return false;
+  return head[first] == '{' ? head[second] == '"' || head[second] == '}' : head[second] == '{' || head[second] == ']';
+}
+
+constexpr importer table[] = {
+    {format::torch_snapshot, "PyTorch memory snapshot", is_pickle, nullptr},
+    {format::nsys_sqlite, "Nsight Systems export", is_sqlite, nullptr},
+    {format::rmm_csv, "RMM log", is_rmm_csv, import_rmm_csv},
+    {format::chrome_json, "Chrome trace", is_json, nullptr},
+};
+
+}  // namespace
+
+std::span<const importer> importers() { return table; }
+
+}  // namespace sluice::importing

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/import/import.hpp"
+#include "core/import/job.hpp"
+
+/// The formats that are read. To add one: a file with an `import_...` function here, a value in `format`, a line in the table.
+namespace sluice::importing {
+
+result<void> import_rmm_csv(job& work);
+
+struct importer {
+  format which = format::unknown;
+  const char* name = "";  ///< For the user: "PyTorch memory snapshot".
+  /// Whether a file whose (inflated) content begins so can be of this format. `head` is at most 4 KiB.
+  bool (*recognises)(std::string_view head) = nullptr;
+  result<void> (*run)(job& work) = nullptr;
+};
+
+/// In the order in which they are asked.
+[[nodiscard]] std::span<const importer> importers();
+
+}  // namespace sluice::importing

@@ -1,0 +1,202 @@
+#include "core/import/input.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace sluice::importing {
+namespace {
+
+constexpr std::size_t head_bytes = 4096;
+constexpr std::size_t stored_bytes = std::size_t{256} << 10;  // read from a compressed file at a time
+constexpr int gzip_only = 15 + 16;                            // zlib's window bits, with a gzip header
+
+}  // namespace
+
+void content::release::operator()(std::byte* memory) const { std::free(memory); }
+
+bool content::reserve(std::size_t capacity) {
+  if (capacity <= capacity_ && data_) return true;
+  auto* grown = static_cast<std::byte*>(std::realloc(data_.get(), capacity + padding));
+  if (grown == nullptr) return false;
+  static_cast<void>(data_.release());  // realloc has taken it
+  data_.reset(grown);
+  capacity_ = capacity;
+  return true;
+}
+
+struct input::state {
+  std::string path;
+  int fd = -1;
+  std::uint64_t size = 0;    ///< On disk.
+  std::uint64_t offset = 0;  ///< In the file: what was taken from it.
+  std::uint64_t given = 0;   ///< Bytes of content handed out.
+  bool compressed = false;
+  bool inflating = false;
+  bool between_members = false;  ///< A gzip file may hold several, one behind the other.
+  bool ended = false;
+  std::optional<error> failure;  ///< For the next read.
+  z_stream stream{};
+  std::vector<std::byte> stored;
+  std::vector<std::byte> head;
+
+  ~state() {
+    if (inflating) inflateEnd(&stream);
+    if (fd >= 0) ::close(fd);
+  }
+
+  result<void> rewind() {
+    offset = 0;
+    given = 0;
+    ended = false;
+    failure.reset();
+    between_members = false;
+    if (!compressed) return {};
+    if (inflating) inflateEnd(&stream);
+    stream = {};
+    inflating = inflateInit2(&stream, gzip_only) == Z_OK;
+    if (!inflating) return fail(error_code::io, "zlib cannot start", path);
+    stored.resize(stored_bytes);
+    return {};
+  }
+
+  result<std::size_t> read_stored(std::span<std::byte> into) {
+    for (;;) {
+      const ssize_t got = ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail(error_code::io, "cannot be read: " + describe_errno(errno), path, {}, offset);
+      offset += static_cast<std::uint64_t>(got);
+      return static_cast<std::size_t>(got);
+    }
+  }
+
+  /// What was inflated before an error is handed out first: the head of a damaged file says what it is.
+  result<std::size_t> read_inflated(std::span<std::byte> into) {
+    const std::size_t made = failure ? 0 : inflate_into(into);
+    if (made == 0 && failure) return tl::unexpected(*failure);
+    return made;
+  }
+
+  /// Inflates until `into` is full or the file ends; how many bytes.
+  std::size_t inflate_into(std::span<std::byte> into) {
+    into = into.first(std::min<std::size_t>(into.size(), UINT32_MAX));
+    stream.next_out = reinterpret_cast<Bytef*>(into.data());
+    stream.avail_out = static_cast<uInt>(into.size());
+    while (stream.avail_out > 0 && !ended && !failure) {
+      if (stream.avail_in == 0) {
+        const auto got = read_stored(stored);
+        stream.next_in = reinterpret_cast<Bytef*>(stored.data());
+        stream.avail_in = got ? static_cast<uInt>(*got) : 0;
+        ended = got && *got == 0 && between_members;
+        if (!got) {
+          failure = got.error();
+        } else if (*got == 0 && !between_members) {
+          failure = error{error_code::corrupt, "the gzip file is cut off", path, offset, {}};
+        }
+        continue;
+      }
+      if (between_members) {
+        // gzip itself ignores what follows a member and is none, such as padding.
+        ended = *stream.next_in != 0x1f;
+        if (ended) break;
+        inflateReset(&stream);
+        between_members = false;
+      }
+      const int outcome = inflate(&stream, Z_NO_FLUSH);
+      between_members = outcome == Z_STREAM_END;
+      if (outcome != Z_OK && outcome != Z_STREAM_END) {
+        const std::string why = stream.msg != nullptr ? stream.msg : "bad gzip data";
+        failure = error{error_code::corrupt, "does not inflate: " + why, path, offset - stream.avail_in, {}};
+      }
+    }
+    return into.size() - stream.avail_out;
+  }
+
+  result<std::size_t> read(std::span<std::byte> into) {
+    auto got = compressed ? read_inflated(into) : read_stored(into);
+    if (got) given += *got;
+    return got;
+  }
+};
+
+input::input(std::unique_ptr<state> s) : state_(std::move(s)) {}
+input::input(input&&) noexcept = default;
+input& input::operator=(input&&) noexcept = default;
+input::~input() = default;
+
+result<input> input::open(const std::string& path) {
+  auto s = std::make_unique<state>();
+  s->path = path;
+  s->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hold us
+  if (s->fd < 0) {
+    const int why = errno;
+    return fail(why == ENOENT ? error_code::not_found : error_code::io, "cannot open: " + describe_errno(why), path);
+  }
+  struct stat about {};
+  if (::fstat(s->fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+    return fail(error_code::io, "is no regular file", path, "name the file that the other tool wrote");
+  }
+  s->size = static_cast<std::uint64_t>(about.st_size);
+  std::byte magic[3] = {};
+  const auto got = s->read_stored(magic);
+  if (!got) return tl::unexpected(got.error());
+  s->compressed = *got == 3 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b} && magic[2] == std::byte{8};
+  if (auto ready = s->rewind(); !ready) return tl::unexpected(ready.error());
+  s->head.resize(head_bytes);
+  const auto first = s->read(s->head);
+  s->head.resize(first ? *first : 0);
+  if (auto ready = s->rewind(); !ready) return tl::unexpected(ready.error());
+  return input(std::move(s));
+}
+
+const std::string& input::path() const { return state_->path; }
+bool input::compressed() const { return state_->compressed; }
+std::uint64_t input::file_bytes() const { return state_->size; }
+std::span<const std::byte> input::head() const { return state_->head; }
+result<std::size_t> input::read(std::span<std::byte> into) { return state_->read(into); }
+
+double input::share_read() const {
+  return state_->size == 0 ? 1.0
+                           : std::min(1.0, static_cast<double>(state_->offset) / static_cast<double>(state_->size));
+}
+
+result<content> input::read_all(std::size_t limit) {
+  state& s = *state_;
+  if (auto ready = s.rewind(); !ready) return tl::unexpected(ready.error());
+  content all;
+  // A gzip file says nothing that can be believed of its length; deflate packs 1032 to 1 at best.
+  const std::uint64_t guess = s.compressed ? std::min<std::uint64_t>(s.size * 8, limit) : s.size;
+  const auto too_long = [&] {
+    return fail(error_code::corrupt,
+                "holds more than the " + std::to_string(limit) + " bytes that may be held at a time", s.path,
+                s.compressed ? "if it is meant to be that large, allow more memory" : "allow more memory", limit);
+  };
+  if (guess > limit) return too_long();
+  const auto grow = [&](std::size_t capacity) { return all.reserve(capacity); };
+  if (!grow(static_cast<std::size_t>(guess) + 1)) return fail(error_code::io, "there is no memory to read it", s.path);
+  for (;;) {
+    if (all.size_ == all.capacity_) {
+      if (all.size_ > limit) return too_long();
+      if (!grow(std::min(all.capacity_ * 2, limit + 1))) {
+        return fail(error_code::io, "there is no memory to read it", s.path);
+      }
+    }
+    const auto got = s.read({all.data_.get() + all.size_, all.capacity_ - all.size_});
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) break;
+    all.size_ += *got;
+  }
+  if (all.size_ > limit) return too_long();
+  std::memset(all.data_.get() + all.size_, 0, content::padding);
+  return all;
+}
+
+}  // namespace sluice::importing

@@ -1,0 +1,324 @@
+// Logs of RMM's logging_resource_adaptor, https://github.com/rapidsai/rmm. A line is
+//   thread,HH:MM:SS.ffffff,ACTION,pointer,bytes,stream
+// with the actions `allocate`, `allocate failure` and `free` (spdlog's pattern "%t,%H:%M:%S.%f,%v"). Pointers are hexadecimal, a null
+// one is "(nil)", "0x0" or "0". A free is logged before the upstream resource frees, an allocation after it has allocated, so that
+// the lines of one address are in the order of what they say. Times are the host's time of day, without a date.
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/import/importers.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using trace::time_ns;
+
+constexpr std::size_t buffer_bytes = std::size_t{1} << 18;
+constexpr std::size_t columns = 6;
+constexpr time_ns second = 1'000'000'000, minute = 60 * second, hour = 60 * minute, day = 24 * hour;
+constexpr std::int64_t out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+
+struct line {
+  std::uint64_t thread = 0;
+  time_ns time = 0;  ///< Since midnight, or since 1970 if `dated`.
+  bool dated = false;
+  std::string_view action;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t stream = 0;
+};
+
+template <class Number>
+bool parse_all(std::string_view text, Number& number, int base = 10) {
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size();
+}
+
+bool parse_handle(std::string_view text, std::uint64_t& handle) {
+  handle = 0;
+  if (text == "(nil)") return true;
+  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+  return parse_all(text, handle, 16);
+}
+
+/// A fraction of a second, of up to nine digits.
+bool parse_fraction(std::string_view digits, time_ns& ns) {
+  if (digits.empty() || digits.size() > 9 || !parse_all(digits, ns) || digits[0] == '-') return false;
+  for (std::size_t i = digits.size(); i < 9; ++i) ns *= 10;
+  return true;
+}
+
+/// HH:MM:SS.ffffff, with a colon too before the fraction, or seconds since 1970 with a fraction.
+bool parse_time(std::string_view text, line& into) {
+  time_ns fraction = 0;
+  into.dated = text.find(':') == std::string_view::npos;
+  if (into.dated) {
+    const auto dot = text.find('.');
+    time_ns seconds = 0;
+    if (!parse_all(text.substr(0, dot), seconds) || seconds < 0 || seconds > INT64_MAX / second - 1) return false;
+    if (dot != std::string_view::npos && !parse_fraction(text.substr(dot + 1), fraction)) return false;
+    into.time = seconds * second + fraction;
+    return true;
+  }
+  unsigned h = 0, m = 0, s = 0;
+  if (text.size() < 8 || text[2] != ':' || text[5] != ':') return false;
+  if (!parse_all(text.substr(0, 2), h) || !parse_all(text.substr(3, 2), m) || !parse_all(text.substr(6, 2), s))
+    return false;
+  if (h > 23 || m > 59 || s > 60) return false;
+  if (text.size() > 8 && ((text[8] != '.' && text[8] != ':') || !parse_fraction(text.substr(9), fraction)))
+    return false;
+  into.time = h * hour + m * minute + s * second + fraction;
+  return true;
+}
+
+std::optional<line> parse(std::string_view text) {
+  std::string_view cells[columns];
+  for (std::size_t i = 0; i < columns; ++i) {
+    const auto comma = text.find(',');
+    if ((comma == std::string_view::npos) != (i + 1 == columns)) return std::nullopt;
+    cells[i] = text.substr(0, comma);
+    if (comma != std::string_view::npos) text.remove_prefix(comma + 1);
+  }
+  line made;
+  made.action = cells[2];
+  const bool good = parse_all(cells[0], made.thread) && parse_time(cells[1], made) &&
+                    parse_handle(cells[3], made.address) && parse_all(cells[4], made.bytes) &&
+                    parse_handle(cells[5], made.stream) && made.bytes < most_bytes;
+  return good ? std::optional(made) : std::nullopt;
+}
+
+/// The number in ".devN.", which RMM puts into the names of its logs; 0 without one.
+std::int64_t device_of(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  const auto at = name.rfind(".dev");
+  std::int64_t number = 0;
+  if (at == std::string::npos) return 0;
+  std::from_chars(name.data() + at + 4, name.data() + name.size(), number);
+  return number < 0 ? 0 : number;
+}
+
+class log_reader {
+ public:
+  explicit log_reader(job& work) : work_(work) {}
+
+  result<void> run() {
+    std::vector<std::byte> buffer(buffer_bytes);
+    std::size_t kept = 0;      // bytes of a line whose end is not read yet
+    std::uint64_t offset = 0;  // of the buffer's beginning
+    bool skipping = false;     // the rest of a line that is longer than the buffer
+    for (;;) {
+      const auto got = work_.source().read(std::span(buffer).subspan(kept));
+      if (!got) return tl::unexpected(got.error());
+      const std::string_view text(reinterpret_cast<const char*>(buffer.data()), kept + *got);
+      std::size_t at = 0;
+      for (auto end = text.find('\n', kept); end != std::string_view::npos; end = text.find('\n', at)) {
+        if (!std::exchange(skipping, false)) {
+          if (auto taken = take(text.substr(at, end - at), offset + at); !taken) return taken;
+        }
+        at = end + 1;
+      }
+      if (*got == 0) {
+        if (at < text.size() && !skipping) {
+          if (auto taken = take(text.substr(at), offset + at); !taken) return taken;
+        }
+        break;
+      }
+      if (at == 0 && text.size() == buffer.size()) {
+        if (!std::exchange(skipping, true)) work_.not_understood("lines", 1, offset);
+        at = text.size();
+      }
+      kept = text.size() - at;
+      std::memmove(buffer.data(), buffer.data() + at, kept);
+      offset += at;
+      if (auto ready = work_.advance(work_.source().share_read()); !ready) return ready;
+    }
+    return {};
+  }
+
+ private:
+  struct place {
+    trace::block_id block{};  ///< None: freed.
+    std::uint64_t bytes = 0;
+  };
+
+  result<void> take(std::string_view text, std::uint64_t offset) {
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.empty() || text.starts_with("Thread,Time,")) return {};
+    const auto parsed = parse(text);
+    if (!parsed) {
+      work_.not_understood("lines", 1, offset);
+      return {};
+    }
+    if (!work_.began()) {
+      if (auto begun = begin(*parsed); !begun) return begun;
+    }
+    const time_ns now = time_of(*parsed);
+    if (parsed->action == "allocate") {
+      allocate(*parsed, now, offset);
+    } else if (parsed->action == "free" || parsed->action == "deallocate") {
+      free(*parsed, now, offset);
+    } else if (parsed->action == "allocate failure") {
+      auto row = event<trace::alloc_failed_event>(*parsed, now);
+      row.kind = trace::memory_kind::device;
+      row.device = device_;
+      row.stream = stream_of(*parsed);
+      row.bytes = parsed->bytes;
+      row.error = out_of_memory;
+      row.name = name_;
+      work_.out().add(row);
+      work_.read("failed allocations");
+    } else {
+      work_.not_understood("lines with the action '" + std::string(parsed->action.substr(0, 40)) + "'", 1, offset);
+    }
+    return {};
+  }
+
+  result<void> begin(const line& first) {
+    if (auto begun = work_.begin(first.dated ? first.time : 0); !begun) return begun;
+    origin_ = last_ = first.time;
+    auto& out = work_.out();
+    process_ = trace::process_id{1};
+    trace::process_row process;
+    process.id = process_;
+    process.command = out.intern("recorded by RMM's logging_resource_adaptor");
+    out.add(process);
+    device_ = trace::device_id{1};
+    trace::device_row device;
+    device.id = device_;
+    device.kind = trace::device_kind::cuda;
+    device.ordinal = device_of(work_.source().path());
+    device.name = out.intern("GPU " + std::to_string(device.ordinal));
+    out.add(device);
+    name_ = out.intern("RMM");
+    return {};
+  }
+
+  /// On the trace's clock. Where the time of day starts again, a day has passed; a line that was a little late then is still
+  /// of the day before.
+  time_ns time_of(const line& from) {
+    if (from.dated) return from.time - origin_;
+    time_ns days = days_;
+    if (from.time < last_ - 12 * hour) {
+      days = ++days_;
+      last_ = from.time;
+    } else if (days_ > 0 && from.time > day - minute && last_ < minute) {
+      --days;
+    } else {
+      last_ = from.time;
+    }
+    return from.time - origin_ + days * day;
+  }
+
+  template <class Row>
+  Row event(const line& from, time_ns now) {
+    Row row;
+    row.time = now;
+    row.process = process_;
+    auto& id = threads_[from.thread];
+    if (id == trace::thread_id::none) {
+      id = static_cast<trace::thread_id>(threads_.size());
+      trace::thread_row thread;
+      thread.id = id;
+      thread.process = process_;
+      thread.tid = from.thread;
+      work_.out().add(thread);
+    }
+    row.thread = id;
+    row.level = trace::layer::framework;
+    return row;
+  }
+
+  trace::stream_id stream_of(const line& from) {
+    auto& id = streams_[from.stream];
+    if (id == trace::stream_id::none) {
+      id = static_cast<trace::stream_id>(streams_.size());
+      trace::stream_row stream;
+      stream.id = id;
+      stream.process = process_;
+      stream.device = device_;
+      stream.handle = from.stream;
+      stream.is_default = from.stream <= 2;  // 0 and cudaStreamLegacy, cudaStreamPerThread
+      work_.out().add(stream);
+    }
+    return id;
+  }
+
+  trace::block_id add_block(const line& from, time_ns now, std::uint64_t flags, trace::provenance source) {
+    auto row = event<trace::alloc_event>(from, now);
+    row.block = static_cast<trace::block_id>(++blocks_);
+    row.kind = trace::memory_kind::device;
+    row.device = device_;
+    row.stream = stream_of(from);
+    row.address = from.address;
+    row.bytes = from.bytes;
+    row.flags = flags;
+    row.source = source;
+    row.name = name_;
+    work_.out().add(row);
+    return row.block;
+  }
+
+  void add_free(const line& from, time_ns now, trace::block_id block, trace::provenance source) {
+    auto row = event<trace::free_event>(from, now);
+    row.block = block;
+    row.address = from.address;
+    row.stream = stream_of(from);
+    row.source = source;
+    work_.out().add(row);
+  }
+
+  void allocate(const line& from, time_ns now, std::uint64_t offset) {
+    work_.read("allocations");
+    if (from.address == 0) {  // of no bytes
+      if (from.bytes != 0) work_.not_understood("allocations without an address", 1, offset);
+      return;
+    }
+    place& at = places_[from.address];
+    if (at.block != trace::block_id::none) {
+      work_.not_understood("frees that are missing: their address was allocated again", 1, offset);
+      add_free(from, now, at.block, trace::provenance::inferred);
+    }
+    at = {add_block(from, now, 0, trace::provenance::exact), from.bytes};
+  }
+
+  void free(const line& from, time_ns now, std::uint64_t offset) {
+    work_.read("frees");
+    if (from.address == 0) return;
+    const auto [found, fresh] = places_.try_emplace(from.address);
+    place& at = found->second;
+    if (fresh) {  // allocated before the log began; the free says how large it is
+      work_.read("blocks from before the log");
+      at = {add_block(from, 0, trace::born_before, trace::provenance::inferred), from.bytes};
+    }
+    if (at.block == trace::block_id::none) {
+      work_.not_understood("frees of what is free already", 1, offset);
+      return;
+    }
+    if (at.bytes != from.bytes) work_.not_understood("frees of another size than was allocated", 1, offset);
+    add_free(from, now, at.block, trace::provenance::exact);
+    at.block = trace::block_id::none;
+  }
+
+  job& work_;
+  trace::process_id process_{};
+  trace::device_id device_{};
+  trace::string_id name_{};
+  time_ns origin_ = 0;
+  time_ns last_ = 0;  ///< Time of day of the line before.
+  time_ns days_ = 0;
+  std::uint64_t blocks_ = 0;
+  std::unordered_map<std::uint64_t, place> places_;  ///< By address.
+  std::unordered_map<std::uint64_t, trace::thread_id> threads_;
+  std::unordered_map<std::uint64_t, trace::stream_id> streams_;
+};
+
+}  // namespace
+
+result<void> import_rmm_csv(job& work) { return log_reader(work).run(); }
+
+}  // namespace sluice::importing

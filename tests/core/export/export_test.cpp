@@ -1,0 +1,169 @@
+// The front of all exports: what is chosen, where it goes, and what is left behind when it fails. CSV stands for all formats.
+#include "core/export/export.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "tests/core/analysis/recording.hpp"
+
+namespace sluice::exports {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Export : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("sluice-export-" + std::to_string(::getpid()) + "-" +
+                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    made_.standard_tables();
+    for (int i = 0; i < 10; ++i)
+      made_.add_copy(i * 10, i * 10 + 5, 100 + static_cast<std::uint64_t>(i), trace::direction::h2d,
+                     trace::memory_kind::pinned, i % 2 == 0 ? 1 : 2);
+    made_.add_alloc(3, 7, 1000, trace::memory_kind::device, trace::layer::driver, "quoted, \"name\"");
+    made_.add_free(50, 7);
+    ASSERT_TRUE(made_.writer().close());
+    file_ = trace::file::open(made_.path()).value();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string place(const char* name) const { return (folder_ / name).string(); }
+
+  static std::string text_of(const std::string& path) {
+    std::ifstream in(path);
+    std::stringstream all;
+    all << in.rdbuf();
+    return all.str();
+  }
+
+  /// The lines of table `name` without the heading.
+  std::vector<std::string> lines(const char* name, options wanted = {}) {
+    wanted.tables = {name};
+    const std::string path = place("table.csv");
+    const auto done = write(*file_->latest(), *find_format("csv"), path, wanted);
+    EXPECT_TRUE(done) << done.error().to_string();
+    std::istringstream in(text_of(path));
+    std::vector<std::string> all;
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    EXPECT_FALSE(all.empty());
+    all.erase(all.begin());
+    return all;
+  }
+
+  fs::path folder_;
+  testing::recording made_{4};
+  std::shared_ptr<trace::file> file_;
+};
+
+TEST_F(Export, WritesATableAsAFile) {
+  EXPECT_EQ(lines("transfer").size(), 10U);
+  const auto allocs = lines("alloc");
+  ASSERT_EQ(allocs.size(), 1U);
+  EXPECT_TRUE(allocs[0].ends_with("\"quoted, \"\"name\"\"\"")) << allocs[0];
+}
+
+TEST_F(Export, WritesAllTablesIntoAFolder) {
+  const auto done = write(*file_->latest(), *find_format("csv"), place("all"), {});
+  ASSERT_TRUE(done) << done.error().to_string();
+  std::set<std::string> files;
+  for (const auto& entry : fs::directory_iterator(place("all"))) files.insert(entry.path().filename().string());
+  EXPECT_EQ(files, (std::set<std::string>{"alloc.csv", "device.csv", "free.csv", "process.csv", "stream.csv",
+                                          "thread.csv", "transfer.csv"}));
+  EXPECT_EQ(done->rows, 16U);
+}
+
+TEST_F(Export, TakesWhatOverlapsARange) {
+  options wanted;
+  wanted.range = analysis::time_range{15, 40};  // The copy of [10, 15] touches it, that of [40, 45] does not.
+  EXPECT_EQ(lines("transfer", wanted).size(), 3U);
+  EXPECT_EQ(lines("free", wanted).size(), 0U);
+}
+
+TEST_F(Export, TakesWhatIsAboutASubject) {
+  options wanted;
+  wanted.only = {parse_subject("stream:2").value()};
+  EXPECT_EQ(lines("transfer", wanted).size(), 5U);
+  EXPECT_EQ(lines("alloc", wanted).size(), 0U);
+  wanted.only.push_back(parse_subject("stream:1").value());  // Either stream.
+  EXPECT_EQ(lines("transfer", wanted).size(), 10U);
+  wanted.only.push_back(parse_subject("event:1").value());  // And only this event of them.
+  EXPECT_EQ(lines("transfer", wanted).size(), 1U);
+  wanted.only = {parse_subject("block:7").value()};
+  EXPECT_EQ(lines("alloc", wanted).size(), 1U);
+  EXPECT_EQ(lines("free", wanted).size(), 1U);
+  EXPECT_EQ(lines("process", wanted).size(), 1U);
+}
+
+TEST_F(Export, ASubjectIsAKindAndAnId) {
+  EXPECT_FALSE(parse_subject("stream"));
+  EXPECT_FALSE(parse_subject("stream:"));
+  EXPECT_FALSE(parse_subject("stream:7x"));
+  EXPECT_FALSE(parse_subject("stream:0"));
+  EXPECT_FALSE(parse_subject("stream:-1"));
+  EXPECT_FALSE(parse_subject("cow:1"));
+}
+
+TEST_F(Export, RedactsByWhatAColumnHolds) {
+  options wanted;
+  wanted.redact = redaction::all();
+  const auto processes = lines("process", wanted);
+  ASSERT_EQ(processes.size(), 1U);
+  EXPECT_NE(processes[0].find("dir1/python [redacted]"), std::string::npos) << processes[0];
+}
+
+TEST_F(Export, LeavesNothingBehindWhenCancelled) {
+  const std::atomic<bool> stop{true};
+  options wanted;
+  wanted.cancelled = &stop;
+  wanted.tables = {"transfer"};
+  std::ofstream(place("kept.csv")) << "as it was";
+  const auto done = write(*file_->latest(), *find_format("csv"), place("kept.csv"), wanted);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, error_code::cancelled);
+  EXPECT_EQ(text_of(place("kept.csv")), "as it was");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}), 1);
+}
+
+TEST_F(Export, SaysWhatIsWrongWithThePlace) {
+  options wanted;
+  wanted.tables = {"transfer"};
+  EXPECT_FALSE(write(*file_->latest(), *find_format("csv"), place("no/folder/x.csv"), wanted));
+  EXPECT_FALSE(write(*file_->latest(), *find_format("csv"), folder_.string(), wanted));
+  EXPECT_FALSE(write(*file_->latest(), *find_format("csv"), "/dev/full", wanted));
+  std::ofstream(place("file")) << "x";
+  EXPECT_FALSE(write(*file_->latest(), *find_format("csv"), place("file"), {}));
+  wanted.tables = {"cow"};
+  const auto unknown = write(*file_->latest(), *find_format("csv"), place("x.csv"), wanted);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, error_code::not_found);
+}
+
+TEST_F(Export, TellsHowFarItIs) {
+  std::vector<float> told;
+  options wanted;
+  wanted.progress = [&](float share) { told.push_back(share); };
+  ASSERT_TRUE(write(*file_->latest(), *find_format("csv"), place("all"), wanted));
+  ASSERT_FALSE(told.empty());
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_EQ(told.back(), 1);
+}
+
+TEST_F(Export, TheSuffixTellsTheFormat) {
+  ASSERT_NE(format_of_file("a/b.csv"), nullptr);
+  EXPECT_EQ(format_of_file("a/b.csv")->name, "csv");
+  EXPECT_EQ(format_of_file("a/b.unknown"), nullptr);
+  std::set<std::string_view> names;
+  for (const format& each : formats()) {
+    EXPECT_TRUE(names.insert(each.name).second) << each.name;
+    EXPECT_FALSE(each.about.empty()) << each.name;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::exports

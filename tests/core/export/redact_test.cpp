@@ -1,0 +1,53 @@
+// What a redacted file still says.
+#include "core/export/redact.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sluice::exports {
+namespace {
+
+TEST(Redact, LeavesEverythingUnlessAsked) {
+  redactor none;
+  EXPECT_FALSE(none.active());
+  EXPECT_EQ(none.text("/home/ada/train.py", text_role::path), "/home/ada/train.py");
+  EXPECT_EQ(none.text("python --key=secret", text_role::arguments), "python --key=secret");
+}
+
+TEST(Redact, KeepsFilesApartWithoutTheirDirectories) {
+  redactor some{redaction::all()};
+  const std::string first(some.text("/home/ada/model/__init__.py", text_role::path));
+  const std::string second(some.text("/home/ada/data/__init__.py", text_role::path));
+  EXPECT_NE(first, second);
+  EXPECT_TRUE(first.ends_with("/__init__.py"));
+  EXPECT_EQ(first.find("ada"), std::string::npos);
+  EXPECT_EQ(some.text("/home/ada/model/__init__.py", text_role::path), first);
+  EXPECT_EQ(some.text("train.py", text_role::path), "train.py");
+}
+
+TEST(Redact, KeepsTheProgramAndNotItsArguments) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("python3 train.py --token abc", text_role::arguments), "python3 [redacted]");
+  EXPECT_EQ(some.text("/opt/ada/run", text_role::arguments), "dir1/run");
+}
+
+TEST(Redact, FindsPathsVariablesAndHostsInMessages) {
+  redactor some{redaction::all()};
+  some.learn_host("node17.cluster");
+  const std::string said(
+      some.text("node17.cluster: cannot read '/home/ada/x.bin' with TOKEN=abc, 3 of 4", text_role::message));
+  EXPECT_EQ(said, "host1: cannot read 'dir1/x.bin' with TOKEN=[redacted], 3 of 4");
+  EXPECT_EQ(some.text("node17.cluster", text_role::host), "host1");
+  EXPECT_EQ(some.text("batch=4 took 3 ms", text_role::message), "batch=4 took 3 ms");
+}
+
+TEST(Redact, LeavesOutOnlyWhatWasNamed) {
+  redaction hosts;
+  hosts.hosts = true;
+  redactor some{hosts};
+  EXPECT_EQ(some.text("/home/ada/train.py", text_role::path), "/home/ada/train.py");
+  EXPECT_EQ(some.text("node17", text_role::host), "host1");
+  EXPECT_EQ(some.text("a line", text_role::source), "a line");
+}
+
+}  // namespace
+}  // namespace sluice::exports

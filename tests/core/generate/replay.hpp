@@ -1,0 +1,178 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/trace/reader.hpp"
+
+/// A small trace, read whole and checked in the slow, obvious way.
+namespace sluice::generate::testing {
+
+using trace::raw;
+
+/// A file that is gone with its owner.
+class temporary {
+ public:
+  explicit temporary(const std::string& name)
+      : path_(
+            (std::filesystem::temp_directory_path() / ("sluice-" + name + "-" + std::to_string(::getpid()) + ".sluice"))
+                .string()) {}
+  temporary(const temporary&) = delete;
+  temporary& operator=(const temporary&) = delete;
+  ~temporary() { std::filesystem::remove(path_); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string bytes() const {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::shared_ptr<const trace::snapshot> read(const std::string& path) {
+  const auto opened = trace::file::open(path);
+  EXPECT_TRUE(opened) << opened.error().to_string();
+  return (*opened)->latest();
+}
+
+template <class Row>
+std::vector<Row> rows(const trace::snapshot& from) {
+  std::vector<Row> all;
+  EXPECT_TRUE(from.for_each<Row>([&](const Row& row) { all.push_back(row); }));
+  return all;
+}
+
+/// Blocks by when they were live, from allocations and frees alone.
+struct lives {
+  struct life {
+    trace::alloc_event born;
+    trace::time_ns died = INT64_MAX;
+  };
+  std::map<std::uint64_t, life> blocks;
+
+  explicit lives(const trace::snapshot& from) {
+    for (const auto& row : rows<trace::alloc_event>(from)) {
+      EXPECT_TRUE(blocks.emplace(raw(row.block), life{row}).second) << "block " << raw(row.block) << " is born twice";
+    }
+    for (const auto& row : rows<trace::free_event>(from)) {
+      const auto of = blocks.find(raw(row.block));
+      EXPECT_NE(of, blocks.end()) << "block " << raw(row.block) << " is freed and was never born";
+      if (of == blocks.end()) continue;
+      EXPECT_EQ(of->second.died, INT64_MAX) << "block " << raw(row.block) << " is freed twice";
+      EXPECT_EQ(of->second.born.address, row.address);
+      EXPECT_GE(row.time, of->second.born.time);
+      of->second.died = row.time;
+    }
+  }
+
+  [[nodiscard]] std::set<std::uint64_t> at(trace::time_ns time) const {
+    std::set<std::uint64_t> live;
+    for (const auto& [block, l] : blocks) {
+      if (l.born.time <= time && time < l.died) live.insert(block);
+    }
+    return live;
+  }
+
+  /// No two blocks of a layer and kind share addresses while both live, and those inside a segment lie in it.
+  void expect_sound() const {
+    struct step {
+      trace::time_ns time;
+      bool birth;
+      std::uint64_t block;
+    };
+    std::vector<step> steps;
+    for (const auto& [block, l] : blocks) {
+      steps.push_back({l.born.time, true, block});
+      if (l.died != INT64_MAX) steps.push_back({l.died, false, block});
+    }
+    std::sort(steps.begin(), steps.end(),
+              [](const step& a, const step& b) { return std::tie(a.time, a.birth) < std::tie(b.time, b.birth); });
+    std::map<std::pair<trace::layer, std::uint64_t>, std::uint64_t> live;  // Layer and address to the end.
+    for (const step& s : steps) {
+      const trace::alloc_event& born = blocks.at(s.block).born;
+      const std::pair at{born.level, born.address};
+      if (!s.birth) {
+        live.erase(at);
+        continue;
+      }
+      const auto after = live.lower_bound(at);
+      if (after != live.end() && after->first.first == born.level) {
+        EXPECT_GE(after->first.second, born.address + born.bytes);
+      }
+      if (after != live.begin() && std::prev(after)->first.first == born.level) {
+        EXPECT_LE(std::prev(after)->second, born.address);
+      }
+      live.emplace(at, born.address + born.bytes);
+      if (born.level != trace::layer::framework) continue;
+      const auto parent = blocks.find(raw(born.parent));
+      ASSERT_NE(parent, blocks.end());
+      EXPECT_GE(born.address, parent->second.born.address);
+      EXPECT_LE(born.address + born.bytes, parent->second.born.address + parent->second.born.bytes);
+      EXPECT_LE(parent->second.born.time, born.time);
+      EXPECT_GE(parent->second.died, blocks.at(s.block).died);
+    }
+  }
+};
+
+/// Each checkpoint says what allocations and frees say.
+inline void expect_true_checkpoints(const trace::snapshot& from, const lives& known) {
+  std::map<std::uint64_t, std::set<std::uint64_t>> listed;
+  for (const auto& row : rows<trace::live_block_event>(from)) listed[raw(row.checkpoint)].insert(raw(row.block));
+  const auto checkpoints = rows<trace::checkpoint_event>(from);
+  EXPECT_FALSE(checkpoints.empty());
+  for (const auto& checkpoint : checkpoints) {
+    EXPECT_EQ(checkpoint.blocks, listed[raw(checkpoint.id)].size());
+    EXPECT_EQ(listed[raw(checkpoint.id)], known.at(checkpoint.time)) << "at " << checkpoint.time;
+  }
+}
+
+/// Work names the call that asked for it, and comes after it.
+inline void expect_work_after_calls(const trace::snapshot& from) {
+  std::map<std::uint64_t, trace::api_call_event> calls;
+  for (const auto& row : rows<trace::api_call_event>(from)) EXPECT_TRUE(calls.emplace(raw(row.id), row).second);
+  const auto check = [&](const auto& work) {
+    const auto call = calls.find(raw(work.call));
+    ASSERT_NE(call, calls.end());
+    EXPECT_EQ(call->second.correlation, work.correlation);
+    EXPECT_EQ(call->second.process, work.process);
+    EXPECT_GE(work.time, call->second.time);
+    EXPECT_GE(work.end, work.time);
+  };
+  for (const auto& row : rows<trace::kernel_event>(from)) check(row);
+  for (const auto& row : rows<trace::transfer_event>(from)) check(row);
+  for (const auto& row : rows<trace::memset_event>(from)) check(row);
+}
+
+/// Whatever touches a block does so while it lives.
+inline void expect_touches_of_the_living(const trace::snapshot& from, const lives& known) {
+  for (const auto& row : rows<trace::touch_event>(from)) {
+    const auto of = known.blocks.find(raw(row.block));
+    ASSERT_NE(of, known.blocks.end());
+    EXPECT_LE(of->second.born.time, row.time);
+    EXPECT_GT(of->second.died, row.time);
+  }
+}
+
+/// No id is given twice.
+inline void expect_own_ids(const trace::snapshot& from) {
+  std::set<std::uint64_t> seen;
+  const auto take = [&]<class Row>(Row*) {
+    if constexpr (trace::is_event_row<Row>) {
+      for (const Row& row : rows<Row>(from)) EXPECT_TRUE(seen.insert(raw(row.id)).second) << "event " << raw(row.id);
+    }
+  };
+#define SLUICE_TAKE(row, kind) take(static_cast<trace::row*>(nullptr));
+  SLUICE_FOR_EACH_ROW(SLUICE_TAKE)
+#undef SLUICE_TAKE
+}
+
+}  // namespace sluice::generate::testing

@@ -1,0 +1,136 @@
+#include "core/generate/tile.hpp"
+
+#include "core/trace/writer.hpp"
+#include "tests/core/generate/replay.hpp"
+
+namespace sluice::generate {
+namespace {
+
+using namespace testing;
+
+std::uint64_t events_of(const trace::snapshot& of) {
+  std::uint64_t count = 0;
+  for (const auto& chunk : of.chunks()) count += trace::is_event(chunk.type) ? chunk.rows : 0;
+  return count;
+}
+
+TEST(tile, repeats_a_recording_one_time_after_the_other) {
+  const temporary once("tile-once"), thrice("tile-thrice");
+  ASSERT_TRUE(generate({.events = 30'000, .pattern = program_pattern::inference, .processes = 2}, once.path()));
+  const auto from = read(once.path());
+  const auto made = tile(once.path(), 3 * events_of(*from) - 100, thrice.path());
+  ASSERT_TRUE(made) << made.error().to_string();
+  const auto now = read(thrice.path());
+  EXPECT_EQ(events_of(*now), made->events);
+  const lives known(*now);
+  known.expect_sound();
+  expect_work_after_calls(*now);
+  expect_touches_of_the_living(*now, known);
+  expect_own_ids(*now);
+
+  // Everything thrice, the tables once.
+  const auto count = [](const auto& all) { return all.size(); };
+  EXPECT_EQ(count(rows<trace::kernel_event>(*now)), 3 * count(rows<trace::kernel_event>(*from)));
+  EXPECT_EQ(count(rows<trace::touch_event>(*now)), 3 * count(rows<trace::touch_event>(*from)));
+  EXPECT_EQ(count(rows<trace::graph_launch_event>(*now)), 3 * count(rows<trace::graph_launch_event>(*from)));
+  EXPECT_EQ(now->tables().strings.rows().size(), from->tables().strings.rows().size());
+  EXPECT_EQ(now->tables().stacks.rows().size(), from->tables().stacks.rows().size());
+  EXPECT_EQ(now->tables().processes.rows().size(), 2U);
+
+  // What was live at the end of a repetition is gone in the next: at the end there is as much as in the recording.
+  EXPECT_EQ(known.at(now->end()).size(), lives(*from).at(from->end()).size());
+  // Steps go on counting.
+  std::int64_t last = -1;
+  std::uint64_t steps = 0;
+  for (const auto& row : rows<trace::marker_event>(*now)) {
+    last = std::max(last, row.step);
+    ++steps;
+  }
+  EXPECT_EQ(steps, 3 * rows<trace::marker_event>(*from).size());
+  EXPECT_GT(last, 2 * static_cast<std::int64_t>(steps) / 3 / 2 - 2);
+}
+
+TEST(tile, moves_every_reference_with_what_it_names) {
+  const temporary once("tile-references-once"), twice("tile-references-twice");
+  {
+    auto file = std::move(trace::file_writer::create(once.path()).value());
+    trace::transfer_event copy;
+    copy.id = trace::event_id{4};
+    copy.time = 100;
+    copy.end = 200;
+    copy.call = trace::event_id{3};
+    copy.source_block = trace::block_id{7};
+    copy.source_address = 0x1000;
+    copy.correlation = 5;
+    file.add(copy);
+    trace::link_event link;
+    link.id = trace::event_id{6};
+    link.time = 150;
+    link.from = trace::event_id{3};
+    link.to = trace::event_id{4};
+    file.add(link);
+    trace::attribute_event attribute;
+    attribute.id = trace::event_id{8};
+    attribute.time = 150;
+    attribute.target = trace::event_id{4};
+    file.add(attribute);
+    trace::graph_launch_event launch;
+    launch.id = trace::event_id{9};
+    launch.time = 160;
+    launch.graph = trace::graph_id{2};
+    file.add(launch);
+    ASSERT_TRUE(file.close());
+  }
+  ASSERT_TRUE(tile(once.path(), 8, twice.path()));
+  const auto now = read(twice.path());
+  const auto copies = rows<trace::transfer_event>(*now);
+  const auto links = rows<trace::link_event>(*now);
+  const auto attributes = rows<trace::attribute_event>(*now);
+  const auto launches = rows<trace::graph_launch_event>(*now);
+  ASSERT_EQ(copies.size(), 2U);
+  const std::uint64_t distance = raw(copies[1].id) - raw(copies[0].id);
+  EXPECT_GE(distance, 9U);
+  EXPECT_EQ(raw(copies[1].call), 3 + distance);
+  EXPECT_EQ(raw(links[1].to), raw(copies[1].id));
+  EXPECT_EQ(raw(links[1].from), raw(copies[1].call));
+  EXPECT_EQ(raw(attributes[1].target), raw(copies[1].id));
+  EXPECT_GT(raw(launches[1].graph), 2U);
+  EXPECT_NE(copies[1].source_block, copies[0].source_block);
+  EXPECT_GT(copies[1].source_address, copies[0].source_address);
+  EXPECT_EQ(copies[1].end - copies[1].time, 100);
+  EXPECT_GT(copies[1].time, copies[0].end);
+  EXPECT_NE(copies[1].correlation, copies[0].correlation);
+  EXPECT_EQ(copies[1].destination_block, trace::block_id::none);
+  EXPECT_EQ(copies[1].enqueued, trace::unknown_time);
+}
+
+TEST(tile, refuses_what_cannot_be_repeated) {
+  const temporary empty("tile-empty"), huge("tile-huge"), to("tile-to");
+  {
+    auto file = std::move(trace::file_writer::create(empty.path()).value());
+    ASSERT_TRUE(file.close());
+    auto other = std::move(trace::file_writer::create(huge.path()).value());
+    trace::alloc_event block;
+    block.block = trace::block_id{UINT64_MAX - 1};
+    block.time = 1;
+    other.add(block);
+    ASSERT_TRUE(other.close());
+  }
+  EXPECT_EQ(tile(empty.path(), 10, to.path()).error().code, error_code::invalid_argument);
+  EXPECT_EQ(tile(huge.path(), 10, to.path()).error().code, error_code::invalid_argument);
+  EXPECT_EQ(tile("/nonexistent.sluice", 10, to.path()).error().code, error_code::not_found);
+  EXPECT_FALSE(std::filesystem::exists(to.path()));
+}
+
+TEST(tile, is_as_large_an_event_as_the_recording) {
+  const temporary many("tile-real");
+  const std::string recording = SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice";
+  const auto made = tile(recording, 1'000'000, many.path());
+  ASSERT_TRUE(made) << made.error().to_string();
+  const auto real = read(recording);
+  const double before = static_cast<double>(real->file_bytes()) / static_cast<double>(events_of(*real));
+  EXPECT_NEAR(static_cast<double>(made->bytes) / static_cast<double>(made->events), before, before / 10);
+}
+
+}  // namespace
+}  // namespace sluice::generate

@@ -1,0 +1,144 @@
+// The front of the imports: what a file is, and what becomes of it.
+#include "core/import/import.hpp"
+
+#include <gmock/gmock.h>
+
+#include "core/trace/writer.hpp"
+#include "tests/core/import/files.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::own_folder;
+
+constexpr std::string_view log_head = "Thread,Time,Action,Pointer,Size,Stream\n";
+
+std::string small_log() { return std::string(log_head) + "7,10:00:00.000000,allocate,0x100,64,0x0\n"; }
+
+TEST(Recognise, GoesByContentNotByName) {
+  using namespace std::string_literals;
+  const own_folder folder;
+  EXPECT_EQ(recognise(folder.write("a.json", "\x80\x04\x95"s)), format::torch_snapshot);
+  EXPECT_EQ(recognise(folder.write("b.pickle", "  {\"traceEvents\": ["s)), format::chrome_json);
+  EXPECT_EQ(recognise(folder.write("c.csv", "\xef\xbb\xbf[{\"ph\":\"X\"}]"s)), format::chrome_json);
+  EXPECT_EQ(recognise(folder.write("d.sluice", "SQLite format 3\0 and more"s)), format::nsys_sqlite);
+  EXPECT_EQ(recognise(folder.write("e", small_log())), format::rmm_csv);
+  EXPECT_EQ(recognise(folder.write("f.pickle", "just words"s)), format::unknown);
+  EXPECT_EQ(recognise(folder.write("g.pickle", "\x80\x06\x95"s)), format::unknown);
+  EXPECT_EQ(recognise(folder.write("h.csv", ""s)), format::unknown);
+  EXPECT_EQ(recognise(folder.file("there is none")), format::unknown);
+  EXPECT_EQ(recognise("/dev/null"), format::unknown);
+}
+
+TEST(Recognise, LooksIntoGzip) {
+  using namespace std::string_literals;
+  const own_folder folder;
+  EXPECT_EQ(recognise(folder.write_gzip("a", small_log())), format::rmm_csv);
+  EXPECT_EQ(recognise(folder.write_gzip("b.json.gz", "[]"s)), format::chrome_json);
+  EXPECT_EQ(recognise(folder.write("c.json.gz", "\x1f\x8b\x08 but nothing of the kind"s)), format::unknown);
+}
+
+TEST(ImportFile, SaysWhatItReadInAMessageOfTheTrace) {
+  const own_folder folder;
+  const std::string out = folder.file("out.sluice");
+  const auto done = import_file(folder.write("rmm.dev0.csv", small_log() + "nonsense\n"), out);
+  ASSERT_TRUE(done) << done.error().to_string();
+  EXPECT_EQ(done->from, format::rmm_csv);
+  EXPECT_EQ(testing::number_of(done->read, "allocations"), 1U);
+  ASSERT_EQ(done->not_understood.size(), 1U);
+  EXPECT_EQ(done->not_understood[0].offset, small_log().size());
+  const auto opened = trace::file::open(out);
+  ASSERT_TRUE(opened);
+  EXPECT_THAT(testing::messages_of(**opened), ElementsAre(HasSubstr("imported from rmm.dev0.csv (RMM log): 1 allocations"),
+                                                          HasSubstr("not understood in the imported file: 1 lines")));
+}
+
+TEST(ImportFile, RefusesWhatItDoesNotKnowAndSaysWhatItWould) {
+  const own_folder folder;
+  const auto unknown = import_file(folder.write("a.txt", "words"), folder.file("out.sluice"));
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, error_code::foreign);
+  EXPECT_THAT(unknown.error().to_string(), HasSubstr("PyTorch memory snapshot"));
+  const auto empty = import_file(folder.write("b.txt", ""), folder.file("out.sluice"));
+  EXPECT_THAT(empty.error().to_string(), HasSubstr("is empty"));
+  const auto none = import_file(folder.file("none"), folder.file("out.sluice"));
+  EXPECT_EQ(none.error().code, error_code::not_found);
+  const auto folder_itself = import_file("/tmp", folder.file("out.sluice"));
+  EXPECT_THAT(folder_itself.error().to_string(), HasSubstr("is no regular file"));
+}
+
+TEST(ImportFile, RefusesARecordingOfOurOwn) {
+  const own_folder folder;
+  const std::string own = folder.file("own.sluice");
+  ASSERT_TRUE(trace::file_writer::create(own)->close());
+  const auto imported = import_file(own, folder.file("out.sluice"));
+  ASSERT_FALSE(imported);
+  EXPECT_EQ(imported.error().code, error_code::invalid_argument);
+}
+
+TEST(ImportFile, LeavesTheOutputAsItWasWhenItFails) {
+  const own_folder folder;
+  const std::string out = folder.write("out.sluice", "what was there");
+  const std::string cut = testing::read_file(folder.write_gzip("whole.gz", small_log()));
+  const auto failed = import_file(folder.write("cut.gz", cut.substr(0, cut.size() - 6)), out);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, error_code::corrupt);
+  EXPECT_EQ(testing::read_file(out), "what was there");
+  EXPECT_EQ(folder.files(), 3U);
+}
+
+TEST(ImportFile, LeavesNothingBehindWhenItIsCancelled) {
+  const own_folder folder;
+  std::string log(log_head);
+  for (int i = 1; i < 20'000; ++i) log += "7,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,64,0x0\n";
+  const std::string path = folder.write("rmm.csv", log);
+  std::atomic<bool> cancel = false;
+  options with;
+  with.cancel = &cancel;
+  with.progress = [&](double share) { cancel = share > 0; };
+  const auto cancelled = import_file(path, folder.file("out.sluice"), with);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code, error_code::cancelled);
+  EXPECT_EQ(folder.files(), 1U);
+}
+
+TEST(ImportFile, TellsHowFarItIs) {
+  const own_folder folder;
+  std::string log(log_head);
+  for (int i = 1; i < 40'000; ++i) log += "7,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,64,0x0\n";
+  std::vector<double> told;
+  options with;
+  with.progress = [&](double share) { told.push_back(share); };
+  ASSERT_TRUE(import_file(folder.write("rmm.csv", log), folder.file("out.sluice"), with));
+  EXPECT_GT(told.size(), 2U);
+  EXPECT_LE(told.size(), 101U);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_EQ(told.back(), 1.0);
+}
+
+TEST(OpenAny, OpensATraceAndImportsWhatIsNone) {
+  const own_folder folder;
+  const std::string own = folder.file("own.sluice");
+  ASSERT_TRUE(trace::file_writer::create(own)->close());
+  EXPECT_TRUE(open_any(own));
+  const auto foreign = open_any(folder.write_gzip("rmm.csv.gz", small_log()));
+  ASSERT_TRUE(foreign) << foreign.error().to_string();
+  EXPECT_EQ(testing::rows_of<trace::alloc_event>(**foreign).size(), 1U);
+  // Its scratch file is gone already; it stays readable.
+  EXPECT_FALSE(std::filesystem::exists((*foreign)->path()));
+  EXPECT_EQ(folder.files(), 2U);
+}
+
+TEST(OpenAny, SaysWhatItExpected) {
+  const own_folder folder;
+  const auto neither = open_any(folder.write("a.txt", std::string(100, 'x')));
+  ASSERT_FALSE(neither);
+  EXPECT_EQ(neither.error().code, error_code::foreign);
+  EXPECT_THAT(neither.error().to_string(), HasSubstr("a Sluice recording, PyTorch memory snapshot"));
+}
+
+}  // namespace
+}  // namespace sluice::importing
