@@ -156,6 +156,15 @@ bool exist_for(std::uint32_t call) noexcept {
   return false;
 }
 
+const char* name_of_drivers(const void* function) noexcept {
+  const void* ours = ours_for(const_cast<void*>(function));
+  if (ours == function) return nullptr;
+  for (unsigned i = 0; i < wrapper_count; ++i) {
+    if (wrappers[i].ours == ours) return wrappers[i].name;
+  }
+  return nullptr;
+}
+
 SLUICE_HOT void* real(unsigned number) noexcept { return as<void*>(reals[number]); }
 
 SLUICE_HOT bool is_watched() noexcept { return watching.load(std::memory_order_relaxed) && mine.depth == 0; }

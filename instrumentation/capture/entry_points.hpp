@@ -29,6 +29,10 @@ void start() noexcept;
 /// There is one for this call (a CUpti_driver_api_trace_cbid).
 [[nodiscard]] bool exist_for(std::uint32_t call) noexcept;
 
+/// The name of the driver's function at this address, if there is one of ours for it and it has a handler; else null. O(1) on average,
+/// lock-free.
+[[nodiscard]] const char* name_of_drivers(const void* function) noexcept;
+
 /// dlsym, past our own: the driver's function and not ours. Null if there is none.
 [[nodiscard]] void* real_symbol(void* library, const char* name) noexcept;
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "instrumentation/capture/around.hpp"
 #include "instrumentation/capture/copy_times.hpp"
 #include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/faults.hpp"
@@ -302,6 +303,7 @@ void* loop(void*) {
     torch::report_totals();
     if (++turns % turns_a_search == 0) prepare_stacks();
     watch_native_modules();
+    around::look(last);
     repair_live_set();
     if (options.samples) sample(last);
     if (options.flushes || last) flush(last);

@@ -1,7 +1,9 @@
 // Allocations and frees. An allocation is stamped at its exit edge, a free at its entry edge: in between, another thread
 // may have been given the same address.
 
+#include "instrumentation/capture/around.hpp"
 #include "instrumentation/capture/calls.hpp"
+#include "instrumentation/capture/entry_points.hpp"
 #include "instrumentation/capture/faults.hpp"
 #include "instrumentation/capture/graph_calls.hpp"
 #include "instrumentation/capture/live_blocks.hpp"
@@ -89,11 +91,14 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
   collector::emit(out);
 }
 
+/// What this thread freed last is no block that anybody told of.
+SLUICE_THREAD_LOCAL bool freed_unknown = false;
+
 SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, layer level = layer::driver,
                       std::uint64_t stream = 0, std::uint32_t flags = 0) {
   if (address == 0) return;
   note_change();
-  live_blocks::remove(address, level, kind);
+  freed_unknown = !live_blocks::remove(address, level, kind);
   collector::free_record out{};
   out.header.time = c.begin;
   out.header.flags = flags;
@@ -140,6 +145,7 @@ void noted(const call& c, std::uint64_t address, std::uint64_t bytes) {
 /// A synchronous free has returned.
 void free_done(const call& c, std::uint64_t address) {
   if (address == 0 || !c.ok()) return;
+  if (freed_unknown && entry_points::in_use()) around::unknown_free(address);
   collector::free_completed_record out{};
   out.header.time = c.now;
   out.address = address;

@@ -222,6 +222,13 @@ bool introduce(const loaded_module& module) noexcept {
   return collector::introduce_module(record, unloads.load(std::memory_order_relaxed));
 }
 
+bool for_each_library(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) noexcept {
+  if (asking.exchange(true, std::memory_order_acquire)) return false;
+  dl_iterate_phdr(visit, context);
+  asking.store(false, std::memory_order_release);
+  return true;
+}
+
 bool watch_modules() noexcept {
   static changes seen{};
   if (asking.exchange(true, std::memory_order_acquire)) return false;  // A fork: next time.

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <link.h>
+
+#include <cstddef>
 #include <cstdint>
 
 #include "instrumentation/capture/eh_frame.hpp"
@@ -33,6 +36,10 @@ bool introduce(const loaded_module& module) noexcept;
 /// Asks the loader what has changed; on a thread of ours, every so often. Modules are told anew once one was unloaded, for
 /// another may lie there now. True: one was.
 bool watch_modules() noexcept;
+
+/// Calls `visit` for each file of code, as dl_iterate_phdr does, with the loader's lock held; on a thread of ours, after `start_modules`.
+/// False: a fork is about to be made, and the loader was not asked.
+bool for_each_library(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) noexcept;
 
 /// For tests: false, as where the C library does not answer; true, as it is.
 void ask_c_library(bool yes) noexcept;

@@ -167,6 +167,10 @@ def main():
     lost = report["lost"]["events"]
     print(f"  {'ok  ' if lost == 0 else 'FAIL'} events lost: {lost}")
     failures = int(lost != 0)
+    for text in report["warnings"]:
+        if "the driver around the recorder" in text:
+            print(f"  FAIL {text}")
+            failures += 1
     failures += check_ranks(report, all_said) if what == "ranks" else check_steps(what, report, said)
     if what in ("native", "expandable"):
         parents = [m for m in report["memory"] if m["layer"] == "framework"]

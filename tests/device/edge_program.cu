@@ -5,10 +5,12 @@
 //   edge_program peer          copies between two devices; with one device only those of cuMemcpyPeer to itself
 //   edge_program ipc           memory of this process in a second one: by IPC handle, by shareable handle, out of a pool
 //   edge_program batch PARTS   copies in batches: five parts in three blocks, then PARTS small ones
+//   edge_program around        one block allocated as everybody does, one by the driver's own function, past whoever is preloaded
 //   edge_program graph         an executable graph whose parameters change between its launches
 
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -310,6 +312,22 @@ int ipc() {
   return mine != 0 ? mine : WEXITSTATUS(status);
 }
 
+// --- the driver's own function ----------------------------------------------------------------------------------------------
+
+CUresult (*own_allocate)(CUdeviceptr*, std::size_t) = nullptr;
+
+int around() {
+  CHECK(cudaSetDevice(0));
+  device_block(3 * mib);
+  const auto look_up = reinterpret_cast<void* (*)(void*, const char*)>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (look_up == nullptr || driver == nullptr) return 3;
+  own_allocate = reinterpret_cast<decltype(own_allocate)>(look_up(driver, "cuMemAlloc_v2"));
+  CUdeviceptr address = 0;
+  CHECK(own_allocate(&address, 5 * mib));
+  return 0;
+}
+
 // --- copies in batches ------------------------------------------------------------------------------------------------------
 
 #if CUDART_VERSION >= 13000
@@ -436,6 +454,7 @@ int main(int argc, char** argv) {
   if (what == "peer") return peer();
   if (what == "ipc") return ipc();
   if (what == "batch") return batch(how.empty() ? 1000 : std::stoul(how));
+  if (what == "around") return around();
   if (what == "graph") return graph();
   return 2;
 }

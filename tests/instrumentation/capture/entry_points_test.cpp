@@ -142,6 +142,62 @@ TEST(EntryPoints, AreNotInTheWayOfASanitizer) {
   EXPECT_EQ(record({.arguments = {}, .mode = "memory", .program = program.program, .preload = true}).status, 0);
 }
 
+/// Warnings that something goes around.
+std::vector<std::string> told_of(const recording& run) {
+  std::vector<std::string> told;
+  for (const std::string& text : run.messages) {
+    if (text.find("around the recorder") != std::string::npos) told.push_back(text);
+  }
+  return told;
+}
+
+class GoingAround : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer's runtime allows no RTLD_DEEPBIND, and looks functions up by itself";
+#endif
+  }
+};
+
+TEST_F(GoingAround, ALibraryThatFindsTheDriverBeforeUsIsNamed) {
+  const recording run = record_at_entry_points("around_by_linkage");
+  EXPECT_EQ(run.allocs.size(), 1U);
+  EXPECT_THAT(told_of(run),
+              testing::ElementsAre(testing::StartsWith(
+                  "libfake_around.so calls the driver around the recorder: it has the driver's own cuMemAlloc_v2 (")));
+}
+
+TEST_F(GoingAround, ALibraryThatKeepsWhatItHasLookedUpPastUsIsNamed) {
+  const recording run = record_at_entry_points("around_by_variable");
+  EXPECT_EQ(run.allocs.size(), 1U);
+  EXPECT_THAT(told_of(run),
+              testing::ElementsAre(testing::StartsWith(
+                  "libfake_around.so calls the driver around the recorder: it has the driver's own cuMemAlloc_v2 (")));
+}
+
+TEST_F(GoingAround, ALibraryThatMayDoSoIsNamedToo) {
+  const recording run = record_at_entry_points("around_by_heap");
+  EXPECT_EQ(run.allocs.size(), 1U);
+  EXPECT_THAT(told_of(run),
+              testing::ElementsAre(testing::StartsWith("libfake_around.so may call the driver around the recorder")));
+}
+
+TEST_F(GoingAround, MemoryThatNobodyAllocatedIsNoticedWhenItIsFreed) {
+  const recording run = record_at_entry_points("around_and_back");
+  EXPECT_THAT(told_of(run), testing::Contains(testing::HasSubstr("was freed that no recorded call had allocated")));
+}
+
+TEST_F(GoingAround, IsNotSaidOfWhoeverComesThroughUs) {
+  for (const char* how : {"looked_up", "copies", "only_failing_frees", "crossed", "reset", "ipc"}) {
+    EXPECT_THAT(told_of(record_at_entry_points(how)), testing::IsEmpty()) << how;
+  }
+  // This one could, by dlvsym; it does not, and both of its blocks are there.
+  const recording run = record_at_entry_points("around_not_at_all");
+  EXPECT_EQ(run.allocs.size(), 2U);
+  EXPECT_THAT(told_of(run), testing::ElementsAre(testing::HasSubstr("may call")));
+}
+
 TEST(EntryPoints, AreLeftAloneInWiderModes) {
   const recording run =
       record({.arguments = {"looked_up"}, .mode = "timeline", .program = "fake_memory_program", .preload = true});

@@ -196,12 +196,50 @@ void looked_up() {
   if (dlsym(RTLD_NEXT, "no_such_function") != nullptr || dlerror() == nullptr) std::exit(1);
 }
 
+/// 1 MiB as everybody, 2 MiB by a library that goes around whoever is preloaded: `function` of it, loaded with `flags`.
+CUdeviceptr go_around(const char* function, int flags) {
+  allocate(1 * mib);
+  void* library = dlopen("libfake_around.so", RTLD_NOW | flags);
+  if (library == nullptr) std::exit(77);
+  const auto by = reinterpret_cast<CUdeviceptr (*)(std::size_t)>(dlsym(library, function));
+  const CUdeviceptr address = by == nullptr ? 0 : by(2 * mib);
+  if (address == 0) std::exit(1);
+  return address;
+}
+void around_by_linkage() { go_around("allocate_by_linkage", RTLD_DEEPBIND); }
+void around_by_variable() { go_around("allocate_by_variable", 0); }
+void around_by_heap() { go_around("allocate_by_heap", 0); }
+/// The same library, which comes through whoever is preloaded as everybody does.
+void around_not_at_all() { go_around("allocate_by_linkage", 0); }
+/// Allocated around, and freed as everybody does; and a free that fails.
+void around_and_back() {
+  CHECK(cuMemFree_v2(go_around("allocate_by_heap", 0)));
+  if (cuMemFree_v2(4096) == CUDA_SUCCESS) std::exit(1);
+}
+void only_failing_frees() {
+  const CUdeviceptr address = allocate(1 * mib);
+  CHECK(cuMemFree_v2(address));
+  if (cuMemFree_v2(address) == CUDA_SUCCESS || cuMemFree_v2(4096) == CUDA_SUCCESS) std::exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)()> ways{{"reset", reset},     {"graph", graph},   {"physical", physical},
-                                               {"crossed", crossed}, {"ipc", ipc},       {"failing", failing},
-                                               {"flood", flood},     {"copies", copies}, {"looked_up", looked_up}};
+  const std::map<std::string, void (*)()> ways{{"reset", reset},
+                                               {"graph", graph},
+                                               {"physical", physical},
+                                               {"crossed", crossed},
+                                               {"ipc", ipc},
+                                               {"failing", failing},
+                                               {"flood", flood},
+                                               {"copies", copies},
+                                               {"looked_up", looked_up},
+                                               {"around_by_linkage", around_by_linkage},
+                                               {"around_by_variable", around_by_variable},
+                                               {"around_by_heap", around_by_heap},
+                                               {"around_not_at_all", around_not_at_all},
+                                               {"around_and_back", around_and_back},
+                                               {"only_failing_frees", only_failing_frees}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   if (way == ways.end()) return 2;
   use_device();
