@@ -52,8 +52,9 @@ TEST(ImportFile, SaysWhatItReadInAMessageOfTheTrace) {
   EXPECT_EQ(done->not_understood[0].offset, small_log().size());
   const auto opened = trace::file::open(out);
   ASSERT_TRUE(opened);
-  EXPECT_THAT(testing::messages_of(**opened), ElementsAre(HasSubstr("imported from rmm.dev0.csv (RMM log): 1 allocations"),
-                                                          HasSubstr("not understood in the imported file: 1 lines")));
+  EXPECT_THAT(testing::messages_of(**opened),
+              ElementsAre(HasSubstr("imported from rmm.dev0.csv (RMM log): 1 allocations"),
+                          HasSubstr("not understood in the imported file: 1 lines")));
 }
 
 TEST(ImportFile, RefusesWhatItDoesNotKnowAndSaysWhatItWould) {

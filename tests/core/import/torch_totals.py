@@ -29,13 +29,16 @@ def totals(snapshot):
     kinds = [("device", snapshot.get("device_traces", []), snapshot.get("segments", [])),
              ("host", snapshot.get("host_traces", []), snapshot.get("host_segments", []))]
     result = {}
+    entries_read = 0
     for kind, traces, segments in kinds:
         if traces and isinstance(traces[0], dict):
             traces = [traces]
         for entries in traces:
             for entry in entries:
                 action = f"{kind} {entry['action']}"
-                actions[action] += 1
+                entries_read += 1
+                if entry["action"] != "segment_unmap":  # one may take parts of many, which the trace frees one by one
+                    actions[action] += 1
                 if entry["action"] != "snapshot":
                     bytes_of[action] += entry["size"]
                 if entry["action"] == "alloc":
@@ -47,7 +50,7 @@ def totals(snapshot):
         result[f"{kind} reserved at the end"] = sum(segment["total_size"] for segment in segments)
         result[f"{kind} allocated at the end"] = sum(block["requested_size"] for block in live)
         result[f"{kind} blocks at the end"] = len(live)
-    result["entries"] = sum(actions.values())
+    result["entries"] = entries_read
     result["actions"] = dict(actions)
     result["bytes"] = dict(bytes_of)
     result["stacks"] = len(stacks)

@@ -1,0 +1,152 @@
+// What became of a PyTorch snapshot against what Python's own pickle says of it, as text, byte for byte.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "core/trace/layout.hpp"
+#include "tests/core/import/files.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using testing::own_folder;
+using testing::rows_of;
+
+/// The output of a command; nothing if it failed.
+std::string output_of(const std::string& command) {
+  std::string all;
+  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
+  char buffer[65536];
+  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) all.append(buffer, got);
+  return pclose(pipe) == 0 ? all : std::string();
+}
+
+/// The figures of torch_totals.py, from a trace.
+class totals {
+ public:
+  totals(const trace::file& file, const importing::report& report) : tables_(file.latest()->tables()) {
+    std::map<trace::block_id, trace::alloc_event> blocks;
+    for (const auto& row : rows_of<trace::alloc_event>(file)) {
+      blocks[row.block] = row;
+      if (row.source == trace::provenance::inferred) {
+        // The rest of a mapped segment of which a part was unmapped.
+        if (row.flags == 0 && row.level == trace::layer::driver)
+          bytes_[name_of(row.kind) + " segment_unmap"] -= row.bytes;
+        continue;
+      }
+      const bool block = row.level == trace::layer::framework;
+      const bool mapped = tables_.text(row.name) == "cuMemMap";
+      count(row.kind, block ? "alloc" : mapped ? "segment_map" : "segment_alloc", row.bytes);
+      if (!block) continue;
+      auto& [allocations, bytes] = stacks_[stack_text(row.stack)];
+      ++allocations;
+      bytes += row.bytes;
+    }
+    std::map<trace::block_id, trace::alloc_event> live = blocks;
+    for (const auto& row : rows_of<trace::free_event>(file)) {
+      const trace::alloc_event& of = blocks.at(row.block);
+      live.erase(row.block);
+      if (row.level == trace::layer::driver) {
+        if (tables_.text(of.name) == "cuMemMap") {
+          bytes_[name_of(of.kind) + " segment_unmap"] += of.bytes;
+        } else {
+          count(of.kind, "segment_free", of.bytes);
+        }
+        continue;
+      }
+      if (row.source != trace::provenance::inferred) count(of.kind, "free_requested", of.bytes);
+      if (row.completed != trace::unknown_time) count(of.kind, "free_completed", of.bytes);
+    }
+    for (const auto& row : rows_of<trace::alloc_failed_event>(file)) count(row.kind, "oom", row.bytes);
+    for (const auto& row : rows_of<trace::marker_event>(file)) {
+      if (tables_.text(row.name) == "snapshot") ++actions_["device snapshot"];
+    }
+    for (const char* kind : {"device", "host"}) {
+      std::uint64_t reserved = 0, allocated = 0, number = 0;
+      for (const auto& [id, row] : live) {
+        if (name_of(row.kind) != kind) continue;
+        (row.level == trace::layer::driver ? reserved : allocated) += row.bytes;
+        number += row.level == trace::layer::framework ? 1 : 0;
+      }
+      json_[std::string(kind) + " reserved at the end"] = reserved;
+      json_[std::string(kind) + " allocated at the end"] = allocated;
+      json_[std::string(kind) + " blocks at the end"] = number;
+    }
+    json_["entries"] =
+        testing::number_of(report.read, "trace entries") + testing::number_of(report.read, "entries of pinned memory");
+    json_["actions"] = actions_;
+    json_["bytes"] = bytes_;
+    json_["stacks"] = stacks_.size();
+    std::vector<std::tuple<std::uint64_t, std::uint64_t, std::string>> per_stack;
+    for (const auto& [text, sums] : stacks_) per_stack.emplace_back(sums.first, sums.second, text);
+    std::sort(per_stack.begin(), per_stack.end());
+    json_["per stack"] = per_stack;
+  }
+
+  [[nodiscard]] const nlohmann::json& json() const { return json_; }
+  [[nodiscard]] std::string text() const { return json_.dump(0, ' ', true) + "\n"; }
+
+ private:
+  static std::string name_of(trace::memory_kind kind) { return kind == trace::memory_kind::pinned ? "host" : "device"; }
+
+  void count(trace::memory_kind kind, const char* action, std::uint64_t bytes) {
+    ++actions_[name_of(kind) + " " + action];
+    bytes_[name_of(kind) + " " + action] += bytes;
+  }
+
+  [[nodiscard]] std::string stack_text(trace::stack_id id) const {
+    std::string text;
+    for (const auto* at = tables_.stacks.find(id); at != nullptr; at = tables_.stacks.find(at->parent)) {
+      const trace::frame_row* frame = tables_.frames.find(at->frame);
+      if (!text.empty()) text += '|';
+      text += std::string(tables_.text(frame->function)) + '@' + std::string(tables_.text(frame->file)) + ':' +
+              std::to_string(frame->line);
+    }
+    return text;
+  }
+
+  const trace::tables& tables_;
+  nlohmann::json json_;
+  std::map<std::string, std::uint64_t> actions_, bytes_;
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> stacks_;
+};
+
+/// Samples that lie beside the source tree, and those of the tests' own.
+std::vector<std::string> samples() {
+  std::vector<std::string> found;
+  const std::filesystem::path root = SLUICE_SOURCE_DIR;
+  for (const auto& folder :
+       {root / "../shared/traces", root / "../../shared/traces", root / "tests/core/import/samples"}) {
+    if (!std::filesystem::is_directory(folder)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("torch-") && name.ends_with(".pickle.gz")) found.push_back(entry.path().string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(TorchReference, AgreesWithPythonToTheByte) {
+  if (samples().empty()) GTEST_SKIP() << "there are no snapshots beside the source tree";
+  for (const std::string& sample : samples()) {
+    SCOPED_TRACE(sample);
+    const std::string said =
+        output_of("python3 " SLUICE_SOURCE_DIR "/tests/core/import/torch_totals.py '" + sample + "'");
+    if (said.empty()) GTEST_SKIP() << "there is no python3";
+    const own_folder folder;
+    const auto done = import_file(sample, folder.file("out.sluice"));
+    ASSERT_TRUE(done) << done.error().to_string();
+    for (const auto& each : done->not_understood) ADD_FAILURE() << each.number << " " << each.what;
+    const totals ours(*trace::file::open(folder.file("out.sluice")).value(), *done);
+    if (ours.text() == said) continue;
+    const auto theirs = nlohmann::json::parse(said);
+    for (const auto& [key, value] : theirs.items()) EXPECT_EQ(ours.json().at(key), value) << key;
+    ADD_FAILURE() << "the texts differ";
+  }
+}
+
+}  // namespace
+}  // namespace sluice::importing

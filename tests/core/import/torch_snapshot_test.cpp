@@ -1,0 +1,375 @@
+// PyTorch's memory snapshots: what each kind of entry becomes.
+#include <gmock/gmock.h>
+
+#include "tests/core/import/files.hpp"
+#include "tests/core/import/snapshot_of.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using nlohmann::json;
+using testing::block_of;
+using testing::entry;
+using ::testing::HasSubstr;
+using testing::number_of;
+using testing::own_folder;
+using testing::pickled;
+using testing::rows_of;
+using testing::segment_of;
+
+constexpr std::uint64_t mib = 1 << 20;
+constexpr std::int64_t t0 = 1'700'000'000'000'000;  // us
+constexpr trace::time_ns us = 1000;
+
+struct imported {
+  explicit imported(const std::string& bytes) {
+    auto done = import_file(folder.write("snapshot.pickle", bytes), folder.file("out.sluice"));
+    EXPECT_TRUE(done) << done.error().to_string();
+    report = std::move(*done);
+    file = trace::file::open(folder.file("out.sluice")).value();
+    for (const auto& row : rows_of<trace::alloc_event>(*file)) {
+      (row.level == trace::layer::driver ? segments : blocks).push_back(row);
+    }
+    for (const auto& row : rows_of<trace::free_event>(*file)) {
+      (row.level == trace::layer::driver ? segment_frees : frees).push_back(row);
+    }
+  }
+  explicit imported(const json& snapshot) : imported(pickled(snapshot)) {}
+  /// The history of device 0, without segments.
+  static imported history(json entries) {
+    return imported(json{{"segments", json::array()}, {"device_traces", {std::move(entries)}}});
+  }
+
+  [[nodiscard]] std::string_view text(trace::string_id id) const { return file->latest()->tables().text(id); }
+  [[nodiscard]] std::uint64_t missed() const {
+    std::uint64_t sum = 0;
+    for (const auto& each : report.not_understood) sum += each.number;
+    return sum;
+  }
+
+  own_folder folder;
+  importing::report report;
+  std::shared_ptr<trace::file> file;
+  std::vector<trace::alloc_event> segments, blocks;
+  std::vector<trace::free_event> segment_frees, frees;
+};
+
+TEST(TorchSnapshot, MakesSegmentsTheDriversAndBlocksTheFrameworks) {
+  const auto snapshot =
+      imported::history({entry("segment_alloc", 20 * mib, 2 * mib, t0), entry("alloc", 20 * mib, 100, t0 + 5),
+                         entry("alloc", 20 * mib + 512, 200, t0 + 6), entry("free_requested", 20 * mib, 100, t0 + 8),
+                         entry("free_completed", 20 * mib, 100, t0 + 9)});
+  ASSERT_EQ(snapshot.segments.size(), 1U);
+  ASSERT_EQ(snapshot.blocks.size(), 2U);
+  ASSERT_EQ(snapshot.frees.size(), 1U);
+  EXPECT_EQ(snapshot.segments[0].bytes, 2 * mib);
+  EXPECT_EQ(snapshot.blocks[1].parent, snapshot.segments[0].block);
+  EXPECT_EQ(snapshot.blocks[1].bytes, 200U);
+  EXPECT_EQ(snapshot.blocks[1].level, trace::layer::framework);
+  EXPECT_EQ(snapshot.blocks[1].time, 6 * us);
+  EXPECT_EQ(snapshot.frees[0].block, snapshot.blocks[0].block);
+  EXPECT_EQ(snapshot.frees[0].time, 8 * us);
+  EXPECT_EQ(snapshot.frees[0].completed, 9 * us);
+  EXPECT_EQ(snapshot.file->latest()->realtime_origin(), t0 * 1000);
+  EXPECT_EQ(snapshot.missed(), 0U);
+}
+
+TEST(TorchSnapshot, LetsAFreeWaitForItsStream) {
+  // Between the request and the completion the address cannot be given out again.
+  const auto snapshot =
+      imported::history({entry("alloc", mib, 8, t0), entry("free_requested", mib, 8, t0 + 1),
+                         entry("alloc", 2 * mib, 8, t0 + 2), entry("free_requested", 2 * mib, 8, t0 + 3)});
+  ASSERT_EQ(snapshot.frees.size(), 2U);
+  for (const auto& row : snapshot.frees) EXPECT_EQ(row.completed, trace::unknown_time);
+}
+
+TEST(TorchSnapshot, FindsWhatWasThereBefore) {
+  const json segments = {segment_of(
+      100 * mib, 20 * mib,
+      {block_of(100 * mib, 4 * mib, 4 * mib - 12, "active_allocated"), block_of(104 * mib, 16 * mib, 0, "inactive")})};
+  const imported snapshot(
+      json{{"segments", segments},
+           {"device_traces",
+            {{entry("free_requested", 60 * mib, 77, t0), entry("free_completed", 60 * mib, 77, t0 + 1),
+              entry("free_completed", 70 * mib, 88, t0 + 2), entry("segment_free", 60 * mib, 20 * mib, t0 + 3),
+              entry("alloc", 110 * mib, 5, t0 + 4), entry("free_requested", 110 * mib, 5, t0 + 5),
+              entry("free_completed", 110 * mib, 5, t0 + 6)}}}});
+  EXPECT_EQ(number_of(snapshot.report.read, "segments from before the history"), 2U);
+  EXPECT_EQ(number_of(snapshot.report.read, "blocks from before the history"), 3U);
+  ASSERT_EQ(snapshot.segments.size(), 2U);
+  ASSERT_EQ(snapshot.blocks.size(), 4U);
+  std::map<std::uint64_t, trace::alloc_event> at;
+  for (const auto& row : snapshot.blocks) at[row.address] = row;
+  for (const std::uint64_t address : {60 * mib, 70 * mib, 100 * mib}) {
+    EXPECT_EQ(at[address].flags, trace::born_before);
+    EXPECT_EQ(at[address].time, 0);
+    EXPECT_NE(at[address].parent, trace::block_id::none) << address / mib;
+  }
+  EXPECT_EQ(at[70 * mib].bytes, 88U);
+  EXPECT_EQ(at[100 * mib].bytes, 4 * mib - 12);
+  EXPECT_EQ(at[100 * mib].reserved_bytes, 4 * mib);
+  EXPECT_EQ(at[110 * mib].parent, at[100 * mib].parent);
+  EXPECT_EQ(at[110 * mib].flags, 0U);
+  EXPECT_EQ(snapshot.frees.size(), 3U);
+  EXPECT_EQ(snapshot.missed(), 0U);
+}
+
+TEST(TorchSnapshot, KnowsWhatABlockTakesAtTheEnd) {
+  const json segments = {segment_of(mib, 2 * mib, {block_of(mib, 2 * mib, 700'000, "active_allocated")})};
+  const imported snapshot(
+      json{{"segments", segments},
+           {"device_traces", {{entry("segment_alloc", mib, 2 * mib, t0), entry("alloc", mib, 700'000, t0 + 1)}}}});
+  ASSERT_EQ(snapshot.blocks.size(), 1U);
+  EXPECT_EQ(snapshot.blocks[0].reserved_bytes, 2 * mib);
+  EXPECT_EQ(snapshot.segments.size(), 1U);
+}
+
+TEST(TorchSnapshot, MapsAndUnmapsPartsOfExpandableSegments) {
+  // Two mappings, of which the middle is unmapped; the rest lives on.
+  const json segments = {segment_of(100 * mib, 20 * mib, json::array(), {{"is_expandable", true}}),
+                         segment_of(140 * mib, 20 * mib, json::array(), {{"is_expandable", true}})};
+  const imported snapshot(
+      json{{"segments", segments},
+           {"device_traces",
+            {{entry("segment_map", 100 * mib, 40 * mib, t0), entry("segment_map", 140 * mib, 20 * mib, t0 + 1),
+              entry("segment_unmap", 120 * mib, 20 * mib, t0 + 2)}}}});
+  std::map<trace::block_id, std::uint64_t> live;
+  for (const auto& row : snapshot.segments) live[row.block] = row.bytes;
+  for (const auto& row : snapshot.segment_frees) live.erase(row.block);
+  ASSERT_EQ(live.size(), 2U);
+  for (const auto& [id, bytes] : live) EXPECT_EQ(bytes, 20 * mib);
+  EXPECT_EQ(snapshot.missed(), 0U);
+}
+
+TEST(TorchSnapshot, ShowsWhatCouldNotBeHad) {
+  const auto snapshot = imported::history(
+      {{{"action", "oom"}, {"device_free", 12345}, {"size", 99 * mib}, {"stream", 0}, {"time_us", t0}}});
+  const auto failed = rows_of<trace::alloc_failed_event>(*snapshot.file);
+  ASSERT_EQ(failed.size(), 1U);
+  EXPECT_EQ(failed[0].bytes, 99 * mib);
+  const auto attributes = rows_of<trace::attribute_event>(*snapshot.file);
+  ASSERT_EQ(attributes.size(), 1U);
+  EXPECT_EQ(attributes[0].target, failed[0].id);
+  EXPECT_EQ(snapshot.text(attributes[0].key), "device_free");
+  EXPECT_EQ(attributes[0].integer, 12345);
+}
+
+TEST(TorchSnapshot, KeepsStacksOfPythonAndNative) {
+  const json frames = {{{"name", "forward"}, {"filename", "model.py"}, {"line", 7}},
+                       {{"name", "at::empty"}, {"filename", "??"}, {"line", 0}},
+                       {{"name", "main"}, {"filename", "<string>"}, {"line", 1}}};
+  const auto snapshot = imported::history(
+      {entry("alloc", mib, 1, t0, {{"frames", frames}}), entry("alloc", 2 * mib, 1, t0, {{"frames", frames}})});
+  EXPECT_EQ(snapshot.blocks.at(0).stack, snapshot.blocks.at(1).stack);
+  const auto& tables = snapshot.file->latest()->tables();
+  std::vector<std::pair<std::string, trace::frame_kind>> found;
+  for (const auto* at = tables.stacks.find(snapshot.blocks[0].stack); at != nullptr;
+       at = tables.stacks.find(at->parent)) {
+    const auto* frame = tables.frames.find(at->frame);
+    found.emplace_back(tables.text(frame->function), frame->kind);
+  }
+  using trace::frame_kind;
+  EXPECT_THAT(
+      found, ::testing::ElementsAre(std::pair("forward", frame_kind::python),
+                                    std::pair("at::empty", frame_kind::native), std::pair("main", frame_kind::python)));
+}
+
+TEST(TorchSnapshot, ReadsPinnedMemory) {
+  for (const bool one_list : {true, false}) {
+    json entries = {entry("segment_alloc", mib, 4096, t0), entry("alloc", mib, 4000, t0 + 1)};
+    if (!one_list) entries = json::array({entries});
+    const imported snapshot(
+        json{{"segments", json::array()},
+             {"device_traces", json::array()},
+             {"host_traces", entries},
+             {"host_segments", {segment_of(mib, 4096, {block_of(mib, 4096, 4000, "active_allocated")})}}});
+    ASSERT_EQ(snapshot.blocks.size(), 1U);
+    EXPECT_EQ(snapshot.blocks[0].kind, trace::memory_kind::pinned);
+    EXPECT_EQ(snapshot.blocks[0].device, trace::device_id::none);
+    EXPECT_EQ(snapshot.segments.at(0).kind, trace::memory_kind::pinned);
+    EXPECT_EQ(snapshot.missed(), 0U);
+  }
+}
+
+TEST(TorchSnapshot, KeepsEachDeviceApart) {
+  const json one = {entry("alloc", mib, 1, t0)},
+             two = {entry("alloc", mib, 2, t0 + 1), entry("free_requested", mib, 2, t0 + 2)};
+  const imported snapshot(json{{"segments", json::array()}, {"device_traces", {one, json::array(), two}}});
+  ASSERT_EQ(snapshot.blocks.size(), 2U);
+  EXPECT_NE(snapshot.blocks[0].device, snapshot.blocks[1].device);
+  EXPECT_EQ(snapshot.file->latest()->tables().devices.rows().at(1).ordinal, 2);
+  EXPECT_EQ(snapshot.frees.at(0).block, snapshot.blocks[1].block);
+}
+
+TEST(TorchSnapshot, GivesTimesByOrderWhereThereAreNone) {
+  json first = entry("alloc", mib, 1, 0), second = entry("free_requested", mib, 1, 0);
+  first.erase("time_us");
+  second.erase("time_us");
+  const auto snapshot = imported::history({first, second});
+  EXPECT_EQ(snapshot.blocks.at(0).source, trace::provenance::estimated);
+  EXPECT_LT(snapshot.blocks[0].time, snapshot.frees.at(0).time);
+  EXPECT_EQ(number_of(snapshot.report.read, "entries without a time: their order gives one, estimated"), 2U);
+}
+
+TEST(TorchSnapshot, ReadsBlocksWithAHistory) {  // PyTorch 1.13 and 2.0
+  const json frames = {{{"name", "f"}, {"filename", "a.py"}, {"line", 1}}};
+  const json block = {{"size", 512},
+                      {"state", "active_allocated"},
+                      {"history", {{{"addr", mib}, {"real_size", 400}, {"frames", frames}}}}};
+  const imported snapshot(json{{"segments", {segment_of(mib, 2 * mib, {block})}}, {"device_traces", {json::array()}}});
+  ASSERT_EQ(snapshot.blocks.size(), 1U);
+  EXPECT_EQ(snapshot.blocks[0].address, mib);
+  EXPECT_EQ(snapshot.blocks[0].bytes, 400U);
+  EXPECT_NE(snapshot.blocks[0].stack, trace::stack_id::none);
+}
+
+TEST(TorchSnapshot, ReadsAListOfSegments) {  // what torch.cuda.memory_snapshot() gives
+  const imported snapshot(json::array({segment_of(mib, 2 * mib, {block_of(mib, 512, 1, "active_allocated")})}));
+  EXPECT_EQ(snapshot.segments.size(), 1U);
+  EXPECT_EQ(snapshot.blocks.size(), 1U);
+}
+
+TEST(TorchSnapshot, KeepsPoolsApart) {
+  const json segments = {segment_of(10 * mib, 2 * mib, json::array()),
+                         segment_of(20 * mib, 2 * mib, json::array(), {{"segment_pool_id", {0, 3}}})};
+  const imported snapshot(json{{"segments", segments},
+                               {"device_traces",
+                                {{entry("alloc", 10 * mib, 1, t0), entry("alloc", 20 * mib, 1, t0),
+                                  entry("alloc", 30 * mib, 1, t0, {{"pool_id", {0, 3}}})}}}});
+  ASSERT_EQ(snapshot.blocks.size(), 3U);
+  EXPECT_NE(snapshot.blocks[0].pool, snapshot.blocks[1].pool);
+  EXPECT_EQ(snapshot.blocks[1].pool, snapshot.blocks[2].pool);
+  const auto* pool = snapshot.file->latest()->tables().pools.find(snapshot.blocks[1].pool);
+  EXPECT_EQ(snapshot.text(pool->name), "PyTorch's pool 0.3");
+}
+
+TEST(TorchSnapshot, KeepsMetadataAsAttributes) {
+  const auto snapshot = imported::history(
+      {entry("alloc", mib, 1, t0, {{"user_metadata", "step 7"}, {"compile_context", "N/A"}}),
+       entry("alloc", 2 * mib, 1, t0, {{"user_metadata", ""}, {"compile_context", "0/1"}, {"category", 5}})});
+  std::map<std::string, std::string> found;
+  for (const auto& row : rows_of<trace::attribute_event>(*snapshot.file)) {
+    const bool first = row.target == snapshot.blocks.at(0).id;
+    found[std::string(snapshot.text(row.key)) + (first ? " of the first" : " of the second")] =
+        std::string(snapshot.text(row.text)) + std::to_string(row.integer);
+  }
+  EXPECT_EQ(found, (std::map<std::string, std::string>{{"user_metadata of the first", "step 70"},
+                                                       {"compile_context of the second", "0/10"},
+                                                       {"category of the second", "5"}}));
+}
+
+TEST(TorchSnapshot, PairsAnnotations) {
+  const auto note = [](const char* stage, const char* name, std::int64_t time) {
+    return json{{"stage", stage}, {"name", name}, {"device", 0}, {"time_us", time}};
+  };
+  const imported snapshot(
+      json{{"segments", json::array()},
+           {"device_traces", {{entry("alloc", mib, 1, t0)}}},
+           {"external_annotations",
+            {note("START", "step", t0), note("START", "inner", t0 + 1), note("END", "inner", t0 + 2),
+             note("END", "step", t0 + 5), note("START", "open", t0 + 6), note("END", "unknown", t0 + 7)}}});
+  std::map<std::string, std::pair<trace::time_ns, trace::time_ns>> found;
+  for (const auto& row : rows_of<trace::host_range_event>(*snapshot.file))
+    found[std::string(snapshot.text(row.name))] = {row.time, row.end};
+  EXPECT_EQ(found["step"], std::pair(0 * us, 5 * us));
+  EXPECT_EQ(found["inner"], std::pair(1 * us, 2 * us));
+  EXPECT_EQ(found["open"], std::pair(6 * us, trace::unknown_time));
+  EXPECT_EQ(found["unknown"], std::pair(0 * us, 7 * us));
+}
+
+TEST(TorchSnapshot, KeepsTheAllocatorsSettings) {
+  const imported snapshot(json{{"segments", json::array()},
+                               {"device_traces", {json::array()}},
+                               {"allocator_settings", {{"expandable_segments", true}, {"roundup", {{"1", 2}}}}}});
+  std::map<std::string, std::int64_t> found;
+  for (const auto& row : rows_of<trace::attribute_event>(*snapshot.file))
+    found[std::string(snapshot.text(row.key))] = row.integer;
+  EXPECT_EQ(found, (std::map<std::string, std::int64_t>{{"expandable_segments", 1}, {"roundup.1", 2}}));
+}
+
+TEST(TorchSnapshot, CountsWhatItDoesNotUnderstand) {
+  const imported snapshot(json{{"segments", {segment_of(mib, 4, {7}, {{"colour", "red"}}), 5}},
+                               {"device_traces",
+                                {{entry("defragment", mib, 1, t0),
+                                  entry("alloc", mib, UINT64_MAX, t0),
+                                  entry("alloc", mib, 1, INT64_MAX),
+                                  entry("alloc", mib, 1, -5),
+                                  {{"action", "alloc"}, {"size", -7}, {"addr", 5}},
+                                  "words",
+                                  entry("alloc", mib, 1, t0, {{"frames", {1, 2}}}),
+                                  entry("free_completed", mib, 1, t0),
+                                  entry("free_requested", mib, 1, t0)}}},
+                               {"secret", 1}});
+  const auto& missed = snapshot.report.not_understood;
+  EXPECT_EQ(number_of(missed, "entries with the action 'defragment'"), 1U);
+  EXPECT_EQ(number_of(missed, "entries with an address, a size or a time that cannot be"), 4U);
+  EXPECT_EQ(number_of(missed, "entries that are no dictionaries"), 1U);
+  EXPECT_EQ(number_of(missed, "values under the key 'secret'"), 1U);
+  EXPECT_EQ(number_of(missed, "values of segments under the key 'colour'"), 1U);
+  EXPECT_EQ(number_of(missed, "frames that are no dictionaries"), 2U);
+  EXPECT_EQ(number_of(missed, "frees that were completed and never requested"), 1U);
+  EXPECT_EQ(number_of(missed, "frees of what is free already"), 1U);
+  EXPECT_EQ(snapshot.blocks.size(), 1U);
+  EXPECT_GT(testing::messages_of(*snapshot.file).size(), 8U);
+}
+
+TEST(TorchSnapshot, RefusesOtherPickles) {
+  const own_folder folder;
+  for (const json& other : {json{{"weights", {1, 2}}}, json::array({1, 2}), json(7), json::array()}) {
+    const auto refused = import_file(folder.write("model.pickle", pickled(other)), folder.file("out.sluice"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, error_code::foreign);
+  }
+}
+
+TEST(TorchSnapshot, EndsSoonHoweverPartsAreShared) {
+  // A list of traces that is a hundred thousand times the same one, which is a hundred thousand times the same entry: 10^10 entries.
+  testing::pickle_bytes bomb;
+  bomb.code('}').text("device_traces").code(']').code('(');
+  bomb.code(']').code('\x94').code('(');
+  bomb.code('}').code('\x94').text("action").text("alloc").code('s');
+  for (int i = 0; i < 100'000; ++i) bomb.code('h').code(1);
+  bomb.code('e');
+  for (int i = 0; i < 100'000; ++i) bomb.code('h').code(0);
+  bomb.code('e').code('s').text("segments").code(']').code('s');
+  const imported snapshot(bomb.end());
+  EXPECT_EQ(number_of(snapshot.report.read, "trace entries"), 100'001U);
+  EXPECT_EQ(number_of(snapshot.report.not_understood, "lists that stand in the snapshot twice"), 100'000U);
+}
+
+TEST(TorchSnapshot, TakesCyclesForWhatTheyAreNot) {
+  // {"segments": L, "device_traces": [L]} where L holds itself, and frames that are the entry itself.
+  testing::pickle_bytes cyclic;
+  cyclic.code('}').text("device_traces").code(']').code(']').code('\x94').code('(').code('h').code(0);
+  cyclic.code('}')
+      .code('\x94')
+      .code('(')
+      .text("action")
+      .text("alloc")
+      .text("frames")
+      .code(']')
+      .code('(')
+      .code('h')
+      .code(1)
+      .code('e')
+      .code('u');
+  cyclic.code('e').code('a').code('s').text("segments").code('h').code(0).code('s');
+  const imported snapshot(cyclic.end());
+  EXPECT_GT(snapshot.missed(), 0U);
+}
+
+TEST(TorchSnapshot, RefusesABomb) {
+  const own_folder folder;
+  const std::string zeros =
+      pickled(json{{"segments", json::array()}, {"device_traces", {json::array()}}}) + std::string(40'000'000, '\0');
+  const std::string bomb = folder.write_gzip("bomb.gz", zeros);
+  EXPECT_LT(std::filesystem::file_size(bomb), 100'000U);
+  options with;
+  with.memory_bytes = std::size_t{16} << 20;
+  const auto refused = import_file(bomb, folder.file("out.sluice"), with);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("that may be held at a time"));
+}
+
+}  // namespace
+}  // namespace sluice::importing
