@@ -1,0 +1,262 @@
+// What one core writes: trace_writing rows FILE adds the rows of a trace, kept in memory, to a new one; trace_writing rings EVENTS puts what a
+// training's threads say into rings and takes it from there into a file. Prints events a second of processor time, of the writer's
+// side alone, and bytes an event. Files lie in memory, so that no disk is measured.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/generate/random.hpp"
+#include "core/trace/reader.hpp"
+#include "core/trace/writer.hpp"
+#include "instrumentation/collector/assembler.hpp"
+#include "instrumentation/collector/producer_state.hpp"
+#include "instrumentation/collector/ring.hpp"
+#include "instrumentation/collector/ring_reader.hpp"
+
+namespace sluice {
+namespace {
+
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+class memory_file {
+ public:
+  memory_file() : descriptor_(::memfd_create("bench", MFD_CLOEXEC)) {}
+  memory_file(const memory_file&) = delete;
+  memory_file& operator=(const memory_file&) = delete;
+  ~memory_file() { ::close(descriptor_); }
+  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+void print(const char* what, double seconds, std::uint64_t events, std::uint64_t bytes) {
+  std::printf("%s: %.2f million events/s, %.2f bytes/event, %llu events\n", what,
+              static_cast<double>(events) / seconds / 1e6, static_cast<double>(bytes) / static_cast<double>(events),
+              static_cast<unsigned long long>(events));
+}
+
+// --- rows -----------------------------------------------------------------------------------------------------------
+
+/// A chunk's rows, to be added later.
+struct kept_chunk {
+  virtual ~kept_chunk() = default;
+  virtual std::uint64_t add_to(trace::file_writer& file) const = 0;
+};
+
+template <class Row>
+struct kept_rows final : kept_chunk {
+  explicit kept_rows(std::shared_ptr<const std::vector<Row>> from) : rows(std::move(from)) {}
+  std::uint64_t add_to(trace::file_writer& file) const override {
+    for (const Row& row : *rows) file.add(row);
+    return trace::is_event_row<Row> ? rows->size() : 0;
+  }
+  std::shared_ptr<const std::vector<Row>> rows;
+};
+
+int write_rows(const std::string& path) {
+  const auto opened = trace::file::open(path);
+  if (!opened) {
+    std::fprintf(stderr, "trace_writing: %s\n", opened.error().to_string().c_str());
+    return 1;
+  }
+  const auto now = (*opened)->latest();
+  std::vector<std::unique_ptr<kept_chunk>> chunks;
+  for (std::size_t i = 0; i < now->chunks().size(); ++i) {
+    switch (now->chunks()[i].type) {
+#define SLUICE_KEEP(row, kind)                                                                                        \
+  case trace::row_type::kind:                                                                                         \
+    if (const auto rows = now->read<trace::row>(i)) chunks.push_back(std::make_unique<kept_rows<trace::row>>(*rows)); \
+    break;
+      SLUICE_FOR_EACH_ROW(SLUICE_KEEP)
+#undef SLUICE_KEEP
+      default:
+        break;
+    }
+  }
+  std::vector<double> seconds;
+  std::uint64_t events = 0;
+  std::uint64_t bytes = 0;
+  for (int round = 0; round < 5; ++round) {
+    const memory_file file;
+    const double begin = processor_seconds();
+    auto writer = std::move(trace::file_writer::create(file.path()).value());
+    events = 0;
+    for (const auto& chunk : chunks) events += chunk->add_to(writer);
+    if (!writer.close()) return 1;
+    seconds.push_back(processor_seconds() - begin);
+    bytes = writer.bytes_written();
+  }
+  std::sort(seconds.begin(), seconds.end());
+  print("rows", seconds[seconds.size() / 2], events, bytes);
+  return 0;
+}
+
+// --- rings ----------------------------------------------------------------------------------------------------------
+
+using namespace collector;
+
+constexpr std::int64_t origin = 1'000'000'000'000;
+
+/// One thread's ring, as two processes would have it.
+struct ring {
+  explicit ring(std::size_t capacity, recorded_process& process) {
+    const std::size_t bytes = ring_data_offset + capacity;
+    const int file = ::memfd_create("bench-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (::ftruncate(file, static_cast<off_t>(bytes)) != 0 ||
+        ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+      std::abort();
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    producer.format(memory, capacity, clock_kind::monotonic_ns);
+    reader = std::make_unique<ring_reader>(std::move(ring_reader::adopt(file).value()));
+    source.process = &process;
+    source.clock = clock_kind::monotonic_ns;
+  }
+  template <class Record>
+  void put(std::int64_t time, Record record, const void* extra = nullptr, std::size_t extra_bytes = 0) {
+    record.header.time = static_cast<std::uint64_t>(origin + time);
+    if (!producer.put(&record.header, type_of<Record>::value, sizeof record, extra, extra_bytes)) std::abort();
+  }
+  ring_producer producer;
+  std::unique_ptr<ring_reader> reader;
+  ring_source source;
+};
+
+/// Launches of a training: each with a block born and one that dies, touches, the call, and the kernel, which comes later.
+class speaker {
+ public:
+  speaker(ring& host, ring& device) : host_(host), device_(device) {
+    for (std::uint64_t i = 0; i < 64; ++i) {
+      const std::string name =
+          "void at::native::vectorized_elementwise_kernel<4, functor_" + std::to_string(i) + ">(int)";
+      string_record record{};
+      record.key = names_[i] = detail::hash_text(name.data(), name.size());
+      record.length = name.size();
+      host_.put(0, record, name.data(), name.size());
+      device_.put(0, record, name.data(), name.size());
+    }
+    for (std::uint64_t i = 0; i < 256; ++i) born(i);
+  }
+
+  /// Returns how many events that is.
+  std::uint64_t launch() {
+    const std::uint64_t which = launches_++;
+    now_ += chance_.around(2'500, 80, 60);
+    const std::uint64_t slot = chance_.below(256);
+    free_record died{};
+    died.address = address(slot);
+    died.level = static_cast<std::uint8_t>(trace::layer::framework);
+    died.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
+    host_.put(now_, died);
+    now_ += chance_.around(1'500, 80);
+    born(slot);
+    now_ += chance_.around(6'500, 80, 60);
+    std::uint64_t touched[5];
+    for (std::uint64_t i = 0; i < 5; ++i) touched[i] = address((slot + 13 * i) % 256);
+    touch_record touch{};
+    touch.name = names_[which % 64];
+    touch.correlation = ++correlation_;
+    touch.count = 5;
+    host_.put(now_, touch, touched, sizeof touched);
+    api_call_record call{};
+    call.end = static_cast<std::uint64_t>(origin + now_ + chance_.around(6'500, 40));
+    call.name = names_[0];
+    call.correlation = correlation_;
+    call.context = 1;
+    host_.put(now_, call);
+    kernel_record kernel{};
+    const std::int64_t start = now_ + chance_.around(10'000, 40);
+    kernel.end = static_cast<std::uint64_t>(origin + start +
+                                            chance_.around(static_cast<std::int64_t>(2'000 + which % 64 * 300), 8));
+    kernel.name = names_[which % 64];
+    kernel.device = no_device;
+    kernel.correlation = correlation_;
+    kernel.grid[0] = 512;
+    kernel.grid[1] = kernel.grid[2] = 1;
+    kernel.block[0] = 128;
+    kernel.block[1] = kernel.block[2] = 1;
+    device_.put(start, kernel);
+    now_ += 6'000;
+    return 9;
+  }
+  [[nodiscard]] std::int64_t now() const { return now_; }
+
+ private:
+  static std::uint64_t address(std::uint64_t slot) { return 0x7f00'0000'0000 + (slot << 21); }
+  void born(std::uint64_t slot) {
+    alloc_record alloc{};
+    alloc.address = address(slot);
+    alloc.bytes = std::uint64_t{512} << (slot % 12);
+    alloc.device = no_device;
+    alloc.level = static_cast<std::uint8_t>(trace::layer::framework);
+    alloc.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
+    host_.put(now_, alloc);
+  }
+
+  generate::random chance_{7};
+  ring& host_;
+  ring& device_;
+  std::uint64_t names_[64] = {};
+  std::int64_t now_ = 1'000;
+  std::uint64_t launches_ = 0;
+  std::uint32_t correlation_ = 0;
+};
+
+int write_from_rings(std::uint64_t events) {
+  const memory_file file;
+  auto writer = std::move(trace::file_writer::create(file.path()).value());
+  assembler rows(writer, clock_anchor{0, origin, 0}, {});
+  producer_identity who;
+  who.pid = who.start_time = who.image = 1;
+  recorded_process& process = rows.add_process(who, 1);
+  ring host(std::size_t{1} << 23, process);
+  ring device(std::size_t{1} << 23, process);
+  thread_record introduction{};
+  introduction.tid = 1;
+  host.put(0, introduction);
+  introduction.tid = 2;
+  device.put(0, introduction);
+  speaker program(host, device);
+  double seconds = 0;
+  std::uint64_t said = 256;
+  int turns = 0;
+  // About as much as a busy program says in a turn of 20 ms.
+  constexpr int launches_a_turn = 2'000;
+  while (said < events) {
+    for (int i = 0; i < launches_a_turn; ++i) said += program.launch();
+    const double begin = processor_seconds();
+    if (!rows.take(host.source, *host.reader) || !rows.take(device.source, *device.reader)) return 1;
+    rows.advance({0, origin + program.now(), 0});
+    if (++turns % 5 == 0 && !writer.flush()) return 1;
+    seconds += processor_seconds() - begin;
+  }
+  const double begin = processor_seconds();
+  rows.finish({0, origin + program.now(), 0});
+  if (!writer.close()) return 1;
+  seconds += processor_seconds() - begin;
+  print("rings", seconds, writer.events(), writer.bytes_written());
+  return 0;
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "rows") == 0) return sluice::write_rows(argv[2]);
+  if (argc == 3 && std::strcmp(argv[1], "rings") == 0)
+    return sluice::write_from_rings(std::strtoull(argv[2], nullptr, 10));
+  std::fprintf(stderr, "usage: trace_writing rows FILE | trace_writing rings EVENTS\n");
+  return 2;
+}
