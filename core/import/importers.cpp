@@ -32,7 +32,7 @@ constexpr importer table[] = {
     {format::torch_snapshot, "PyTorch memory snapshot", is_pickle, import_torch_snapshot},
     {format::nsys_sqlite, "Nsight Systems export", is_sqlite, nullptr},
     {format::rmm_csv, "RMM log", is_rmm_csv, import_rmm_csv},
-    {format::chrome_json, "Chrome trace", is_json, nullptr},
+    {format::chrome_json, "Chrome trace", is_json, import_chrome_json},
 };
 
 }  // namespace

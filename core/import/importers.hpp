@@ -9,6 +9,7 @@
 /// The formats that are read. To add one: a file with an `import_...` function here, a value in `format`, a line in the table.
 namespace sluice::importing {
 
+result<void> import_chrome_json(job& work);
 result<void> import_rmm_csv(job& work);
 result<void> import_torch_snapshot(job& work);
 

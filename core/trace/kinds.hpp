@@ -36,13 +36,15 @@ enum class content_check : std::uint8_t { none, exact, sampled, over_budget, unr
 /// waits and ranges; `all` adds the stacks of launches. `unknown`: written before there were modes, or by the runtime itself,
 /// which holds all that there was.
 enum class recording_mode : std::uint8_t { unknown, memory, timeline, all };
-/// `import_to_owner`: from the allocation that another process's memory is here to the allocation that it is there.
+/// `import_to_owner`: from the allocation that another process's memory is here to the allocation that it is there. `flow`: an arrow
+/// that another tool drew, such as from a forward operation to its backward one.
 enum class link_kind : std::uint8_t {
   call_to_work,
   record_to_wait,
   block_to_touch,
   node_to_definition,
-  import_to_owner
+  import_to_owner,
+  flow
 };
 
 /// How many values an enum has; a stored value beyond them reads as 0, so that a newer writer's kinds stay readable.
@@ -74,7 +76,7 @@ inline constexpr std::uint64_t enum_values<frame_kind> = 4;
 template <>
 inline constexpr std::uint64_t enum_values<counter_unit> = 5;
 template <>
-inline constexpr std::uint64_t enum_values<link_kind> = 5;
+inline constexpr std::uint64_t enum_values<link_kind> = 6;
 template <>
 inline constexpr std::uint64_t enum_values<recording_mode> = 4;
 template <>

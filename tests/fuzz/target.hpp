@@ -22,5 +22,6 @@ target trace_file_target();
 target trace_codec_target();
 target ring_records_target();
 target eh_frame_target();
+target chrome_json_target();
 
 }  // namespace sluice::fuzz

@@ -1,0 +1,172 @@
+// Real torch.profiler traces: what they become has the totals that Python's own json module computes (kineto_totals.py).
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "core/format.hpp"
+#include "tests/core/import/files.hpp"
+#include "tests/core/import/shared_traces.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using testing::rows_of;
+
+/// Figures by name, as text in the script's form.
+class figures {
+ public:
+  std::int64_t& operator[](const std::string& name) { return values_[name]; }
+  [[nodiscard]] std::set<std::string> lines() const {
+    std::set<std::string> all;
+    for (const auto& [name, value] : values_)
+      if (value != 0) all.insert(name + ": " + std::to_string(value));
+    return all;
+  }
+
+ private:
+  std::map<std::string, std::int64_t> values_;
+};
+
+std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+class totals {
+ public:
+  explicit totals(const trace::file& file) : file_(file), snapshot_(file.latest()) {}
+
+  std::set<std::string> lines() {
+    for (const auto& row : rows_of<trace::api_call_event>(file_)) {
+      lasting("call", row);
+      call_times_[row.id] = row.time;
+    }
+    for (const auto& row : rows_of<trace::kernel_event>(file_)) kernel(row);
+    for (const auto& row : rows_of<trace::transfer_event>(file_)) {
+      work("gpu_memcpy", row);
+      all_["copied " + std::string(direction_names[static_cast<std::size_t>(row.direction)]) + " bytes"] +=
+          signed_of(row.bytes);
+    }
+    for (const auto& row : rows_of<trace::memset_event>(file_)) {
+      work("gpu_memset", row);
+      all_["memset bytes"] += signed_of(row.bytes);
+    }
+    for (const auto& row : rows_of<trace::host_range_event>(file_)) range(row);
+    all_["instants"] = signed_of(rows_of<trace::marker_event>(file_).size());
+    all_["arrows"] = signed_of(rows_of<trace::link_event>(file_).size());
+    memory();
+    return all_.lines();
+  }
+
+ private:
+  static constexpr std::string_view direction_names[] = {"unknown", "h2d", "d2h", "d2d", "p2p", "h2h"};
+
+  [[nodiscard]] std::string name_of(trace::string_id id) const { return std::string(snapshot_->tables().text(id)); }
+
+  template <class Row>
+  void lasting(const std::string& kind, const Row& row) {
+    ++all_[kind + " count"];
+    all_[kind + " ns"] += row.end - row.time;
+  }
+
+  template <class Row>
+  void work(const std::string& kind, const Row& row) {
+    lasting(kind, row);
+    auto& last = all_[kind + " last end"];
+    last = std::max(last, snapshot_->realtime_origin() + row.end);
+    if (const auto call = call_times_.find(row.call); call != call_times_.end()) {
+      ++all_["work with its call"];
+      all_["ns from call to work"] += row.time - call->second;
+    }
+  }
+
+  void kernel(const trace::kernel_event& row) {
+    work("kernel", row);
+    ++all_["kernel '" + name_of(row.name) + "' count"];
+    all_["kernel '" + name_of(row.name) + "' ns"] += row.end - row.time;
+    all_["kernel threads"] +=
+        std::int64_t{row.grid_x} * row.grid_y * row.grid_z * row.block_x * row.block_y * row.block_z;
+    all_["kernel registers"] += row.registers;
+    all_["kernel shared"] += signed_of(row.static_shared + row.dynamic_shared);
+  }
+
+  void range(const trace::host_range_event& row) {
+    const std::string domain = name_of(row.domain);
+    lasting(domain, row);
+    if (domain == "cpu_op" || domain == "python_function" || domain == "user_annotation") {
+      ++all_[domain + " '" + name_of(row.name) + "' count"];
+    }
+  }
+
+  void memory() {
+    std::map<trace::block_id, trace::alloc_event> blocks;
+    for (const auto& row : rows_of<trace::alloc_event>(file_)) {
+      const std::string where = row.kind == trace::memory_kind::device ? "device" : "host";
+      blocks[row.block] = row;
+      // What was there before the recording and stayed: the totals know it, and no instant names it.
+      if (row.source == trace::provenance::inferred) {
+        before_ += signed_of(row.bytes);
+        continue;
+      }
+      ++all_[where + " allocs"];
+      all_[where + " bytes"] += signed_of(row.bytes);
+      all_[where + " live bytes"] += signed_of(row.bytes);
+    }
+    for (const auto& row : rows_of<trace::free_event>(file_)) {
+      const trace::alloc_event& block = blocks.at(row.block);
+      const std::string where = block.kind == trace::memory_kind::device ? "device" : "host";
+      EXPECT_LE(block.time, row.time);
+      EXPECT_EQ(block.address, row.address);
+      ++all_[where + " frees"];
+      all_[where + " live bytes"] -= signed_of(block.bytes);
+    }
+    for (const auto& row : rows_of<trace::pool_event>(file_)) {
+      all_["allocated at the end"] = signed_of(row.used);
+      all_["reserved at the end"] = signed_of(row.reserved);
+      all_["allocated at most"] = std::max(all_["allocated at most"], signed_of(row.used));
+    }
+    EXPECT_EQ(before_ + all_["device live bytes"], all_["allocated at the end"]);
+  }
+
+  const trace::file& file_;
+  std::shared_ptr<const trace::snapshot> snapshot_;
+  std::map<trace::event_id, trace::time_ns> call_times_;
+  figures all_;
+  std::int64_t before_ = 0;
+};
+
+std::set<std::string> lines_of(const std::string& text) {
+  std::set<std::string> all;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) all.insert(line);
+  return all;
+}
+
+std::vector<std::string> without(const std::set<std::string>& all, const std::set<std::string>& those) {
+  std::vector<std::string> rest;
+  std::set_difference(all.begin(), all.end(), those.begin(), those.end(), std::back_inserter(rest));
+  return rest;
+}
+
+class kineto_reference : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(kineto_reference, HasTheTotalsThatPythonComputes) {
+  const auto path = testing::shared_trace(GetParam());
+  if (!path) GTEST_SKIP() << GetParam() << " is not here: it lies in shared/traces beside the source tree";
+  const testing::own_folder folder;
+  const std::string out = folder.file("out.sluice");
+  const auto done = import_file(*path, out);
+  ASSERT_TRUE(done) << done.error().to_string();
+  const auto opened = trace::file::open(out);
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  const auto ours = totals(**opened).lines();
+  const auto theirs = lines_of(testing::printed_by("kineto_totals.py", *path));
+  EXPECT_GT(theirs.size(), 20U);
+  EXPECT_THAT(without(ours, theirs), ::testing::IsEmpty());
+  EXPECT_THAT(without(theirs, ours), ::testing::IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(real, kineto_reference, ::testing::Values("kineto-train1.json.gz", "kineto-infer1.json.gz"));
+
+}  // namespace
+}  // namespace sluice::importing
