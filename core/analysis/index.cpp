@@ -17,12 +17,12 @@ time_range whole_of(const trace::snapshot& from) {
 
 template <class Row, class Use>
 void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use) {
-  const auto rows = from.read<Row>(chunk);
-  if (!rows) {
-    unreadable_.push_back(rows.error().to_string());
+  std::vector<Row> rows;
+  if (auto got = from.read_into<Row>(chunk, rows); !got) {
+    unreadable_.push_back(got.error().to_string());
     return;
   }
-  if ((*rows)->empty()) return;
+  if (rows.empty()) return;
   const auto subject = [](const Row& row) {
     if constexpr (std::is_same_v<Row, trace::attribute_event>) {
       return raw(row.target);
@@ -32,14 +32,14 @@ void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use)
       return raw(row.id);
     }
   };
-  chunk_events about{chunk, subject((*rows)->front()), subject((*rows)->front())};
-  for (const Row& row : **rows) {
+  chunk_events about{chunk, subject(rows.front()), subject(rows.front())};
+  for (const Row& row : rows) {
     about.lowest = std::min(about.lowest, subject(row));
     about.highest = std::max(about.highest, subject(row));
   }
   chunks_.push_back(about);
-  events_ += (*rows)->size();
-  use(**rows);
+  events_ += rows.size();
+  use(rows);
 }
 
 template <class Row, class Use>

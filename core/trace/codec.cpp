@@ -1,255 +1,326 @@
 #include "core/trace/codec.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
-#include <limits>
+#include <optional>
+#include <tuple>
 #include <type_traits>
+#include <unordered_map>
+
+#include "core/trace/byte_cursor.hpp"
+#include "core/trace/column_values.hpp"
+#include "core/trace/integers.hpp"
 
 namespace sluice::trace {
 namespace {
 
-enum class encoding : std::uint8_t { constant = 0, varint = 1, delta = 2, real = 3, text = 4 };
-
 static_assert(std::endian::native == std::endian::little, "the file is little-endian and so must the machine be");
 
-constexpr std::uint64_t zigzag(std::uint64_t value) { return (value << 1) ^ (std::uint64_t{0} - (value >> 63)); }
-constexpr std::uint64_t unzigzag(std::uint64_t value) { return (value >> 1) ^ (std::uint64_t{0} - (value & 1)); }
+constexpr std::uint8_t text_form = 4;
 
-std::size_t varint_size(std::uint64_t value) { return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7; }
+/// What times are stored relative to.
+constexpr std::uint16_t time_number = 2;
 
-void put_varint(std::vector<std::byte>& out, std::uint64_t value) {
-  while (value >= 0x80) {
-    out.push_back(static_cast<std::byte>(value | 0x80));
-    value >>= 7;
-  }
-  out.push_back(static_cast<std::byte>(value));
+template <class Row>
+inline constexpr std::size_t field_count = std::tuple_size_v<decltype(schema<Row>::fields)>;
+
+template <class Row, class Use>
+void for_each_field(Use&& use) {
+  std::apply([&](const auto&... columns) { (use(columns), ...); }, schema<Row>::fields);
 }
 
-template <class T>
-void put(std::vector<std::byte>& out, T value) {
-  const std::size_t at = out.size();
-  out.resize(at + sizeof value);
-  std::memcpy(out.data() + at, &value, sizeof value);
+template <class Field>
+inline constexpr bool is_text = false;
+template <class Class>
+inline constexpr bool is_text<field<Class, std::string>> = true;
+
+/// What the directory says of integers, from the form on.
+void put_layout(const column_layout& layout, std::vector<std::byte>& directory) {
+  directory.push_back(static_cast<std::byte>(layout.form));
+  const bool is_signed = layout.form == column_form::constant || layout.form == column_form::delta;
+  put_varint(directory, is_signed ? zigzag(layout.base) : layout.base);
+  if (layout.form == column_form::constant) return;
+  directory.push_back(static_cast<std::byte>(layout.planes));
+  for (unsigned k = 0; k < layout.planes; ++k) {
+    put_varint(directory, layout.stored[k]);
+    if (layout.stored[k] == 0) directory.push_back(static_cast<std::byte>(layout.same[k]));
+  }
 }
 
-/// Reads within a span; once it ran off the end it stays failed.
-class cursor {
- public:
-  explicit cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-  template <class T>
-  T get() {
-    T value{};
-    if (bytes_.size() - at_ < sizeof value) return fail_with(value);
-    std::memcpy(&value, bytes_.data() + at_, sizeof value);
-    at_ += sizeof value;
-    return value;
+bool get_layout(std::uint8_t form, byte_cursor& directory, column_layout& layout) {
+  if (form > static_cast<std::uint8_t>(column_form::relative)) return false;
+  layout.form = static_cast<column_form>(form);
+  const std::uint64_t base = directory.varint();
+  const bool is_signed = layout.form == column_form::constant || layout.form == column_form::delta;
+  layout.base = is_signed ? unzigzag(base) : base;
+  if (layout.form == column_form::constant) return !directory.failed();
+  layout.planes = directory.get<std::uint8_t>();
+  if (layout.planes > most_planes) return false;
+  for (unsigned k = 0; k < layout.planes; ++k) {
+    const std::uint64_t stored = directory.varint();
+    if (stored > max_chunk_rows) return false;
+    layout.stored[k] = static_cast<std::uint32_t>(stored);
+    if (stored == 0) layout.same[k] = directory.get<std::uint8_t>();
   }
+  return !directory.failed();
+}
 
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (at_ == bytes_.size()) return fail_with(value);
-      const auto byte = static_cast<std::uint64_t>(bytes_[at_++]);
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
+}  // namespace
+
+// --- encoding -------------------------------------------------------------------------------------------------------
+
+struct row_encoder::state {
+  integer_encoder integers;
+  std::unordered_map<std::uint32_t, column_habit> habits;  ///< By kind and number.
+  std::vector<std::uint64_t> values;                       ///< Column after column.
+  std::vector<std::uint64_t> lengths;
+  std::vector<std::byte> text;
+  std::vector<std::byte> directory;
+  std::vector<std::byte> blobs;
+  std::size_t decoded_bytes = 0;
+
+  explicit state(int compression_level) : integers(compression_level) {}
+
+  /// Rows to columns, a few rows at a time: all columns of those are near then.
+  template <class Row>
+  void gather(std::span<const Row> rows) {
+    constexpr std::size_t near = 64;
+    values.resize(rows.size() * field_count<Row>);
+    for (std::size_t first = 0; first < rows.size(); first += near) {
+      const std::span<const Row> some = rows.subspan(first, std::min(near, rows.size() - first));
+      std::uint64_t* to = values.data() + first;
+      for_each_field<Row>([&](const auto& column) {
+        if constexpr (!is_text<std::decay_t<decltype(column)>>) {
+          for (std::size_t i = 0; i < some.size(); ++i) to[i] = to_bits(some[i].*column.member);
+        }
+        to += rows.size();
+      });
     }
-    return fail_with(value);
   }
 
-  std::span<const std::byte> take(std::size_t count) {
-    if (bytes_.size() - at_ < count) {
-      failed_ = true;
-      return {};
+  column_habit& habit(row_type type, std::uint16_t number) {
+    return habits[(static_cast<std::uint32_t>(type) << 16) | number];
+  }
+
+  void put_integers(std::uint16_t number, std::span<const std::uint64_t> column,
+                    std::span<const std::uint64_t> reference, column_habit& how) {
+    const column_layout layout = integers.encode(column, reference, time_number, how, blobs);
+    put_varint(directory, number);
+    put_layout(layout, directory);
+    decoded_bytes += layout.planes * column.size();
+  }
+
+  template <class Row, class Field>
+  void put_text(std::span<const Row> rows, const Field& column, column_habit& how) {
+    lengths.clear();
+    text.clear();
+    for (const Row& row : rows) {
+      const auto bytes = std::as_bytes(std::span(row.*column.member));
+      lengths.push_back(bytes.size());
+      text.insert(text.end(), bytes.begin(), bytes.end());
     }
-    at_ += count;
-    return bytes_.subspan(at_ - count, count);
+    put_varint(directory, column.number);
+    directory.push_back(std::byte{text_form});
+    const column_layout layout = integers.encode(lengths, {}, 0, how, blobs);
+    put_layout(layout, directory);
+    put_varint(directory, text.size());
+    put_varint(directory, integers.pack(text, blobs));
+    decoded_bytes += layout.planes * lengths.size() + text.size();
   }
-
-  [[nodiscard]] bool failed() const { return failed_; }
-  [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
-  [[nodiscard]] std::size_t at() const { return at_; }
-
- private:
-  template <class T>
-  T fail_with(T) {
-    failed_ = true;
-    at_ = bytes_.size();
-    return T{};
-  }
-  std::span<const std::byte> bytes_;
-  std::size_t at_ = 0;
-  bool failed_ = false;
 };
 
-template <class T>
-std::uint64_t to_bits(T value) {
-  if constexpr (std::is_enum_v<T>) {
-    return static_cast<std::uint64_t>(value);
-  } else if constexpr (std::is_signed_v<T>) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
-  } else {
-    return static_cast<std::uint64_t>(value);
-  }
-}
+row_encoder::row_encoder(int compression_level) : state_(std::make_unique<state>(compression_level)) {}
+row_encoder::~row_encoder() = default;
+row_encoder::row_encoder(row_encoder&&) noexcept = default;
+row_encoder& row_encoder::operator=(row_encoder&&) noexcept = default;
 
-/// False if the value does not fit the member.
-template <class T>
-bool from_bits(std::uint64_t bits, T& value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    value = bits != 0;
-  } else if constexpr (std::is_enum_v<T>) {
-    if constexpr (enum_values<T> != 0) bits = bits < enum_values<T> ? bits : 0;
-    if (bits > std::numeric_limits<std::underlying_type_t<T>>::max()) return false;
-    value = static_cast<T>(bits);
-  } else if constexpr (std::is_signed_v<T>) {
-    static_assert(sizeof(T) == 8);
-    value = static_cast<T>(bits);
-  } else {
-    if (bits > std::numeric_limits<T>::max()) return false;
-    value = static_cast<T>(bits);
-  }
-  return true;
-}
-
-void put_integers(std::span<const std::uint64_t> values, std::vector<std::byte>& out, encoding& chosen) {
-  bool constant = true;
-  std::size_t plain_size = 0;
-  std::size_t delta_size = 0;
-  std::uint64_t previous = 0;
-  for (const std::uint64_t value : values) {
-    constant = constant && value == values.front();
-    plain_size += varint_size(zigzag(value));
-    delta_size += varint_size(zigzag(value - previous));
-    previous = value;
-  }
-  if (constant) {
-    chosen = encoding::constant;
-    put_varint(out, zigzag(values.front()));
-    return;
-  }
-  chosen = delta_size < plain_size ? encoding::delta : encoding::varint;
-  previous = 0;
-  for (const std::uint64_t value : values) {
-    put_varint(out, zigzag(chosen == encoding::delta ? value - previous : value));
-    previous = value;
-  }
-}
-
-template <class Row, class Class, class Member>
-void put_column(std::span<const Row> rows, const field<Class, Member>& column, std::vector<std::byte>& out,
-                std::vector<std::uint64_t>& scratch) {
-  put(out, column.number);
-  const std::size_t encoding_at = out.size();
-  put(out, std::uint16_t{0});
-  const std::size_t length_at = out.size();
-  put(out, std::uint32_t{0});
-  const std::size_t data_at = out.size();
-  encoding chosen{};
-  if constexpr (std::is_same_v<Member, std::string>) {
-    chosen = encoding::text;
-    for (const Row& row : rows) put_varint(out, (row.*column.member).size());
-    for (const Row& row : rows) {
-      const auto text = std::as_bytes(std::span(row.*column.member));
-      out.insert(out.end(), text.begin(), text.end());
+template <class Row>
+std::size_t row_encoder::encode(std::span<const Row> rows, std::vector<std::byte>& out) {
+  state& s = *state_;
+  s.directory.clear();
+  s.blobs.clear();
+  s.decoded_bytes = 0;
+  if (!rows.empty()) s.gather(rows);
+  std::size_t columns = 0;
+  std::span<const std::uint64_t> rest(s.values);
+  std::span<const std::uint64_t> times;
+  const Row defaults{};
+  const auto put_column = [&](const auto& column) {
+    const auto number = column.number;
+    column_habit& how = s.habit(type_of_row<Row>, number);
+    if constexpr (is_text<std::decay_t<decltype(column)>>) {
+      const bool none =
+          std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return (row.*column.member).empty(); });
+      if (!none) s.put_text(rows, column, how), ++columns;
+    } else {
+      const std::span<const std::uint64_t> values = rest.first(rows.size());
+      const std::uint64_t usual = to_bits(defaults.*column.member);
+      const bool absent = std::all_of(values.begin(), values.end(), [=](std::uint64_t v) { return v == usual; });
+      constexpr bool is_time = std::is_same_v<std::decay_t<decltype(defaults.*column.member)>, time_ns>;
+      if (is_event_row<Row> && number == time_number) times = values;
+      if (!absent)
+        s.put_integers(number, values, is_time && number != time_number ? times : std::span<const std::uint64_t>{},
+                       how),
+            ++columns;
     }
-  } else if constexpr (std::is_same_v<Member, double>) {
-    chosen = encoding::real;
-    for (const Row& row : rows) put(out, row.*column.member);
-  } else {
-    scratch.clear();
-    for (const Row& row : rows) scratch.push_back(to_bits(row.*column.member));
-    put_integers(scratch, out, chosen);
-  }
-  out[encoding_at] = static_cast<std::byte>(chosen);
-  const auto length = static_cast<std::uint32_t>(out.size() - data_at);
-  std::memcpy(out.data() + length_at, &length, sizeof length);
+    rest = rest.subspan(rows.size());
+  };
+  if (!rows.empty()) for_each_field<Row>(put_column);
+  put_varint(out, columns);
+  out.insert(out.end(), s.directory.begin(), s.directory.end());
+  out.insert(out.end(), s.blobs.begin(), s.blobs.end());
+  return s.decoded_bytes + s.directory.size();
 }
 
-bool get_integers(encoding how, cursor& data, std::span<std::uint64_t> values) {
-  switch (how) {
-    case encoding::constant: {
-      const std::uint64_t value = unzigzag(data.varint());
-      for (std::uint64_t& each : values) each = value;
-      break;
-    }
-    case encoding::varint:
-      for (std::uint64_t& each : values) each = unzigzag(data.varint());
-      break;
-    case encoding::delta: {
-      std::uint64_t value = 0;
-      for (std::uint64_t& each : values) each = value += unzigzag(data.varint());
-      break;
-    }
-    default:
-      return false;
+// --- decoding -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// A column as the directory tells it, and its bytes.
+struct stored_column {
+  std::uint64_t number = 0;
+  std::size_t at = 0;  ///< Of its line in the directory, for errors.
+  bool is_text = false;
+  column_layout integers;
+  std::uint64_t text_bytes = 0;
+  std::uint64_t text_stored = 0;
+  std::span<const std::byte> planes;
+  std::span<const std::byte> text;
+};
+
+bool get_line(byte_cursor& directory, stored_column& line) {
+  line.at = directory.at();
+  line.number = directory.varint();
+  auto form = directory.get<std::uint8_t>();
+  line.is_text = form == text_form;
+  if (line.is_text) form = directory.get<std::uint8_t>();
+  if (directory.failed() || !get_layout(form, directory, line.integers)) return false;
+  if (line.is_text) {
+    line.text_bytes = directory.varint();
+    line.text_stored = directory.varint();
+    if (line.text_bytes > max_chunk_bytes || line.integers.form == column_form::relative) return false;
   }
-  return !data.failed() && data.at_end();
+  return !directory.failed();
 }
 
-template <class Row, class Class, class Member>
-bool get_column(encoding how, std::span<const std::byte> bytes, const field<Class, Member>& column, std::span<Row> rows,
-                std::vector<std::uint64_t>& scratch) {
-  cursor data(bytes);
-  if constexpr (std::is_same_v<Member, std::string>) {
-    if (how != encoding::text) return false;
-    scratch.assign(rows.size(), 0);
-    for (std::uint64_t& length : scratch) length = data.varint();
-    for (std::size_t i = 0; i < rows.size() && !data.failed(); ++i) {
-      const auto text = data.take(scratch[i]);
-      (rows[i].*column.member).assign(reinterpret_cast<const char*>(text.data()), text.size());
+/// Why a payload is no payload, and where.
+struct unsound {
+  std::size_t at = 0;
+  std::string what;
+};
+
+/// The columns of a payload, of which each is decoded when it is asked for.
+class stored_columns {
+ public:
+  stored_columns(std::span<const std::byte> payload, std::size_t rows) : rows_(rows) { read(payload); }
+
+  [[nodiscard]] const std::optional<unsound>& refused() const { return refused_; }
+  /// Null if the payload has no such column.
+  [[nodiscard]] const stored_column* find(std::uint16_t number) const {
+    const auto found =
+        std::find_if(columns_.begin(), columns_.end(), [=](const stored_column& c) { return c.number == number; });
+    return found == columns_.end() ? nullptr : &*found;
+  }
+
+  /// The integers of a column, or the lengths of its texts. False after `refuse`.
+  bool integers(const stored_column& column, std::vector<std::uint64_t>& values) {
+    std::span<const std::uint64_t> reference;
+    if (column.integers.form == column_form::relative) {
+      const stored_column* const other = find_reference(column.integers.base);
+      if (other != nullptr) {
+        if (reference_of_ != other) {
+          if (other->is_text || other->integers.form == column_form::relative) return refuse_column(column);
+          reference_of_ = other;
+          reference_.resize(rows_);
+          if (!decode_integers(other->integers, other->planes, {}, reference_)) return refuse_column(*other);
+        }
+        reference = reference_;
+      }
     }
-    return !data.failed() && data.at_end();
-  } else if constexpr (std::is_same_v<Member, double>) {
-    if (how != encoding::real) return false;
-    for (Row& row : rows) row.*column.member = data.get<double>();
-    return !data.failed() && data.at_end();
-  } else {
-    scratch.assign(rows.size(), 0);
-    if (!get_integers(how, data, scratch)) return false;
+    values.resize(rows_);
+    return decode_integers(column.integers, column.planes, reference, values) || refuse_column(column);
+  }
+
+  bool refuse_column(const stored_column& column) {
+    refuse(column.at, name(column) + " does not decode");
+    return false;
+  }
+
+ private:
+  void read(std::span<const std::byte> payload) {
+    byte_cursor cursor(payload);
+    const std::uint64_t count = cursor.varint();
+    constexpr std::size_t shortest_line = 3;
+    if (cursor.failed() || count > cursor.left() / shortest_line)
+      return refuse(0, "the directory of columns is cut off");
+    columns_.resize(count);
+    for (stored_column& line : columns_) {
+      if (!get_line(cursor, line)) return refuse(line.at, "a column's line in the directory makes no sense");
+    }
+    for (stored_column& line : columns_) {
+      line.planes = cursor.take(line.integers.stored_bytes());
+      line.text = cursor.take(line.text_stored);
+      if (cursor.failed()) return refuse(line.at, name(line) + " is cut off");
+    }
+    if (!cursor.at_end()) refuse(cursor.at(), "bytes follow the last column");
+  }
+
+  static std::string name(const stored_column& column) { return "column " + std::to_string(column.number); }
+  void refuse(std::size_t at, std::string what) {
+    if (!refused_) refused_ = unsound{at, std::move(what)};
+  }
+  [[nodiscard]] const stored_column* find_reference(std::uint64_t number) const {
+    return number > UINT16_MAX ? nullptr : find(static_cast<std::uint16_t>(number));
+  }
+
+  std::size_t rows_;
+  std::vector<stored_column> columns_;
+  const stored_column* reference_of_ = nullptr;
+  std::vector<std::uint64_t> reference_;
+  std::optional<unsound> refused_;
+};
+
+template <class Row, class Field>
+bool set_members(stored_columns& from, const stored_column& column, const Field& field, std::span<Row> rows,
+                 std::vector<std::uint64_t>& values) {
+  if (column.is_text != is_text<Field> || !from.integers(column, values)) return from.refuse_column(column);
+  if constexpr (is_text<Field>) {
+    std::vector<std::byte> text(column.text_bytes);
+    if (!unpack(column.text, text)) return from.refuse_column(column);
+    byte_cursor cursor(text);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!from_bits(scratch[i], rows[i].*column.member)) return false;
+      const auto bytes = cursor.take(values[i]);
+      (rows[i].*field.member).assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }
-    return true;
+    return (!cursor.failed() && cursor.at_end()) || from.refuse_column(column);
+  } else {
+    bool fits = true;
+    for (std::size_t i = 0; i < rows.size(); ++i) fits &= from_bits(values[i], rows[i].*field.member);
+    return fits || from.refuse_column(column);
   }
 }
 
 }  // namespace
 
 template <class Row>
-void encode_rows(std::span<const Row> rows, std::vector<std::byte>& out) {
-  if (rows.empty()) return;
-  std::vector<std::uint64_t> scratch;
-  scratch.reserve(rows.size());
-  std::apply([&](const auto&... columns) { (put_column(rows, columns, out, scratch), ...); }, schema<Row>::fields);
-}
-
-template <class Row>
-result<std::vector<Row>> decode_rows(std::span<const std::byte> payload, std::size_t rows) {
+result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded) {
   if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
-  std::vector<Row> decoded(rows);
-  std::vector<std::uint64_t> scratch;
-  cursor at(payload);
-  while (!at.at_end()) {
-    const std::size_t begin = at.at();
-    const auto number = at.get<std::uint16_t>();
-    const auto how = static_cast<encoding>(at.get<std::uint16_t>() & 0xff);
-    const auto bytes = at.take(at.get<std::uint32_t>());
-    bool sound = !at.failed();
-    const auto decode_if_known = [&](const auto& column) {
-      if (sound && column.number == number) sound = get_column(how, bytes, column, std::span(decoded), scratch);
-    };
-    std::apply([&](const auto&... columns) { (decode_if_known(columns), ...); }, schema<Row>::fields);
-    if (!sound) {
-      return fail(error_code::corrupt, "column " + std::to_string(number) + " does not decode", {}, {}, begin);
-    }
+  stored_columns columns(payload, rows);
+  if (!columns.refused()) {
+    decoded.assign(rows, Row{});
+    std::vector<std::uint64_t> values;
+    for_each_field<Row>([&](const auto& field) {
+      const stored_column* const column = columns.find(field.number);
+      if (column != nullptr && !columns.refused()) set_members(columns, *column, field, std::span(decoded), values);
+    });
   }
-  return decoded;
+  if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
+  return {};
 }
 
-#define SLUICE_INSTANTIATE(row, kind)                                            \
-  template void encode_rows<row>(std::span<const row>, std::vector<std::byte>&); \
-  template result<std::vector<row>> decode_rows<row>(std::span<const std::byte>, std::size_t);
+#define SLUICE_INSTANTIATE(row, kind)                                                           \
+  template std::size_t row_encoder::encode<row>(std::span<const row>, std::vector<std::byte>&); \
+  template result<void> decode_rows<row>(std::span<const std::byte>, std::size_t, std::vector<row>&);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_INSTANTIATE(index_row, index)
 #undef SLUICE_INSTANTIATE

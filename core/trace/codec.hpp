@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,23 +10,53 @@
 #include "core/error.hpp"
 #include "core/trace/schema.hpp"
 
-/// Rows to bytes and back, column by column. A payload, before compression, is a run of columns:
+/// Rows to bytes and back, column by column. A payload is a directory, then the bytes that it speaks of:
 ///
-///   | number u16 | encoding u8 | 0 u8 | bytes u32 | data ... |
+///   directory   columns: varint | column | column | ... |
+///   column      number: varint | form: u8 | what the form needs
+///     0 constant  value: zigzag varint
+///     1 offset    smallest: varint | planes
+///     2 delta     first: zigzag varint | planes
+///     3 relative  number of the other column: varint | planes
+///     4 text      lengths: a column from its form on | bytes: varint | stored: varint
+///   planes      count: u8 | for each: stored: varint, and if that is 0 the byte that all share: u8
+///   bytes       for each column in order: the bytes stored for its planes, then those for its text
 ///
-/// Integers are stored once if all are equal, else as zigzag varints of the value or of the difference from the row
-/// before, whichever is shorter; reals as 8 bytes; texts as varint lengths, then the bytes. Little-endian throughout.
+/// What forms and planes mean is in integers.hpp; text is a zstd frame, or plain where `stored` equals `bytes`. A column that is
+/// not there has the default of its member in every row. Reals are the integers with the same bits. Little-endian throughout.
+///
+/// Files of version 1 hold rows in another way, which `decode_rows_v1` reads.
 namespace sluice::trace {
 
 inline constexpr std::size_t max_chunk_rows = 65'536;
 inline constexpr std::size_t max_chunk_bytes = std::size_t{64} << 20;
 
-/// Appends the columns of `rows` to `out`. O(rows x fields).
-template <class Row>
-void encode_rows(std::span<const Row> rows, std::vector<std::byte>& out);
+/// Encodes the chunks of one file, and learns what suits its columns. Not thread-safe.
+class row_encoder {
+ public:
+  explicit row_encoder(int compression_level = 1);
+  ~row_encoder();
+  row_encoder(row_encoder&&) noexcept;
+  row_encoder& operator=(row_encoder&&) noexcept;
 
-/// The inverse; `payload` may be hostile. The error's offset is into the payload.
+  /// Appends the payload of `rows`, at most `max_chunk_rows`, to `out`; returns how many bytes they are when decoded, which must
+  /// not be more than `max_chunk_bytes` for a reader to take them. O(rows x fields).
+  template <class Row>
+  std::size_t encode(std::span<const Row> rows, std::vector<std::byte>& out);
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+/// Puts the rows of a payload, which may be hostile, into `decoded`, whose memory is used again. The error's offset is into the
+/// payload; what `decoded` holds then means nothing. Thread-safe.
 template <class Row>
-[[nodiscard]] result<std::vector<Row>> decode_rows(std::span<const std::byte> payload, std::size_t rows);
+[[nodiscard]] result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded);
+
+/// The same for a payload of version 1, once it is decompressed.
+template <class Row>
+[[nodiscard]] result<void> decode_rows_v1(std::span<const std::byte> payload, std::size_t rows,
+                                          std::vector<Row>& decoded);
 
 }  // namespace sluice::trace

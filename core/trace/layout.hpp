@@ -9,7 +9,7 @@
 ///
 ///   file_header | chunk | chunk | ... | index chunk(s) | trailer
 ///
-/// A chunk is a `chunk_header` and `stored_bytes` of payload: columns (codec.hpp) of rows of one kind, under zstd. A
+/// A chunk is a `chunk_header` and `stored_bytes` of payload: columns (codec.hpp) of rows of one kind. A
 /// chunk decodes alone with the tables before it; chunks may overlap in time. The index and the trailer are there only
 /// if the writer ended in order; without them a reader walks the chunk headers. Checksums are XXH3, 64 bits.
 namespace sluice::trace {
@@ -19,11 +19,13 @@ inline constexpr std::uint32_t chunk_magic = 0x4b4c'4353;              // "SCLK"
 inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCINDEX"
 
 /// Readers accept this and every older version, and any minor: minors only add rows and columns.
-inline constexpr std::uint16_t format_major = 1;
+inline constexpr std::uint16_t format_major = 2;
 inline constexpr std::uint16_t format_minor = 0;
 
 inline constexpr std::uint32_t file_flag_simulated = 1;
-inline constexpr std::uint32_t chunk_flag_zstd = 1;
+/// How a payload is stored.
+inline constexpr std::uint32_t chunk_flag_zstd = 1;     ///< Version 1: one zstd frame of what `decode_rows_v1` reads.
+inline constexpr std::uint32_t chunk_flag_columns = 2;  ///< A directory and columns (codec.hpp).
 
 struct file_header {
   std::uint64_t magic = file_magic;

@@ -149,8 +149,8 @@ struct file::state {
     return static_cast<std::uint64_t>(status.st_size);
   }
 
-  /// Payload of a chunk, checked and decompressed.
-  result<std::vector<std::byte>> payload(const chunk_info& chunk) const {
+  /// The payload of a chunk, checked; `columns`: in today's form, else version 1's, decompressed.
+  result<std::vector<std::byte>> payload(const chunk_info& chunk, bool& columns) const {
     const auto header = read_object<chunk_header>(chunk.offset);
     if (!header) return tl::unexpected<error>(header.error());
     if (!is_sound(*header) || header->type != static_cast<std::uint16_t>(chunk.type) || header->rows != chunk.rows) {
@@ -163,7 +163,8 @@ struct file::state {
     if (XXH3_64bits(stored.data(), stored.size()) != header->payload_checksum) {
       return fail(error_code::corrupt, "a chunk's checksum is wrong", path, "the file was damaged", chunk.offset);
     }
-    if ((header->flags & chunk_flag_zstd) == 0) return stored;
+    columns = (header->flags & chunk_flag_columns) != 0;
+    if (columns || (header->flags & chunk_flag_zstd) == 0) return stored;
     std::vector<std::byte> raw(header->raw_bytes);
     const std::size_t got = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
     if (ZSTD_isError(got) != 0u || got != raw.size()) {
@@ -173,15 +174,14 @@ struct file::state {
   }
 
   template <class Row>
-  result<std::vector<Row>> rows(const chunk_info& chunk) const {
-    const auto raw_payload = payload(chunk);
-    if (!raw_payload) return tl::unexpected<error>(raw_payload.error());
-    auto decoded = decode_rows<Row>(*raw_payload, chunk.rows);
+  result<void> rows(const chunk_info& chunk, std::vector<Row>& into) const {
+    bool columns = false;
+    const auto bytes = payload(chunk, columns);
+    if (!bytes) return tl::unexpected<error>(bytes.error());
+    auto decoded = columns ? decode_rows<Row>(*bytes, chunk.rows, into) : decode_rows_v1<Row>(*bytes, chunk.rows, into);
     if (!decoded) {
-      error why = decoded.error();
-      why.file = path;
-      why.offset = chunk.offset;
-      return tl::unexpected<error>(std::move(why));
+      decoded.error().file = path;
+      decoded.error().offset = chunk.offset;
     }
     return decoded;
   }
@@ -205,6 +205,7 @@ struct file::state {
       return fail(error_code::corrupt, "no index", path);
     }
     std::vector<chunk_info> chunks;
+    std::vector<index_row> lines;
     std::uint64_t at = end_mark->index_offset;
     while (at < trailer_at) {
       const auto header = read_object<chunk_header>(at);
@@ -212,9 +213,9 @@ struct file::state {
       if (!is_sound(*header) || header->type != static_cast<std::uint16_t>(row_type::index)) {
         return fail(error_code::corrupt, "the index is damaged", path, {}, at);
       }
-      auto lines = rows<index_row>({row_type::index, header->rows, at, header->stored_bytes, header->raw_bytes, 0, 0});
-      if (!lines) return tl::unexpected<error>(lines.error());
-      for (const index_row& line : *lines) {
+      const chunk_info here{row_type::index, header->rows, at, header->stored_bytes, header->raw_bytes, 0, 0};
+      if (auto got = rows<index_row>(here, lines); !got) return tl::unexpected<error>(got.error());
+      for (const index_row& line : lines) {
         if (line.offset < sizeof(file_header) || line.offset >= at || line.rows > max_chunk_rows) {
           return fail(error_code::corrupt, "the index names a chunk outside the file", path, {}, at);
         }
@@ -289,12 +290,12 @@ struct file::state {
 
   template <class Row>
   void load_table(const chunk_info& chunk, tables& into, std::vector<std::string>& warnings) {
-    auto decoded = rows<Row>(chunk);
-    if (!decoded) {
-      warnings.push_back(decoded.error().to_string());
+    std::vector<Row> decoded;
+    if (auto got = rows<Row>(chunk, decoded); !got) {
+      warnings.push_back(got.error().to_string());
       return;
     }
-    for (Row& row : *decoded) table_of<Row>(into).put(std::move(row));
+    for (Row& row : decoded) table_of<Row>(into).put(std::move(row));
   }
 
   void load_tables(std::span<const chunk_info> fresh, tables& into, std::vector<std::string>& warnings) {
@@ -434,15 +435,21 @@ result<bool> file::refresh() {
 template <class Row>
 result<std::shared_ptr<const std::vector<Row>>> file::read(const chunk_info& chunk) const {
   if (auto known = state_->cache.find(chunk.offset)) return std::static_pointer_cast<const std::vector<Row>>(known);
-  auto decoded = state_->rows<Row>(chunk);
-  if (!decoded) return tl::unexpected<error>(decoded.error());
-  auto rows = std::make_shared<const std::vector<Row>>(std::move(*decoded));
+  std::vector<Row> decoded;
+  if (auto got = state_->rows<Row>(chunk, decoded); !got) return tl::unexpected<error>(got.error());
+  auto rows = std::make_shared<const std::vector<Row>>(std::move(decoded));
   state_->cache.put(chunk.offset, rows, rows->size() * sizeof(Row));
   return rows;
 }
 
-#define SLUICE_INSTANTIATE(row, kind) \
-  template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&) const;
+template <class Row>
+result<void> file::read_into(const chunk_info& chunk, std::vector<Row>& rows) const {
+  return state_->rows<Row>(chunk, rows);
+}
+
+#define SLUICE_INSTANTIATE(row, kind)                                                                \
+  template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&) const; \
+  template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&) const;
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
 

@@ -59,6 +59,10 @@ class snapshot {
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(std::size_t index) const;
 
+  /// The same into `rows`, whose memory is used again, past the cache: for who goes through a trace once.
+  template <class Row>
+  [[nodiscard]] result<void> read_into(std::size_t index, std::vector<Row>& rows) const;
+
   /// Every row of a kind that overlaps [from, to], chunk after chunk in file order; `visit(const Row&)`.
   /// Rows of a kind come nearly, not strictly, in order of time. Stops at the first error.
   template <class Row, class Visit>
@@ -102,6 +106,8 @@ class file : public std::enable_shared_from_this<file> {
   explicit file(std::unique_ptr<state> s);
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(const chunk_info& chunk) const;
+  template <class Row>
+  [[nodiscard]] result<void> read_into(const chunk_info& chunk, std::vector<Row>& rows) const;
   std::unique_ptr<state> state_;
 };
 

@@ -26,14 +26,22 @@ result<std::shared_ptr<const std::vector<Row>>> snapshot::read(std::size_t index
   return file_->read<Row>((*chunks_)[index]);
 }
 
+template <class Row>
+result<void> snapshot::read_into(std::size_t index, std::vector<Row>& rows) const {
+  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row>) {
+    return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " does not hold these rows", path());
+  }
+  return file_->read_into<Row>((*chunks_)[index], rows);
+}
+
 template <class Row, class Visit>
 result<void> snapshot::for_each(Visit&& visit, time_ns from, time_ns to) const {
+  std::vector<Row> rows;
   for (std::size_t i = 0; i < chunks_->size(); ++i) {
     const chunk_info& chunk = (*chunks_)[i];
     if (chunk.type != type_of_row<Row> || chunk.max_time < from || chunk.min_time > to) continue;
-    const auto rows = read<Row>(i);
-    if (!rows) return tl::unexpected<error>(rows.error());
-    for (const Row& row : **rows) {
+    if (auto got = read_into<Row>(i, rows); !got) return got;
+    for (const Row& row : rows) {
       if constexpr (is_event_row<Row>) {
         if (detail::end_of(row) < from || row.time > to) continue;
       }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -56,9 +55,10 @@ struct file_writer::state {
   std::optional<error> failure;
   std::unordered_map<std::string, string_id, transparent_hash, std::equal_to<>> strings;
   row_buffers buffers;
-  std::vector<std::byte> raw;
+  row_encoder encoder;
   std::vector<std::byte> stored;
 
+  explicit state(const writer_options& how) : options(how), encoder(how.compression_level) {}
   ~state() {
     if (fd >= 0) ::close(fd);
   }
@@ -106,30 +106,23 @@ struct file_writer::state {
     return true;
   }
 
-  /// Encodes, compresses and writes rows, at most `max_chunk_rows` of them.
+  /// Encodes and writes rows, at most `max_chunk_rows` of them.
   template <class Row>
   void write_chunk(std::span<const Row> rows) {
-    raw.clear();
-    encode_rows(rows, raw);
-    if (raw.size() > max_chunk_bytes && rows.size() > 1) {
+    stored.assign(sizeof(chunk_header), std::byte{});
+    const std::size_t decoded = encoder.encode(rows, stored);
+    if (decoded > max_chunk_bytes && rows.size() > 1) {
       write_chunk(rows.first(rows.size() / 2));
       write_chunk(rows.subspan(rows.size() / 2));
       return;
     }
-    stored.resize(sizeof(chunk_header) + ZSTD_compressBound(raw.size()));
-    const std::size_t packed = ZSTD_compress(stored.data() + sizeof(chunk_header), stored.size() - sizeof(chunk_header),
-                                             raw.data(), raw.size(), options.compression_level);
-    if (ZSTD_isError(packed) != 0u) {
-      failure = error{error_code::io, std::string("cannot compress: ") + ZSTD_getErrorName(packed), path, offset, {}};
-      return;
-    }
-    stored.resize(sizeof(chunk_header) + packed);
+    const std::size_t packed = stored.size() - sizeof(chunk_header);
     chunk_header header;
     header.type = static_cast<std::uint16_t>(type_of_row<Row>);
     header.rows = static_cast<std::uint32_t>(rows.size());
-    header.raw_bytes = static_cast<std::uint32_t>(raw.size());
+    header.raw_bytes = static_cast<std::uint32_t>(decoded);
     header.stored_bytes = static_cast<std::uint32_t>(packed);
-    header.flags = chunk_flag_zstd;
+    header.flags = chunk_flag_columns;
     std::tie(header.min_time, header.max_time) = time_span(rows);
     header.payload_checksum = XXH3_64bits(stored.data() + sizeof header, packed);
     header.checksum = header_checksum(header);
@@ -207,9 +200,8 @@ result<int> open_empty(const std::string& path) {
 }  // namespace
 
 result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
-  auto s = std::make_unique<state>();
+  auto s = std::make_unique<state>(options);
   s->path = path;
-  s->options = options;
   s->options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
   const auto fd = open_empty(path);
   if (!fd) return tl::unexpected<error>(fd.error());
@@ -267,9 +259,8 @@ result<std::uint64_t> file_writer::mark() {
 /// A file with the chunks of `from`, less the events before `mark`.
 result<std::unique_ptr<file_writer::state>> file_writer::rewrite(const state& from, const std::string& path,
                                                                  std::uint64_t mark, std::uint64_t& behind) {
-  auto to = std::make_unique<state>();
+  auto to = std::make_unique<state>(from.options);
   to->path = path;
-  to->options = from.options;
   const auto fd = open_empty(path);
   if (!fd) return tl::unexpected<error>(fd.error());
   to->fd = *fd;

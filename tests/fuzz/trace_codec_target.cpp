@@ -18,12 +18,13 @@ struct input_header {
 /// What is decoded once must encode and decode again to the same number of rows.
 template <class Row>
 void decode(std::span<const std::byte> payload, std::size_t rows) {
-  const auto decoded = trace::decode_rows<Row>(payload, rows);
-  if (!decoded) return;
+  std::vector<Row> decoded;
+  (void)trace::decode_rows_v1<Row>(payload, rows, decoded);
+  if (!trace::decode_rows<Row>(payload, rows, decoded)) return;
   std::vector<std::byte> again;
-  trace::encode_rows<Row>(*decoded, again);
-  const auto twice = trace::decode_rows<Row>(again, decoded->size());
-  if (!twice || twice->size() != decoded->size()) __builtin_trap();
+  trace::row_encoder().encode<Row>(decoded, again);
+  std::vector<Row> twice;
+  if (!trace::decode_rows<Row>(again, decoded.size(), twice) || twice.size() != decoded.size()) __builtin_trap();
 }
 
 void run(std::span<const std::uint8_t> input) {
@@ -49,7 +50,7 @@ bytes seed(trace::row_type type) {
   std::vector<Row> rows;
   for (int i = 0; i < 5; ++i) rows.push_back(trace::testing::random_row<Row>(random));
   std::vector<std::byte> payload;
-  trace::encode_rows<Row>(rows, payload);
+  trace::row_encoder().encode<Row>(rows, payload);
   const input_header header{static_cast<std::uint16_t>(type), static_cast<std::uint16_t>(rows.size())};
   bytes input(sizeof header + payload.size());
   std::memcpy(input.data(), &header, sizeof header);

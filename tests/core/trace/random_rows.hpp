@@ -33,6 +33,27 @@ Row random_row(std::mt19937_64& random) {
   return row;
 }
 
+/// The row after `before`, as recordings go on: each column stays, grows a little, repeats a few values, or leaps, and another way
+/// with each `turn`.
+template <class Row>
+Row row_after(const Row& before, std::mt19937_64& random, unsigned turn) {
+  Row row = random_row<Row>(random);
+  unsigned way = turn;
+  const auto set = [&](const auto& column) {
+    using member = std::remove_cvref_t<decltype(row.*column.member)>;
+    ++way;
+    if (way % 4 == 0) row.*column.member = before.*column.member;
+    if constexpr (std::is_integral_v<member> && !std::is_same_v<member, bool>) {
+      using bits = std::make_unsigned_t<member>;
+      const auto step = static_cast<bits>(random() % 300);
+      if (way % 4 == 1) row.*column.member = static_cast<member>(static_cast<bits>(before.*column.member) + step);
+      if (way % 4 == 2) row.*column.member = static_cast<member>(step % 5);
+    }
+  };
+  std::apply([&](const auto&... column) { (set(column), ...); }, schema<Row>::fields);
+  return row;
+}
+
 template <class Row>
 bool same(const Row& a, const Row& b) {
   return std::apply([&](const auto&... column) { return ((a.*column.member == b.*column.member) && ...); },

@@ -1,0 +1,236 @@
+#include "core/trace/integers.hpp"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace sluice::trace {
+namespace {
+
+/// A chunk of fewer rows is tried each way: it costs nothing, and habits are of long chunks.
+constexpr std::size_t habitual_rows = 512;
+constexpr std::uint16_t habit_chunks = 32;
+/// zstd must save this share of a plane to be tried on the next ones.
+constexpr std::size_t worth_share = 32;
+/// Below this a frame's own bytes outweigh what it saves.
+constexpr std::size_t least_packed = 24;
+
+std::uint64_t union_of(std::span<const std::uint64_t> values) {
+  std::uint64_t bits = 0;
+  for (const std::uint64_t value : values) bits |= value;
+  return bits;
+}
+
+std::uint8_t planes_of(std::uint64_t bits) { return static_cast<std::uint8_t>((std::bit_width(bits) + 7) / 8); }
+
+void cut_plane(std::span<const std::uint64_t> small, unsigned plane, std::span<std::byte> out) {
+  const unsigned shift = 8 * plane;
+  for (std::size_t i = 0; i < small.size(); ++i) out[i] = static_cast<std::byte>(small[i] >> shift);
+}
+
+template <unsigned Planes>
+void join_planes(const std::byte* planes, std::span<std::uint64_t> values) {
+  const std::size_t n = values.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint64_t value = 0;
+    for (unsigned k = 0; k < Planes; ++k) value |= static_cast<std::uint64_t>(planes[k * n + i]) << (8 * k);
+    values[i] = value;
+  }
+}
+
+void join_planes(unsigned count, const std::byte* planes, std::span<std::uint64_t> values) {
+  using join = void (*)(const std::byte*, std::span<std::uint64_t>);
+  static constexpr join joins[] = {join_planes<0>, join_planes<1>, join_planes<2>, join_planes<3>, join_planes<4>,
+                                   join_planes<5>, join_planes<6>, join_planes<7>, join_planes<8>};
+  joins[count](planes, values);
+}
+
+struct free_context {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+}  // namespace
+
+std::size_t column_layout::stored_bytes() const {
+  std::size_t sum = 0;
+  for (unsigned k = 0; k < planes; ++k) sum += stored[k];
+  return sum;
+}
+
+struct integer_encoder::state {
+  std::unique_ptr<ZSTD_CCtx, free_context> context{ZSTD_createCCtx()};
+  std::vector<std::uint64_t> small;
+  std::vector<std::byte> plane;
+  std::vector<std::byte> trial;
+
+  /// Fills `small` and tells how; false if the form is not for these values.
+  bool reduce(column_form form, std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+              std::uint16_t reference_number, column_layout& layout) {
+    small.resize(values.size());
+    layout = {.form = form};
+    switch (form) {
+      case column_form::constant:
+        return false;
+      case column_form::offset:
+        layout.base = *std::min_element(values.begin(), values.end());
+        for (std::size_t i = 0; i < values.size(); ++i) small[i] = values[i] - layout.base;
+        break;
+      case column_form::delta:
+        layout.base = values.front();
+        small[0] = 0;
+        for (std::size_t i = 1; i < values.size(); ++i) small[i] = zigzag(values[i] - values[i - 1]);
+        break;
+      case column_form::relative:
+        if (reference.size() != values.size()) return false;
+        layout.base = reference_number;
+        for (std::size_t i = 0; i < values.size(); ++i) small[i] = zigzag(values[i] - reference[i]);
+        break;
+    }
+    layout.planes = planes_of(union_of(small));
+    return true;
+  }
+
+  /// Appends the planes of `small`. Of the planes that are tried with zstd, leaves those in `worth` that it made shorter.
+  void write_planes(column_layout& layout, std::uint8_t& worth, std::vector<std::byte>& out) {
+    plane.resize(small.size());
+    for (unsigned k = 0; k < layout.planes; ++k) {
+      cut_plane(small, k, plane);
+      const auto bit = static_cast<std::uint8_t>(1U << k);
+      if (std::memcmp(plane.data(), plane.data() + 1, plane.size() - 1) == 0) {
+        layout.same[k] = static_cast<std::uint8_t>(plane.front());
+        continue;
+      }
+      std::size_t stored = 0;
+      if ((worth & bit) != 0) {
+        stored = pack(plane, out);
+        if (plane.size() - stored < plane.size() / worth_share) worth = static_cast<std::uint8_t>(worth & ~bit);
+      } else {
+        out.insert(out.end(), plane.begin(), plane.end());
+        stored = plane.size();
+      }
+      layout.stored[k] = static_cast<std::uint32_t>(stored);
+    }
+  }
+
+  std::size_t pack(std::span<const std::byte> bytes, std::vector<std::byte>& out) {
+    const std::size_t at = out.size();
+    if (bytes.size() >= least_packed) {
+      out.resize(at + ZSTD_compressBound(bytes.size()));
+      const std::size_t packed =
+          ZSTD_compress2(context.get(), out.data() + at, out.size() - at, bytes.data(), bytes.size());
+      const bool shorter = ZSTD_isError(packed) == 0U && packed < bytes.size();
+      out.resize(shorter ? at + packed : at);
+      if (shorter) return packed;
+    }
+    out.insert(out.end(), bytes.begin(), bytes.end());
+    return bytes.size();
+  }
+};
+
+integer_encoder::integer_encoder(int compression_level) : state_(std::make_unique<state>()) {
+  if (state_->context == nullptr) throw std::bad_alloc();
+  ZSTD_CCtx_setParameter(state_->context.get(), ZSTD_c_compressionLevel, compression_level);
+  ZSTD_CCtx_setParameter(state_->context.get(), ZSTD_c_contentSizeFlag, 0);
+}
+integer_encoder::~integer_encoder() = default;
+integer_encoder::integer_encoder(integer_encoder&&) noexcept = default;
+integer_encoder& integer_encoder::operator=(integer_encoder&&) noexcept = default;
+
+std::size_t integer_encoder::pack(std::span<const std::byte> bytes, std::vector<std::byte>& out) {
+  return state_->pack(bytes, out);
+}
+
+column_layout integer_encoder::encode(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                                      std::uint16_t reference_number, column_habit& habit,
+                                      std::vector<std::byte>& out) {
+  state& s = *state_;
+  if (values.empty()) return {};
+  if (std::memcmp(values.data(), values.data() + 1, (values.size() - 1) * sizeof values[0]) == 0) {
+    return {.form = column_form::constant, .base = values.front()};
+  }
+  const bool habitual = values.size() >= habitual_rows;
+  column_layout layout;
+  if (habitual && habit.chunks_left > 0 && s.reduce(habit.form, values, reference, reference_number, layout)) {
+    --habit.chunks_left;
+    s.write_planes(layout, habit.worth_packing, out);
+    return layout;
+  }
+  column_layout best;
+  std::uint8_t best_worth = 0xff;
+  const std::size_t begin = out.size();
+  bool found = false;
+  for (const column_form form : {column_form::offset, column_form::delta, column_form::relative}) {
+    if (!s.reduce(form, values, reference, reference_number, layout)) continue;
+    std::uint8_t worth = 0xff;
+    s.trial.clear();
+    s.write_planes(layout, worth, s.trial);
+    if (found && s.trial.size() >= out.size() - begin) continue;
+    found = true;
+    best = layout;
+    best_worth = worth;
+    out.resize(begin);
+    out.insert(out.end(), s.trial.begin(), s.trial.end());
+  }
+  if (habitual) habit = {best.form, best_worth, habit_chunks};
+  return best;
+}
+
+bool unpack(std::span<const std::byte> stored, std::span<std::byte> bytes) {
+  if (stored.size() == bytes.size()) {
+    std::copy(stored.begin(), stored.end(), bytes.begin());
+    return true;
+  }
+  if (stored.size() > bytes.size()) return false;
+  thread_local const std::unique_ptr<ZSTD_DCtx, free_context> context{ZSTD_createDCtx()};
+  if (context == nullptr) return false;
+  const std::size_t got = ZSTD_decompressDCtx(context.get(), bytes.data(), bytes.size(), stored.data(), stored.size());
+  return ZSTD_isError(got) == 0U && got == bytes.size();
+}
+
+bool decode_integers(const column_layout& layout, std::span<const std::byte> planes,
+                     std::span<const std::uint64_t> reference, std::span<std::uint64_t> values) {
+  if (layout.form == column_form::constant) {
+    std::fill(values.begin(), values.end(), layout.base);
+    return planes.empty();
+  }
+  if (layout.planes > most_planes || planes.size() != layout.stored_bytes()) return false;
+  thread_local std::vector<std::byte> whole;
+  whole.resize(layout.planes * values.size());
+  std::size_t at = 0;
+  for (unsigned k = 0; k < layout.planes; ++k) {
+    const std::span<std::byte> plane = std::span(whole).subspan(k * values.size(), values.size());
+    if (layout.stored[k] == 0) {
+      std::fill(plane.begin(), plane.end(), static_cast<std::byte>(layout.same[k]));
+    } else if (!unpack(planes.subspan(at, layout.stored[k]), plane)) {
+      return false;
+    }
+    at += layout.stored[k];
+  }
+  join_planes(layout.planes, whole.data(), values);
+  switch (layout.form) {
+    case column_form::constant:
+    case column_form::offset:
+      for (std::uint64_t& value : values) value += layout.base;
+      return true;
+    case column_form::delta: {
+      std::uint64_t sum = layout.base;
+      for (std::uint64_t& value : values) value = sum += unzigzag(value);
+      return true;
+    }
+    case column_form::relative:
+      if (reference.empty()) {
+        for (std::uint64_t& value : values) value = unzigzag(value);
+      } else {
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = reference[i] + unzigzag(values[i]);
+      }
+      return true;
+  }
+  return false;
+}
+
+}  // namespace sluice::trace
