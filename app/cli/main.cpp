@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
       {"attach", "Says why a running program is not recorded", declare_attach},
       {"report", "Print the figures of a recording", declare_report},
       {"import", "Make a trace of what another tool recorded", declare_import},
+      {"query", "Ask a recording in SQL", declare_query},
       {"export", "Write a recording, or a part of it, for other programs", declare_export},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
       {"generate", "Write a trace of any size, for tests and measurements", declare_generate},

@@ -44,4 +44,6 @@ void complain(const std::string& line);
 [[nodiscard]] action declare_export(CLI::App& command);
 [[nodiscard]] action declare_generate(CLI::App& command);
 
+[[nodiscard]] action declare_query(CLI::App& command);
+
 }  // namespace sluice::cli

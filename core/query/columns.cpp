@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/analysis/device_work.hpp"
+#include "core/analysis/time_range.hpp"
 #include "core/query/columns_about.hpp"
 #include "core/query/member_names.hpp"
 
@@ -203,9 +205,48 @@ column column_of(string_view table) {
   return made;
 }
 
+/// end - time; null where the end is not known.
+template <class Row>
+cell read_duration(const void* from, const trace::tables& /*all*/) {
+  const Row& row = *static_cast<const Row*>(from);
+  if (row.end == unknown_time) return {};
+  return integer_cell(analysis::bounded(row.end) - analysis::bounded(row.time));
+}
+
+/// By the one definition of a transfer's bandwidth; null where it took no time or has not ended, as everywhere.
+template <class Row>
+cell read_bandwidth(const void* from, const trace::tables& /*all*/) {
+  const Row& row = *static_cast<const Row*>(from);
+  const time_ns begin = analysis::bounded(row.time);
+  const time_ns end = analysis::bounded(row.end);
+  if (row.end == unknown_time || end <= begin) return {};
+  return {cell::kind::real, 0, analysis::bandwidth_of(row.bytes, begin, end), {}};
+}
+
+/// Columns that no member holds but every query wants.
+template <class Row>
+void add_derived(string_view table, std::vector<column>& to) {
+  const auto add = [&](string_view name, column_type type, auto read) {
+    column made;
+    made.name = name;
+    made.about = words_about(table, name).about;
+    made.type = type;
+    made.read = read;
+    to.push_back(made);
+  };
+  if constexpr (is_event_row<Row> && requires(Row row) { row.end; })
+    add("duration", column_type::integer, &read_duration<Row>);
+  if constexpr (std::is_same_v<Row, transfer_event> || std::is_same_v<Row, migration_event>)
+    add("bandwidth", column_type::real, &read_bandwidth<Row>);
+}
+
 template <class Row, std::size_t... Index>
 table table_of(string_view name, std::index_sequence<Index...> /*all*/) {
-  static const std::array columns = {column_of<Row, Index>(name)...};
+  static const std::vector<column> columns = [&] {
+    std::vector<column> all{column_of<Row, Index>(name)...};
+    add_derived<Row>(name, all);
+    return all;
+  }();
   table made;
   made.name = name;
   made.about = words_about(name, {}).about;

@@ -12,7 +12,8 @@
 #include "core/trace/tables.hpp"
 
 /// Every kind of row of a trace as a table with named columns: what SQL, CSV and SQLite files show. The columns are those of
-/// core/trace/schema.hpp, under the names of the rows' members; nothing lists them a second time.
+/// core/trace/schema.hpp, under the names of the rows' members; nothing lists them a second time;
+/// behind them stand a few that follow from them (`duration`, `bandwidth`).
 ///
 /// Ids of strings are shown as their texts, closed sets as words ("h2d", "device"), and what is not known as null: an id of
 /// none, `unknown_time`, and -1 where a member says so.

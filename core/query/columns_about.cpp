@@ -18,6 +18,8 @@ constexpr entry entries[] = {
     {"*.id", "The row's own id"},
     {"*.time", "When it happened; of what lasts, its begin"},
     {"*.end", "When it ended"},
+    {"*.duration", "end - time"},
+    {"*.bandwidth", "bytes / (end - time), in bytes/s; null where it took no time"},
     {"*.process", "The process it belongs to"},
     {"*.thread", "The host thread that asked for it; null for what only the device saw"},
     {"*.source", "How far to trust it: exact, sampled, estimated or inferred"},

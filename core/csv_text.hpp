@@ -4,7 +4,7 @@
 #include <string_view>
 
 /// Cells of CSV files, as RFC 4180 has them.
-namespace sluice::exports {
+namespace sluice {
 
 /// Appends `text`, between quotes where it has commas, quotes or ends of lines.
 inline void append_csv(std::string& to, std::string_view text) {
@@ -20,4 +20,4 @@ inline void append_csv(std::string& to, std::string_view text) {
   to += '"';
 }
 
-}  // namespace sluice::exports
+}  // namespace sluice

@@ -1,0 +1,116 @@
+// sluice query: asks a recording in SQL.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "app/cli/recording_file.hpp"
+#include "app/cli/verbs.hpp"
+#include "core/query/sql.hpp"
+#include "core/query/sql_text.hpp"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int status_interrupted = 130;  // As shells have it: 128 + SIGINT.
+
+struct wish {
+  std::string file;
+  std::string text;
+  std::string format = "table";
+  bool schema = false;
+};
+
+/// While it lives, Ctrl-C ends the query and not the program, so that what there is gets written.
+class interruptible {
+ public:
+  explicit interruptible(query::sql_database& asked) {
+    asked_ = &asked;
+    before_ = std::signal(SIGINT, [](int) { asked_->interrupt(); });
+  }
+  ~interruptible() { std::signal(SIGINT, before_); }
+  interruptible(const interruptible&) = delete;
+  interruptible& operator=(const interruptible&) = delete;
+
+ private:
+  static inline query::sql_database* asked_ = nullptr;
+  void (*before_)(int) = nullptr;
+};
+
+bool put(std::string& text) {
+  const bool done = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  text.clear();
+  return done;
+}
+
+int fail_with(const error& why) {
+  complain(why.to_string());
+  if (why.code == error_code::cancelled) return status_interrupted;
+  return why.code == error_code::invalid_argument ? status_usage : status_failed;
+}
+
+int print(query::sql_statement& rows, query::sql_format as) {
+  constexpr std::size_t enough = 1 << 16;
+  query::sql_writer writer(as, rows.columns());
+  std::string text;
+  for (;;) {
+    const auto more = rows.step();
+    if (!more) {
+      std::fflush(stdout);
+      return fail_with(more.error());
+    }
+    if (!*more) break;
+    writer.row(rows, text);
+    if (text.size() >= enough && !put(text)) break;
+  }
+  writer.end(text);
+  if (!put(text) || std::fflush(stdout) != 0) {
+    complain("cannot write the answer: the output was closed or is full");
+    return status_failed;
+  }
+  return 0;
+}
+
+int ask(const wish& wanted) {
+  if (wanted.schema) {
+    std::fputs(query::sql_schema_text().c_str(), stdout);
+    return 0;
+  }
+  if (wanted.file.empty() || wanted.text.empty()) {
+    complain("query: a recording and a SELECT are needed; see sluice query --help");
+    return status_usage;
+  }
+  const std::string text = wanted.text == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : wanted.text;
+  const auto opened = open_recording(wanted.file);
+  if (!opened) return fail_with(opened.error());
+  auto asked = query::sql_database::open((*opened)->latest());
+  if (!asked) return fail_with(asked.error());
+  const interruptible by_user(**asked);
+  auto rows = (*asked)->prepare(text);
+  if (!rows) return fail_with(rows.error());
+  const auto as = wanted.format == "csv"    ? query::sql_format::csv
+                  : wanted.format == "json" ? query::sql_format::json
+                                            : query::sql_format::table;
+  return print(*rows, as);
+}
+
+}  // namespace
+
+action declare_query(CLI::App& command) {
+  auto wanted = std::make_shared<wish>();
+  command.add_option("FILE", wanted->file, "The recording to ask")->type_name("");
+  command.add_option("SQL", wanted->text, "A SELECT statement; - reads it from the standard input")->type_name("");
+  command.add_option("--format", wanted->format, "For people, or for programs")
+      ->check(CLI::IsMember({"table", "csv", "json"}).description(""))
+      ->type_name("table|csv|json")
+      ->capture_default_str();
+  command.add_flag("--schema", wanted->schema, "List the tables and their columns");
+  return [wanted] { return ask(*wanted); };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <sqlite3.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/analysis/index.hpp"
+#include "core/query/columns.hpp"
+#include "core/query/sql.hpp"
+#include "core/symbols/frames.hpp"
+
+/// What the virtual tables of one database share. Private to core/query.
+namespace sluice::query {
+
+struct sql_context {
+  std::shared_ptr<const trace::snapshot> trace;
+  sql_options options;
+  std::atomic<bool> interrupted{false};
+  std::optional<error> failure;  ///< What ended the running query, where SQLite's own words would say less.
+  std::size_t lookup_bytes = 0;  ///< Taken by indexes on ids.
+  std::unique_ptr<symbols::frame_book> frames;
+  std::unique_ptr<analysis::index> index;  ///< Made by the first table that needs it.
+
+  /// The analyses' index of the whole trace; null if interrupted on the way. O(trace) the first time.
+  const analysis::index* analysed();
+};
+
+/// A cell as SQLite's result. `fleeting`: the text must be copied.
+void give(sqlite3_context* to, const cell& value, bool fleeting);
+
+/// INTEGER, REAL or TEXT.
+[[nodiscard]] std::string_view sql_type(column_type type);
+
+/// Make the virtual tables of a database. Errors are SQLite's codes.
+int add_row_tables(sqlite3* db, sql_context& context);
+int add_figure_tables(sqlite3* db, sql_context& context);
+
+/// A view over the tables, the same in a database and in an exported file.
+struct view_about {
+  std::string_view name;
+  std::string_view about;
+  std::string_view select;
+  struct part {
+    std::string_view name;
+    std::string_view about;
+  };
+  std::span<const part> columns;
+};
+[[nodiscard]] std::span<const view_about> sql_views();
+
+}  // namespace sluice::query
