@@ -12,6 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/import/huge_pages.hpp"
+
 namespace sluice::importing {
 namespace {
 
@@ -25,9 +27,9 @@ void content::release::operator()(std::byte* memory) const { std::free(memory); 
 
 bool content::reserve(std::size_t capacity) {
   if (capacity <= capacity_ && data_) return true;
-  auto* grown = static_cast<std::byte*>(std::realloc(data_.get(), capacity + padding));
+  auto* grown = static_cast<std::byte*>(allocate_huge(capacity + padding));
   if (grown == nullptr) return false;
-  static_cast<void>(data_.release());  // realloc has taken it
+  if (size_ > 0) std::memcpy(grown, data_.get(), size_);
   data_.reset(grown);
   capacity_ = capacity;
   return true;

@@ -10,8 +10,11 @@ namespace sluice::importing {
 
 namespace {
 
-constexpr std::size_t arena_values = std::size_t{1} << 16;  // 1 MiB
+constexpr std::size_t least_room = std::size_t{1} << 12;  // values
+constexpr std::size_t most_room = 4 * huge_page / sizeof(pickle_value);
 constexpr std::size_t most_items = UINT32_MAX / 2;
+
+constexpr auto nothing = static_cast<pickle_kind>(255);  // in the memo: never put
 
 // The opcodes of pickletools that make plain data.
 enum opcode : std::uint8_t {
@@ -184,10 +187,13 @@ class pickle_reader {
   /// Room for `count` values in a row.
   pickle_value* room(std::size_t count) {
     if (count > arena_left_) {
-      const std::size_t values = std::max(count, arena_values);
+      // Twice as much each time, up to some huge pages: small pickles shall stay small.
+      next_room_ = std::min(next_room_ * 2, most_room);
+      const std::size_t values = std::max(count, next_room_);
       if (!spend(values * sizeof(pickle_value))) return nullptr;
-      made_.arena_.push_back(std::make_unique_for_overwrite<std::byte[]>(values * sizeof(pickle_value)));
-      arena_ = reinterpret_cast<pickle_value*>(made_.arena_.back().get());
+      made_.arena_.emplace_back(allocate_huge(values * sizeof(pickle_value)));
+      if (made_.arena_.back() == nullptr) throw std::bad_alloc();
+      arena_ = static_cast<pickle_value*>(made_.arena_.back().get());
       arena_left_ = values;
     }
     pickle_value* given = arena_;
@@ -243,7 +249,8 @@ class pickle_reader {
   }
 
   void get(std::uint64_t slot) {
-    if (slot >= memo_.size() || !known_[slot]) return refuse("the memo has no entry " + std::to_string(slot));
+    if (slot >= memo_.size() || memo_[slot].kind == nothing)
+      return refuse("the memo has no entry " + std::to_string(slot));
     push(memo_[slot]);
   }
   void put(std::uint64_t slot) {
@@ -251,12 +258,13 @@ class pickle_reader {
     // Whoever pickles numbers them one by one.
     if (slot > puts_) return refuse("the memo's entry " + std::to_string(slot) + " comes before those below it");
     ++puts_;
-    if (slot >= memo_.size()) {
-      memo_.resize(slot + 1);
-      known_.resize(slot + 1);
+    if (slot == memo_.size()) return memo_.push_back(stack_.back());
+    if (slot > memo_.size()) {
+      pickle_value missing;
+      missing.kind = nothing;
+      memo_.resize(slot + 1, missing);
     }
     memo_[slot] = stack_.back();
-    known_[slot] = true;
   }
 
   void step() {
@@ -401,12 +409,12 @@ class pickle_reader {
   std::uint64_t puts_ = 0;
   bool stopped_ = false;
   std::optional<error> failed_;
-  std::vector<pickle_value> stack_;
-  std::vector<std::size_t> marks_;
-  std::vector<pickle_value> memo_;
-  std::vector<bool> known_;
+  huge_vector<pickle_value> stack_;
+  huge_vector<std::size_t> marks_;
+  huge_vector<pickle_value> memo_;
   pickle_value* arena_ = nullptr;
   std::size_t arena_left_ = 0;
+  std::size_t next_room_ = least_room;
   pickle_document made_;
 };
 

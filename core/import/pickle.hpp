@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/import/huge_pages.hpp"
 
 /// Python's pickles, as data. What plain data is written with in the protocols 2 to 5 is read: none, booleans, integers, reals,
 /// texts, bytes, lists, tuples and dictionaries. Every other opcode, and with them all that would import or call something, is an
@@ -73,9 +75,12 @@ class pickle_document {
     std::uint32_t capacity = 0;
   };
   pickle_value root_;
-  std::vector<container> containers_;
-  std::vector<std::string_view> texts_;
-  std::vector<std::unique_ptr<std::byte[]>> arena_;  ///< The containers' items.
+  struct release {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  huge_vector<container> containers_;
+  huge_vector<std::string_view> texts_;
+  std::vector<std::unique_ptr<void, release>> arena_;  ///< The containers' items.
   std::size_t trailing_ = 0;
 };
 

@@ -495,7 +495,7 @@ class reader {
 
   const pickle_document& from_;
   job& work_;
-  std::vector<word> learned_;  ///< By text.
+  huge_vector<word> learned_;  ///< By text.
   std::vector<bool> seen_;     ///< By container: lists of entries, segments and blocks that were read.
   snapshot made_;
 };

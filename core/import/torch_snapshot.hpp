@@ -77,7 +77,7 @@ struct segment {
 struct history {
   bool host = false;
   std::int64_t device = 0;
-  std::vector<entry> entries;  ///< In order.
+  huge_vector<entry> entries;  ///< In order.
   std::vector<extra> extras;
 };
 

@@ -76,7 +76,7 @@ std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
 }
 
 void stack_writer::grow() {
-  std::vector<slot> before(slots_.size() * 2);
+  huge_vector<slot> before(slots_.size() * 2);
   before.swap(slots_);
   const std::size_t mask = slots_.size() - 1;
   for (const slot& each : before) {

@@ -33,9 +33,9 @@ class stack_writer {
 
   const pickle_document& from_;
   job& work_;
-  std::vector<std::uint32_t> stacks_;      ///< By container: the stack of a list; 0 not known yet.
-  std::vector<std::uint32_t> frames_;      ///< By container: the frame of a dictionary; 0 not known yet.
-  std::vector<trace::string_id> strings_;  ///< By text.
+  huge_vector<std::uint32_t> stacks_;      ///< By container: the stack of a list; 0 not known yet.
+  huge_vector<std::uint32_t> frames_;      ///< By container: the frame of a dictionary; 0 not known yet.
+  huge_vector<trace::string_id> strings_;  ///< By text.
   std::uint64_t last_stack_ = 0, last_frame_ = 0, forward_frame_ = 0;
   std::map<std::tuple<trace::string_id, trace::string_id, std::uint64_t>, std::uint32_t> same_frames_;
   // The tree of stacks: parent and frame to stack. Open addressing, because a snapshot asks millions of times.
@@ -43,7 +43,7 @@ class stack_writer {
     std::uint64_t key = 0;
     std::uint32_t stack = 0;
   };
-  std::vector<slot> slots_;
+  huge_vector<slot> slots_;
 };
 
 }  // namespace sluice::importing::torch
