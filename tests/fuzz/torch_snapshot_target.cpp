@@ -1,0 +1,58 @@
+// PyTorch snapshots: bytes read as a pickle and, if that is what they are, imported into a trace. What is read must stay within the
+// memory that it may hold, and take time linear in the input.
+#include <nlohmann/json.hpp>
+
+#include "tests/core/import/snapshot_of.hpp"
+#include "tests/fuzz/import_bytes.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+using nlohmann::json;
+using testing::block_of;
+using testing::entry;
+using testing::segment_of;
+
+void run(std::span<const std::uint8_t> input) {
+  import_bytes({reinterpret_cast<const char*>(input.data()), input.size()});
+}
+
+bytes of(const json& snapshot) {
+  const std::string text = testing::pickled(snapshot);
+  return {text.begin(), text.end()};
+}
+
+std::vector<bytes> seeds() {
+  const json frames = {{{"name", "f"}, {"filename", "a.py"}, {"line", 3}},
+                       {{"name", "g"}, {"filename", "??"}, {"line", 0}}};
+  const json history = {entry("segment_alloc", 4096, 4096, 10),
+                        entry("alloc", 4096, 100, 11, {{"frames", frames}, {"user_metadata", "m"}}),
+                        entry("free_requested", 4096, 100, 12),
+                        entry("free_completed", 4096, 100, 13),
+                        entry("alloc", 4608, 7, 14, {{"forward_frames", frames}, {"pool_id", {0, 1}}}),
+                        entry("free_completed", 9000, 5, 15),
+                        entry("segment_free", 4096, 4096, 16)};
+  const json mapped = {entry("segment_map", 8192, 8192, 10),
+                       entry("segment_unmap", 12288, 4096, 11),
+                       entry("snapshot", 0, 0, 12),
+                       {{"action", "oom"}, {"device_free", 9}, {"size", 8}, {"stream", 1}, {"time_us", 13}}};
+  const json segments = {
+      segment_of(4096, 4096, {block_of(4096, 512, 100, "active_allocated"), block_of(4608, 3584, 0, "inactive")}),
+      segment_of(8192, 4096, {block_of(8192, 4096, 9, "active_pending_free")}, {{"is_expandable", true}})};
+  const json notes = {{{"stage", "START"}, {"name", "s"}, {"device", 0}, {"time_us", 10}},
+                      {{"stage", "END"}, {"name", "s"}, {"device", 0}, {"time_us", 11}}};
+  const json host = {
+      {{"size", 512}, {"state", "active_allocated"}, {"history", {{{"real_size", 400}, {"frames", frames}}}}}};
+  return {of({{"segments", segments}, {"device_traces", {history, mapped}}, {"external_annotations", notes}}),
+          of({{"segments", json::array()},
+              {"device_traces", {mapped}},
+              {"allocator_settings", {{"a", 1}, {"b", {{"1", 2}}}}}}),
+          of({{"host_segments", {segment_of(4096, 4096, host)}}, {"host_traces", history}}), of(segments)};
+}
+
+}  // namespace
+
+target torch_snapshot_target() { return {"torch_snapshot", run, seeds}; }
+
+}  // namespace sluice::fuzz
