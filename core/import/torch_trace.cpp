@@ -9,8 +9,8 @@
 
 #include "core/import/importers.hpp"
 #include "core/import/range_map.hpp"
+#include "core/import/torch_shared.hpp"
 #include "core/import/torch_snapshot.hpp"
-#include "core/import/torch_stacks.hpp"
 
 namespace sluice::importing::torch {
 namespace {
@@ -19,71 +19,6 @@ using trace::time_ns;
 
 constexpr std::int64_t out_of_memory_error = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr time_ns step_without_times = 1000;     // ns between entries that have no time
-
-/// What all allocators share: tables, time, stacks.
-struct shared {
-  shared(const pickle_document& document, const snapshot& snapshot, job& w)
-      : from(document), of(snapshot), work(w), stacks(document, w) {}
-
-  const pickle_document& from;
-  const snapshot& of;
-  job& work;
-  stack_writer stacks;
-  std::int64_t origin_us = no_time;
-  std::uint64_t last_block = 0;
-  std::map<std::int64_t, trace::device_id> devices;
-  std::map<std::pair<std::int64_t, std::uint64_t>, trace::stream_id> streams;
-  std::map<std::tuple<bool, std::int64_t, pool_name>, trace::pool_id> pools;
-  trace::string_id torch_name{}, malloc_name{}, map_name{}, host_name{};
-
-  [[nodiscard]] trace::file_writer& out() const { return work.out(); }
-  static constexpr trace::process_id process{1};
-
-  [[nodiscard]] trace::device_id device(std::int64_t ordinal) {
-    if (ordinal < 0) return {};
-    auto& id = devices[ordinal];
-    if (id != trace::device_id::none) return id;
-    id = static_cast<trace::device_id>(devices.size());
-    trace::device_row row;
-    row.id = id;
-    row.kind = trace::device_kind::cuda;
-    row.ordinal = ordinal;
-    row.name = out().intern("GPU " + std::to_string(ordinal));
-    out().add(row);
-    return id;
-  }
-
-  [[nodiscard]] trace::stream_id stream(std::int64_t ordinal, std::uint64_t handle) {
-    auto& id = streams[{ordinal, handle}];
-    if (id != trace::stream_id::none) return id;
-    id = static_cast<trace::stream_id>(streams.size());
-    trace::stream_row row;
-    row.id = id;
-    row.process = process;
-    row.device = device(ordinal);
-    row.handle = handle;
-    row.is_default = handle == 0;
-    out().add(row);
-    return id;
-  }
-
-  [[nodiscard]] trace::pool_id pool(bool host, std::int64_t ordinal, pool_name name) {
-    auto& id = pools[{host, ordinal, name}];
-    if (id != trace::pool_id::none) return id;
-    id = static_cast<trace::pool_id>(pools.size());
-    trace::pool_row row;
-    row.id = id;
-    row.process = process;
-    row.device = device(ordinal);
-    row.level = trace::layer::framework;
-    row.kind = host ? trace::memory_kind::pinned : trace::memory_kind::device;
-    std::string text = host ? "PyTorch's pinned memory" : "PyTorch's caching allocator";
-    if (name != pool_name{}) text = "PyTorch's pool " + std::to_string(name.first) + "." + std::to_string(name.second);
-    row.name = out().intern(text);
-    out().add(row);
-    return id;
-  }
-};
 
 /// The history of one allocator, and what it has at the end.
 class allocator_writer {
@@ -554,102 +489,6 @@ class allocator_writer {
   trace::provenance source_ = trace::provenance::exact;
   std::uint64_t without_time_ = 0, backwards_ = 0;
 };
-
-}  // namespace
-
-namespace {
-
-/// Scopes of torch.profiler.record_function and of optimizers: pairs of START and END, nested as they are.
-void write_annotations(shared& all) {
-  struct open_range {
-    std::string_view name;
-    time_ns begin;
-  };
-  std::map<std::int64_t, std::vector<open_range>> open;
-  std::map<std::int64_t, trace::thread_id> threads;
-  const auto base = [&]<class Row>(Row row, std::int64_t device, time_ns time) {
-    auto& thread = threads[device];
-    if (thread == trace::thread_id::none) {
-      thread = static_cast<trace::thread_id>(threads.size());
-      trace::thread_row about;
-      about.id = thread;
-      about.process = shared::process;
-      about.name = all.out().intern("annotations, GPU " + std::to_string(device));
-      all.out().add(about);
-    }
-    row.time = time;
-    row.process = shared::process;
-    row.thread = thread;
-    row.name = all.out().intern(row.name_text);
-    return row;
-  };
-  struct named_range : trace::host_range_event {
-    std::string_view name_text;
-  };
-  struct named_mark : trace::marker_event {
-    std::string_view name_text;
-  };
-  const auto add_range = [&](std::int64_t device, std::string_view name, time_ns begin, time_ns end,
-                             trace::provenance source) {
-    named_range made;
-    made.name_text = name;
-    made.end = end;
-    made.source = source;
-    all.out().add(static_cast<const trace::host_range_event&>(base(made, device, begin)));
-  };
-  for (const annotation& each : all.of.annotations) {
-    const time_ns time = each.time_us == no_time ? 0 : (each.time_us - all.origin_us) * 1000;
-    auto& stack = open[each.device];
-    if (each.is == annotation::stage::start) {
-      stack.push_back({each.name, time});
-    } else if (each.is == annotation::stage::end) {
-      const auto begun =
-          std::find_if(stack.rbegin(), stack.rend(), [&](const open_range& r) { return r.name == each.name; });
-      const bool known = begun != stack.rend();
-      add_range(each.device, each.name, known ? begun->begin : 0, time,
-                known ? trace::provenance::exact : trace::provenance::inferred);
-      if (known) stack.erase(std::next(begun).base());
-    } else {
-      named_mark made;
-      made.name_text = each.name;
-      all.out().add(static_cast<const trace::marker_event&>(base(made, each.device, time)));
-    }
-  }
-  for (const auto& [device, rest] : open)
-    for (const open_range& each : rest)
-      add_range(device, each.name, each.begin, trace::unknown_time, trace::provenance::exact);
-}
-
-/// The allocator's settings: a mark at the beginning, and one attribute each.
-void write_settings(shared& all) {
-  if (!all.of.settings.is(pickle_kind::dictionary)) return;
-  trace::marker_event mark;
-  mark.process = shared::process;
-  mark.name = all.out().intern("allocator settings");
-  const auto id = trace::event_id{all.out().add(mark)};
-  const auto add = [&](const std::string& key, const pickle_value& v) {
-    trace::attribute_event row;
-    row.process = shared::process;
-    row.target = id;
-    row.key = all.out().intern(key);
-    row.text = all.stacks.text(v);
-    if (v.is(pickle_kind::integer) || v.is(pickle_kind::boolean)) row.integer = v.integer;
-    if (v.is(pickle_kind::real)) row.real = v.real;
-    all.out().add(row);
-  };
-  const auto items = all.from.items(all.of.settings);
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const std::string key(all.from.text(items[i]));
-    if (!items[i + 1].is(pickle_kind::dictionary)) {
-      add(key, items[i + 1]);
-      continue;
-    }
-    const auto inner = all.from.items(items[i + 1]);
-    for (std::size_t j = 0; j + 1 < inner.size() && j < 128; j += 2) {
-      add(key + "." + std::string(all.from.text(inner[j])), inner[j + 1]);
-    }
-  }
-}
 
 std::int64_t first_time(const snapshot& of) {
   std::int64_t first = INT64_MAX;

@@ -147,7 +147,7 @@ def cpp(out):
     held = churn(20)
     text = (ctypes.c_uint64 * 4)()  # std::string: pointer, size, 16 bytes
     library = ctypes.CDLL("libtorch_cuda.so")
-    pickled = getattr(library, "_ZN5torch4cuda23_memory_snapshot_pickledB5cxx11Ev")
+    pickled = getattr(library, "_ZN5torch4cuda24_memory_snapshot_pickledB5cxx11Ev")
     pickled.restype = None
     pickled(ctypes.byref(text))
     with open(out, "wb") as file:
