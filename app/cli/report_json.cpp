@@ -408,6 +408,7 @@ class writer {
             {"over_budget", figures(found.over_budget)},
             {"unreadable", figures(found.unreadable)},
             {"overtaken", figures(found.overtaken)},
+            {"graph_launches", found.graph_launches},
             {"repeated", figures(found.repeated)},
             {"largest_event", id_or_null(found.largest)},
             {"by_line",

@@ -269,6 +269,9 @@ class writer {
     if (found.overtaken.copies > 0) {
       line("  not compared, for the device wrote to the source before it was copied: {}", some(found.overtaken));
     }
+    if (found.graph_launches > 0) {
+      line("  not compared: the copies in graphs, which were launched {}", format_some(found.graph_launches, "time"));
+    }
     if (found.repeated.all.copies == 0) {
       line("  none of these moved the same again");
       return;

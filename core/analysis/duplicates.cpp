@@ -48,6 +48,7 @@ class finder {
       first += count;
     }
     found_.largest = whole_.largest;
+    found_.graph_launches = from_.touches().launches_that_copy(range_);
     put_lines();
     return std::move(found_);
   }

@@ -49,6 +49,8 @@ struct duplicate_copies {
   copy_figures unreadable;   ///< Not hashed: the host cannot read the source.
   copy_figures overtaken;  ///< Hashed, but the device wrote into the source before it was copied; counted in no other.
 
+  std::uint64_t graph_launches = 0;  ///< Of graphs that copy: what those copies move is not looked at.
+
   repeat_figures repeated;
   std::vector<repeating_line> lines;  ///< Most bytes first, at most `line_limit`.
   repeat_figures other_lines;         ///< Beyond the limit.

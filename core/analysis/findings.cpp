@@ -325,6 +325,10 @@ class finder {
       text += fmt::format(" Not compared, to save time: {}, {}.", format_some(found.over_budget.copies, "copy"),
                           format_bytes(found.over_budget.bytes));
     }
+    if (found.graph_launches > 0) {
+      text +=
+          fmt::format(" Copies in graphs, launched {}, were not compared.", format_some(found.graph_launches, "time"));
+    }
     finding& f = add(finding_kind::repeated_copies, share > 0.01 ? severity::warning : severity::info, std::move(text),
                      "Copy it once and keep it on the GPU; where it changes in parts, copy those.");
     f.event = found.largest;

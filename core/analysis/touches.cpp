@@ -48,6 +48,8 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
     if (!copy) keep_earlier(of.first_kernel, bounded(row.time));
     return use(of, {bounded(row.time), row.id});
   }
+  bool& moves = moving_[raw(row.graph)];
+  moves = moves || (copies(row.name, tables) && tables.text(row.name).find("emcpy") != std::string_view::npos);
   for (const std::uint32_t known : of.graphs) {
     graph_use& same = graph_uses_[known];
     if (same.graph != row.graph) continue;
@@ -127,6 +129,18 @@ block_touches touch_index::of(const block_record& block) const {
     keep_earlier(all.first_kernel, first->time);
   }
   return all;
+}
+
+std::uint64_t touch_index::launches_that_copy(time_range range) const {
+  const auto before = [](const touch& t, time_ns time) { return t.time < time; };
+  std::uint64_t count = 0;
+  for (const auto& [graph, of] : launches_) {
+    const auto moves = moving_.find(raw(graph));
+    if (moves == moving_.end() || !moves->second) continue;
+    const auto first = std::lower_bound(of.all.begin(), of.all.end(), range.begin, before);
+    count += static_cast<std::uint64_t>(std::lower_bound(first, of.all.end(), range.end, before) - first);
+  }
+  return count;
 }
 
 std::vector<graph_use> touch_index::graphs_of(trace::block_id block) const {

@@ -68,6 +68,8 @@ class touch_index {
 
   /// All uses of `block`; replays of a graph count while the block lives. O(log launches) for each graph that names it.
   [[nodiscard]] block_touches of(const block_record& block) const;
+  /// Launches in `range` of graphs that have a node which copies (and names a block).
+  [[nodiscard]] std::uint64_t launches_that_copy(time_range range) const;
   /// The graphs whose nodes name the block, in no order.
   [[nodiscard]] std::vector<graph_use> graphs_of(trace::block_id block) const;
 
@@ -96,6 +98,7 @@ class touch_index {
   std::unordered_map<std::uint64_t, direct> blocks_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
+  std::unordered_map<std::uint64_t, bool> moving_;   ///< Graphs by their id: a node of it copies.
   std::unordered_map<std::uint64_t, bool> copying_;  ///< By the name's id.
   std::uint64_t touches_ = 0;
 };

@@ -22,6 +22,26 @@ void fill_node(const call& c, node_place place, CUdeviceptr address, bool fresh)
   touch(c, nullptr, place, fresh ? collector::intern("cuMemset") : 0, words, 1);
 }
 
+void child_node(const call& c, node_place place, std::uint64_t child) {
+  if (!c.ok() || !options.touches || child == 0 || !place.in_graph()) return;
+  collector::child_graph_record out{};
+  out.header.time = c.now;
+  out.graph = place.graph;
+  out.node = place.node;
+  out.child = child;
+  collector::emit(out);
+}
+
+void node_switched(const call& c, node_place place, bool enabled) {
+  if (!c.ok() || !options.touches) return;
+  collector::node_switch_record out{};
+  out.header.time = c.now;
+  out.graph = place.graph;
+  out.node = place.node;
+  out.enabled = enabled ? 1 : 0;
+  collector::emit(out);
+}
+
 void any_node(const call& c, node_place place, const CUgraphNodeParams* node, bool fresh) {
   if (node == nullptr) return;
   switch (node->type) {
@@ -31,6 +51,8 @@ void any_node(const call& c, node_place place, const CUgraphNodeParams* node, bo
       return copy_node(c, place, &node->memcpy.copyParams, fresh);
     case CU_GRAPH_NODE_TYPE_MEMSET:
       return fill_node(c, place, node->memset.dst, fresh);
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      return child_node(c, place, reinterpret_cast<std::uint64_t>(node->graph.graph));
     default:
       return;
   }

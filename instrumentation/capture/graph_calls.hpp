@@ -11,6 +11,10 @@ void kernel_node(const call& c, node_place place, CUfunction function, void** pa
 /// `fresh`: it has just been made, and is named after what it does; else it keeps its name.
 void copy_node(const call& c, node_place place, const CUDA_MEMCPY3D* copy, bool fresh);
 void fill_node(const call& c, node_place place, CUdeviceptr address, bool fresh);
+/// It is what `child` is, a graph, or (launched under capture) an executable one.
+void child_node(const call& c, node_place place, std::uint64_t child);
+/// A node of an executable graph is switched off, or on again.
+void node_switched(const call& c, node_place place, bool enabled);
 /// Of any kind; those that touch no memory are nothing here.
 void any_node(const call& c, node_place place, const CUgraphNodeParams* node, bool fresh);
 

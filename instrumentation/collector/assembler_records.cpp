@@ -126,6 +126,16 @@ bool assembler::dispatch_work(const context& c, const record_view& record) {
     case record_type::node_touch:
       on_node_touch(c, record);
       return true;
+    case record_type::child_graph: {
+      const auto r = decode<child_graph_record>(record);
+      c.process.graphs.set_child(r.graph, r.node, r.child, begin<graph_launch_event>(c));
+      return true;
+    }
+    case record_type::node_switch: {
+      const auto r = decode<node_switch_record>(record);
+      c.process.graphs.enable(r.graph, r.node, r.enabled != 0);
+      return true;
+    }
     case record_type::graph_call:
       on(c, decode<graph_call_record>(record));
       return true;

@@ -40,13 +40,25 @@ class graph_nodes {
   /// is not known which, and is taken for a new one. `what.row.name` none: as before.
   void set(std::uint64_t graph, std::uint64_t node, use what, bool more);
 
+  /// A node of `graph` (0: of whichever has it) is made of, or becomes, what `child` touches now; `child` may change afterwards. `at`: as
+  /// for `make`. O(nodes of both).
+  void set_child(std::uint64_t graph, std::uint64_t node, std::uint64_t child, const trace::event_base& at);
+  /// A node of the executable `graph` is switched off, or on again.
+  void enable(std::uint64_t graph, std::uint64_t node, bool enabled);
+
   /// An executable graph is launched by the call of `correlation`.
   void launch(std::uint64_t graph, std::uint64_t correlation, const trace::event_base& at);
   /// The id of what that call ran; of a call that is not known, of what `graph` is now.
   trace::graph_id launched(std::uint64_t correlation, std::uint64_t graph);
 
  private:
-  using node_list = std::vector<std::pair<std::uint64_t, std::shared_ptr<const use>>>;
+  struct graph_node {
+    std::uint64_t handle = 0;
+    std::uint64_t within = 0;  ///< The node of a child graph that this is part of; 0: it is the graph's own.
+    std::shared_ptr<const use> what;
+    bool enabled = true;
+  };
+  using node_list = std::vector<graph_node>;
   struct state {
     trace::graph_id id{};
     node_list nodes;       ///< In the order in which they were made.
@@ -60,6 +72,8 @@ class graph_nodes {
 
   state& at(std::uint64_t graph);
   void write(const use& what, trace::graph_id id, const trace::event_base* when);
+  std::uint64_t owner_of(std::uint64_t graph, std::uint64_t node) const;
+  void own(std::uint64_t node, std::uint64_t graph, const state& of);
   void settle(state& of, const trace::event_base& when);
   static std::uint64_t content(const state& of);
 
@@ -68,6 +82,7 @@ class graph_nodes {
   std::unordered_map<std::uint64_t, state> graphs_;          ///< By handle.
   std::unordered_map<std::uint64_t, std::uint64_t> owners_;  ///< The graph of a node that is not executable.
   std::uint64_t unknown_nodes_ = 0;
+  bool too_many_ = false;  ///< It was said that a graph has more nodes than are followed.
   /// What the last launches ran, at correlation % size: the device tells of them later.
   struct run {
     std::uint64_t correlation = 0;

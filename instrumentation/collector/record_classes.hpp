@@ -28,6 +28,8 @@ namespace sluice::collector {
     case record_type::live_set:
     case record_type::graph_definition:
     case record_type::node_touch:
+    case record_type::child_graph:
+    case record_type::node_switch:
     case record_type::mode:
     case record_type::context_end:
     case record_type::graph_end:

@@ -55,6 +55,8 @@ enum class record_type : std::uint16_t {
   node_touch = 52,
   graph_call = 53,
   share = 54,
+  child_graph = 55,
+  node_switch = 56,
 };
 
 struct record_header {

@@ -413,6 +413,22 @@ struct node_touch_record {
   std::uint32_t reserved;
 };
 
+/// A graph's node is, or in an executable one has become, what `child` is now: a graph, or an executable one.
+struct child_graph_record {
+  record_header header;
+  std::uint64_t graph;  ///< 0: that which the node is of.
+  std::uint64_t node;   ///< Its handle; 0: not known, a new one.
+  std::uint64_t child;
+};
+
+/// A node of an executable graph does nothing from now on, or again what it did.
+struct node_switch_record {
+  record_header header;
+  std::uint64_t graph;
+  std::uint64_t node;
+  std::uint64_t enabled;  ///< 0 or 1.
+};
+
 /// An executable graph is launched. What the device did comes later, as a `graph_launch_record`.
 struct graph_call_record {
   record_header header;
@@ -545,6 +561,8 @@ SLUICE_RECORD(content);
 SLUICE_RECORD(node_touch);
 SLUICE_RECORD(graph_call);
 SLUICE_RECORD(share);
+SLUICE_RECORD(child_graph);
+SLUICE_RECORD(node_switch);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::collector

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares reports of edge_program's recordings with what it did. Used by run-edges.
 
-    check_edges.py WHAT REPORT.json DEVICES MODE      WHAT: fault, peer, ipc, around, batch, graph
+    check_edges.py WHAT REPORT.json DEVICES MODE      WHAT: fault, peer, ipc, around, batch, graph, children
 """
 import json
 import sys
@@ -98,7 +98,7 @@ def main():
     what, path, devices, mode = sys.argv[1:5]
     with open(path, encoding="utf-8") as text:
         report = json.load(text)
-    ways = {"fault": fault, "peer": peer, "ipc": ipc, "around": around, "batch": batch, "graph": graph}
+    ways = {"fault": fault, "peer": peer, "ipc": ipc, "around": around, "batch": batch, "graph": graph, "children": graph}
     ways[what](report, int(devices), mode)
     if what != "around":
         told = [warning for warning in report["warnings"] if GOES_AROUND in warning]

@@ -7,6 +7,7 @@
 //   edge_program batch PARTS   copies in batches: five parts in three blocks, then PARTS small ones
 //   edge_program around        one block allocated as everybody does, one by the driver's own function, past whoever is preloaded
 //   edge_program graph         an executable graph whose parameters change between its launches
+//   edge_program children      graphs in graphs, and nodes that are switched off
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -445,6 +446,59 @@ int graph() {
   return 0;
 }
 
+/// A graph in a graph, another put in its place, a node switched off and on, and an executable graph launched under capture. Each launch
+/// adds one to what it names: the sums show which nodes ran.
+int children() {
+  cudaStream_t stream = new_stream();
+  float* blocks[3] = {device_block<float>(1 * mib), device_block<float>(2 * mib), device_block<float>(3 * mib)};
+  for (float* block : blocks) CHECK(cudaMemset(block, 0, 1 * mib));
+  const auto with_kernel = [&](float* named) {
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    add_one<<<4, 256, 0, stream>>>(named, 1024);
+    cudaGraph_t captured = nullptr;
+    CHECK(cudaStreamEndCapture(stream, &captured));
+    return captured;
+  };
+  const auto only_node = [&](cudaGraph_t of) {
+    cudaGraphNode_t node = nullptr;
+    std::size_t count = 1;
+    CHECK(cudaGraphGetNodes(of, &node, &count));
+    return node;
+  };
+  const auto run = [&](cudaGraphExec_t exec, int times) {
+    for (int i = 0; i < times; ++i) CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+  };
+  const cudaGraph_t parent = with_kernel(blocks[1]);
+  const cudaGraphNode_t own = only_node(parent);
+  cudaGraphNode_t child_at = nullptr;
+  CHECK(cudaGraphAddChildGraphNode(&child_at, parent, nullptr, 0, with_kernel(blocks[0])));
+  cudaGraphExec_t exec = nullptr;
+  CHECK(cudaGraphInstantiate(&exec, parent, 0));
+  run(exec, 1);  // b, a
+  CHECK(cudaGraphExecChildGraphNodeSetParams(exec, child_at, with_kernel(blocks[2])));
+  run(exec, 2);  // b, c
+  CHECK(cudaGraphNodeSetEnabled(exec, own, 0));
+  run(exec, 3);  // c
+  CHECK(cudaGraphNodeSetEnabled(exec, own, 1));
+  run(exec, 4);  // b, c
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  add_one<<<4, 256, 0, stream>>>(blocks[0], 1024);
+  CHECK(cudaGraphLaunch(exec, stream));
+  cudaGraph_t captured = nullptr;
+  CHECK(cudaStreamEndCapture(stream, &captured));
+  cudaGraphExec_t both = nullptr;
+  CHECK(cudaGraphInstantiate(&both, captured, 0));
+  run(both, 5);  // a, b, c
+  const float expected[3] = {1 + 5, 1 + 2 + 4 + 5, 2 + 3 + 4 + 5};
+  for (int i = 0; i < 3; ++i) {
+    float first = 0;
+    CHECK(cudaMemcpy(&first, blocks[i], sizeof first, cudaMemcpyDeviceToHost));
+    if (first != expected[i]) return 4;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -456,5 +510,6 @@ int main(int argc, char** argv) {
   if (what == "batch") return batch(how.empty() ? 1000 : std::stoul(how));
   if (what == "around") return around();
   if (what == "graph") return graph();
+  if (what == "children") return children();
   return 2;
 }

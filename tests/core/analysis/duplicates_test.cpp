@@ -251,6 +251,33 @@ TEST(Duplicates, AreNamedByTheLinesThatAskedForThem) {
   EXPECT_NE(hint->event, trace::event_id::none);
 }
 
+TEST(Duplicates, SayThatCopiesInGraphsWereLeftOut) {
+  recording made;
+  made.standard_tables();
+  const auto node = [&](std::uint64_t graph, std::string_view name) {
+    auto row = made.event<trace::touch_event>(1 * ms);
+    row.block = trace::block_id{1};
+    row.graph = trace::graph_id{graph};
+    row.name = made.text(name);
+    made.writer().add(row);
+  };
+  node(1, "add_one");
+  node(1, "cuMemcpyHtoDAsync");
+  node(2, "cuMemsetD8Async");
+  for (const std::uint64_t graph : {1, 1, 2, 3}) {
+    auto launch = made.event<trace::graph_launch_event>(2 * ms);
+    launch.graph = trace::graph_id{graph};
+    made.writer().add(launch);
+  }
+  add(made, {.begin = 10 * ms});
+  add(made, {.begin = 20 * ms});
+  const summary all = summary_of(made);
+  EXPECT_EQ(all.duplicates.graph_launches, 2U);
+  const finding* hint = hint_of(all);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_NE(hint->text.find("Copies in graphs, launched 2 times, were not compared."), std::string::npos) << hint->text;
+}
+
 TEST(Duplicates, OfACopyAreKnownFromItsRow) {
   recording made(4);  // Chunks of four rows: contents that lie in several.
   made.standard_tables();

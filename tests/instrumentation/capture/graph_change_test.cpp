@@ -20,9 +20,12 @@ struct mode_and_graphs {
 };
 class GraphChanges : public testing::TestWithParam<mode_and_graphs> {
  protected:
-  recording run_ = record_by(
-      GetParam().way,
-      {.arguments = {"graph"}, .graphs = GetParam().graphs, .mode = GetParam().mode, .program = "fake_edge_program"});
+  explicit GraphChanges(const char* program = "graph")
+      : run_(record_by(GetParam().way, {.arguments = {program},
+                                        .graphs = GetParam().graphs,
+                                        .mode = GetParam().mode,
+                                        .program = "fake_edge_program"})) {}
+  recording run_;
 
   /// The sizes of the blocks that each launch touches, and how many launches in a row touch them.
   std::vector<std::pair<std::vector<std::uint64_t>, int>> touched() {
@@ -77,14 +80,28 @@ TEST_P(GraphChanges, LeaveNoCallsOfLaunchesInMemoryMode) {
   for (const api_call_event& call : run_.calls) EXPECT_NE(run_.tables().text(call.name), "cuLaunchKernel");
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, GraphChanges,
-                         testing::Values(mode_and_graphs{"memory", "whole"}, mode_and_graphs{"timeline", "whole"},
-                                         mode_and_graphs{"timeline", "node"},
-                                         mode_and_graphs{"memory", "whole", route::entry_points}),
-                         [](const auto& p) {
-                           return std::string(p.param.mode) + "_" + p.param.graphs +
-                                  (p.param.way == route::entry_points ? "_entry_points" : "");
-                         });
+class GraphsInGraphs : public GraphChanges {
+ protected:
+  GraphsInGraphs() : GraphChanges("children") {}
+};
+
+TEST_P(GraphsInGraphs, TouchWhatTheyAreMadeOfAndNotWhatIsSwitchedOff) {
+  ASSERT_EQ(run_.status, 0);
+  using sizes = std::vector<std::uint64_t>;
+  constexpr std::uint64_t a = 1001, b = 2002, c = 3003;
+  EXPECT_THAT(touched(),
+              testing::ElementsAre(std::pair{sizes{b, a}, 1}, std::pair{sizes{b, c}, 2}, std::pair{sizes{c}, 3},
+                                   std::pair{sizes{b, c}, 4}, std::pair{sizes{a, b, c}, 5}));
+}
+
+const auto all_ways =
+    testing::Values(mode_and_graphs{"memory", "whole"}, mode_and_graphs{"timeline", "whole"},
+                    mode_and_graphs{"timeline", "node"}, mode_and_graphs{"memory", "whole", route::entry_points});
+std::string name_of_way(const testing::TestParamInfo<mode_and_graphs>& p) {
+  return std::string(p.param.mode) + "_" + p.param.graphs + (p.param.way == route::entry_points ? "_entry_points" : "");
+}
+INSTANTIATE_TEST_SUITE_P(Modes, GraphChanges, all_ways, name_of_way);
+INSTANTIATE_TEST_SUITE_P(Modes, GraphsInGraphs, all_ways, name_of_way);
 
 }  // namespace
 }  // namespace sluice::test

@@ -153,6 +153,20 @@ class ChangedGraph : public TouchedBlocks {
     rows_ = trace.all<touch_event>().size();
     return touched_by_launches(trace);
   }
+  void set_child(thread& t, time_ns time, std::uint64_t of, std::uint64_t node, std::uint64_t child) {
+    child_graph_record r{};
+    r.graph = of;
+    r.node = node;
+    r.child = child;
+    put(t, time, r);
+  }
+  void enable(thread& t, time_ns time, std::uint64_t of, std::uint64_t node, bool enabled) {
+    node_switch_record r{};
+    r.graph = of;
+    r.node = node;
+    r.enabled = enabled ? 1 : 0;
+    put(t, time, r);
+  }
   thread* t_ = nullptr;
   block_id a_{}, b_{}, c_{};
   std::size_t rows_ = 0;
@@ -240,6 +254,50 @@ TEST_F(ChangedGraph, TakesManyBlocksOfANodeInPieces) {
   const auto all = finished();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0], (touched{c_, a_, b_}));
+}
+
+TEST_F(ChangedGraph, HoldsWhatItsChildrenWereWhenTheyWereAdded) {
+  define(*t_, 30, 0xbb);
+  set_node(*t_, 31, 0xbb, 0x33, {0x3000});
+  set_child(*t_, 32, 0xbb, 0x44, graph);
+  set_node(*t_, 33, 0, first, {0x3000});  // Too late.
+  define(*t_, 34, 0xcc, 0xbb);
+  call(*t_, 35, 0xcc, 1);
+  set_child(*t_, 36, 0xcc, 0x44, graph);  // In its place: as it is now.
+  call(*t_, 37, 0xcc, 2);
+  launch(*t_, 38, 0xcc, 1);
+  launch(*t_, 39, 0xcc, 2);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (touched{c_, a_, b_}));
+  EXPECT_EQ(all[1], (touched{c_, c_, b_}));
+}
+
+TEST_F(ChangedGraph, LeavesOutWhatIsSwitchedOff) {
+  enable(*t_, 30, made, first, false);
+  enable(*t_, 30, made, 0x99, false);  // Of no node of it, and of no graph.
+  enable(*t_, 30, 0x66, first, false);
+  call(*t_, 31, made, 1);
+  set_node(*t_, 32, made, first, {0x3000});  // It stays switched off.
+  call(*t_, 33, made, 2);
+  enable(*t_, 34, made, first, true);
+  call(*t_, 35, made, 3);
+  for (std::uint32_t i = 1; i <= 3; ++i) launch(*t_, 40 + i, made, i);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0], (touched{b_}));
+  EXPECT_EQ(all[1], (touched{b_}));
+  EXPECT_EQ(all[2], (touched{c_, b_}));
+}
+
+// As no program can, but a ring may say: a graph within itself, twice as large with each record.
+TEST_F(ChangedGraph, WithinItselfGrowsOnlySoFar) {
+  for (std::uint64_t i = 0; i < 200; ++i) set_child(*t_, 30, graph, 0x100 + i, graph);
+  set_child(*t_, 31, 0, 0x9999, graph);
+  set_child(*t_, 31, graph, 0, 0);
+  launch(*t_, 32, made, 1);
+  EXPECT_EQ(finished().size(), 1u);
+  EXPECT_LT(rows_, std::size_t{1} << 19);
 }
 
 TEST_F(ChangedGraph, ByNodesThatNobodyKnowsIsLeftAlone) {

@@ -104,6 +104,20 @@ CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph which, const CUgraphNod
   *node = reinterpret_cast<graph*>(which)->add("fill");
   return the_call.leave(CUDA_SUCCESS);
 }
+CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph which, const CUgraphNode* after, std::size_t count,
+                                  CUgraph child) {
+  CALL(cuGraphAddChildGraphNode, node, which, after, count, child);
+  *node = reinterpret_cast<graph*>(which)->add("child");
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec made, CUgraphNode node, CUgraph child) {
+  CALL(cuGraphExecChildGraphNodeSetParams, made, node, child);
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuGraphNodeSetEnabled(CUgraphExec made, CUgraphNode node, unsigned enabled) {
+  CALL(cuGraphNodeSetEnabled, made, node, enabled);
+  return the_call.leave(CUDA_SUCCESS);
+}
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* kernel) {
   CALL(cuGraphKernelNodeSetParams_v2, node, kernel);
   return the_call.leave(CUDA_SUCCESS);
@@ -140,6 +154,7 @@ CUresult cuGraphExecDestroy(CUgraphExec made) {
 }
 CUresult cuGraphLaunch(CUgraphExec which, CUstream stream) {
   CALL(cuGraphLaunch, which, stream);
+  if (capture_node(stream, "child") != nullptr) return the_call.leave(CUDA_SUCCESS);
   CUpti_ActivityGraphTrace record{};
   record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
   record.correlationId = the_call.correlation();

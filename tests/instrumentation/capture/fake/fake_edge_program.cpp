@@ -230,6 +230,57 @@ int graph() {
   return 0;
 }
 
+/// Graphs in graphs: made by hand, put in another's place in the executable one, and launched under capture; and nodes switched off and
+/// on. Blocks are known by their sizes.
+int children() {
+  const CUdeviceptr blocks[] = {allocate(1001), allocate(2002), allocate(3003)};
+  CUstream stream = nullptr;
+  CHECK(cuStreamCreate(&stream, 0));
+  const CUfunction f = kernel("child:8");
+  CUgraphNode kernel_at = nullptr;
+  const auto add_kernel = [&](CUgraph to, CUdeviceptr given) {
+    void* parameters[] = {&given};
+    CUDA_KERNEL_NODE_PARAMS params{};
+    params.func = f;
+    params.kernelParams = parameters;
+    CHECK(cuGraphAddKernelNode_v2(&kernel_at, to, nullptr, 0, &params));
+  };
+  const auto with_kernel = [&](CUdeviceptr given) {
+    CUgraph made = nullptr;
+    CHECK(cuGraphCreate(&made, 0));
+    add_kernel(made, given);
+    return made;
+  };
+  const auto run = [&](CUgraphExec exec, int times) {
+    for (int i = 0; i < times; ++i) CHECK(cuGraphLaunch(exec, stream));
+  };
+  const CUgraph child = with_kernel(blocks[0]);
+  const CUgraph parent = with_kernel(blocks[1]);
+  const CUgraphNode own = kernel_at;
+  CUgraphNode child_at = nullptr;
+  CHECK(cuGraphAddChildGraphNode(&child_at, parent, nullptr, 0, child));
+  add_kernel(child, blocks[2]);  // Too late for the parent.
+  CUgraphExec exec = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&exec, parent, 0));
+  run(exec, 1);  // 2002, 1001
+  CHECK(cuGraphExecChildGraphNodeSetParams(exec, child_at, with_kernel(blocks[2])));
+  run(exec, 2);  // 2002, 3003
+  CHECK(cuGraphNodeSetEnabled(exec, own, 0));
+  run(exec, 3);  // 3003
+  CHECK(cuGraphNodeSetEnabled(exec, own, 1));
+  run(exec, 4);  // 2002, 3003
+  // Captured: a kernel, and the executable graph as it is now.
+  CHECK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CHECK(launch(f, blocks[0], stream));
+  CHECK(cuGraphLaunch(exec, stream));
+  CUgraph captured = nullptr;
+  CHECK(cuStreamEndCapture(stream, &captured));
+  CUgraphExec both = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&both, captured, 0));
+  run(both, 5);  // 1001, 2002, 3003
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -238,6 +289,7 @@ int main(int argc, char** argv) {
                                               {"reset-after-fault", reset_after_fault},
                                               {"batch", batch},
                                               {"graph", graph},
+                                              {"children", children},
                                               {"peer", peer}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   if (way == ways.end()) return 2;
