@@ -134,6 +134,10 @@ action declare_export(CLI::App& command) {
       .add_option("--only", wanted->only, "Only events about this, as stream:7, process:1, block:42; may be repeated")
       ->type_name("KIND:ID");
   command.add_option("--table", wanted->tables, "Only this table (csv, sqlite); may be repeated")->type_name("NAME");
+  command
+      .add_option("--measure", wanted->measure,
+                  "What stacks are weighed by (folded): bytes held at the peak, allocated or copied; peak if not said")
+      ->type_name("peak|allocated|transferred");
   command.add_flag("--redact", wanted->redact,
                    "Leave out directories, arguments, environment values, host names and lines of source");
   command.add_flag("--force", wanted->force, "Replace a file that is there");

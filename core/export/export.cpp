@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::array all_formats = {
     format{"csv", ".csv", "tables as text: one with --table, else a folder with a file each", shape_of_csv, write_csv},
+    format{"sqlite", ".sqlite", "the tables and views of `sluice query` as a file", shape_of_sqlite, write_sqlite},
+    format{"folded", ".folded", "call stacks and their bytes, for flame graphs; see --measure", shape_of_folded,
+           write_folded},
 };
 
 constexpr std::array<std::pair<std::string_view, query::id_kind>, 8> subjects = {{

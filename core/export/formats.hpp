@@ -9,4 +9,12 @@ namespace sluice::exports {
 [[nodiscard]] output_shape shape_of_csv(const options& wanted);
 [[nodiscard]] result<void> write_csv(job& what, output& to);
 
+/// sqlite.cpp: the tables and views of core/query/sql.hpp as a file.
+[[nodiscard]] output_shape shape_of_sqlite(const options& wanted);
+[[nodiscard]] result<void> write_sqlite(job& what, output& to);
+
+/// folded.cpp: call stacks and their bytes, a line each.
+[[nodiscard]] output_shape shape_of_folded(const options& wanted);
+[[nodiscard]] result<void> write_folded(job& what, output& to);
+
 }  // namespace sluice::exports

@@ -13,7 +13,7 @@
 #include "core/query/sql_context.hpp"
 
 /// What analyses say, as tables: the functions that the report and the window use, and no second definition of a figure.
-/// Private to core/query.
+/// Private to core/query and core/export.
 namespace sluice::query {
 
 using trace::time_ns;

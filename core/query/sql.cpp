@@ -71,7 +71,7 @@ const analysis::index* sql_context::analysed() {
   if (!index) index = std::make_unique<analysis::index>();
   constexpr std::size_t chunks_between_looks = 16;
   while (!index->absorb(*trace, chunks_between_looks))
-    if (interrupted) return nullptr;
+    if (stopped()) return nullptr;
   return index.get();
 }
 
@@ -147,7 +147,7 @@ struct sql_database::state {
         [](void* from) -> int {
           auto& self = *static_cast<state*>(from);
           self.too_much = static_cast<std::size_t>(sqlite3_memory_used()) > self.context.options.memory_bytes;
-          return self.too_much || self.context.interrupted ? 1 : 0;
+          return self.too_much || self.context.stopped() ? 1 : 0;
         },
         this);
     return {};
@@ -155,7 +155,7 @@ struct sql_database::state {
 
   /// The error of what has just failed, in one line.
   error why(int code) {
-    if (context.interrupted) return {error_code::cancelled, "the query was interrupted", {}, error::no_offset, {}};
+    if (context.stopped()) return {error_code::cancelled, "the query was interrupted", {}, error::no_offset, {}};
     if (context.failure) return *std::exchange(context.failure, std::nullopt);
     error made{error_code::invalid_argument, joined_lines(sqlite3_errmsg(db)), "query", error::no_offset,
                std::string(hint)};
@@ -194,6 +194,7 @@ result<std::unique_ptr<sql_database>> sql_database::open(std::shared_ptr<const t
       symbols::frame_book_options{.symbols = {}, .recorded_at = trace->realtime_origin()});
   s->context.trace = std::move(trace);
   s->context.options = options;
+  s->context.cancelled = options.cancelled;
   if (auto opened = s->open(); !opened) return tl::unexpected(opened.error());
   return std::unique_ptr<sql_database>(new sql_database(std::move(s)));
 }
@@ -255,7 +256,7 @@ result<sql_statement> sql_database::prepare(std::string_view text) {
 }
 
 result<bool> sql_statement::step() {
-  if (state_->of->context.interrupted) return fail(error_code::cancelled, "the query was interrupted");
+  if (state_->of->context.stopped()) return fail(error_code::cancelled, "the query was interrupted");
   const int code = sqlite3_step(state_->running);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;

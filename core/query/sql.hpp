@@ -25,6 +25,7 @@ struct sql_options {
   std::size_t value_bytes = std::size_t{64} << 20;   ///< The longest text that a query can make.
   std::size_t memory_bytes = std::size_t{1} << 30;   ///< SQLite's own; a query that needs more fails.
   std::size_t scratch_bytes = std::size_t{8} << 30;  ///< Temporary files of sorting and grouping, likewise.
+  const std::atomic<bool>* cancelled = nullptr;      ///< As `interrupt`, where a flag is there already; may be null.
 };
 
 struct sql_column {

@@ -13,18 +13,20 @@
 #include "core/query/sql.hpp"
 #include "core/symbols/frames.hpp"
 
-/// What the virtual tables of one database share. Private to core/query.
+/// What the virtual tables of one database share. Private to core/query and core/export.
 namespace sluice::query {
 
 struct sql_context {
   std::shared_ptr<const trace::snapshot> trace;
   sql_options options;
   std::atomic<bool> interrupted{false};
+  const std::atomic<bool>* cancelled = nullptr;  ///< Likewise, of whoever asks; may be null.
   std::optional<error> failure;  ///< What ended the running query, where SQLite's own words would say less.
   std::size_t lookup_bytes = 0;  ///< Taken by indexes on ids.
   std::unique_ptr<symbols::frame_book> frames;
   std::unique_ptr<analysis::index> index;  ///< Made by the first table that needs it.
 
+  [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled); }
   /// The analyses' index of the whole trace; null if interrupted on the way. O(trace) the first time.
   const analysis::index* analysed();
 };

@@ -143,7 +143,7 @@ int filter(sqlite3_vtab_cursor* given, int /*number*/, const char* plan, int cou
 int next(sqlite3_vtab_cursor* given) {
   auto& cursor = *static_cast<figures_cursor*>(given);
   ++cursor.row;
-  return static_cast<figures*>(cursor.pVtab)->context->interrupted ? SQLITE_INTERRUPT : SQLITE_OK;
+  return static_cast<figures*>(cursor.pVtab)->context->stopped() ? SQLITE_INTERRUPT : SQLITE_OK;
 }
 
 int at_end(sqlite3_vtab_cursor* given) {

@@ -299,7 +299,7 @@ bool may_hold(const rows_table& table, const rows_cursor& cursor, std::size_t ch
 }
 
 result<row_span> load(const rows_table& table, std::size_t chunk) {
-  if (table.context->interrupted) return fail(error_code::cancelled, "the query was interrupted");
+  if (table.context->stopped()) return fail(error_code::cancelled, "the query was interrupted");
   return table.of->read(*table.context->trace, table.chunks[chunk]);
 }
 

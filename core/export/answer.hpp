@@ -1,0 +1,19 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/trace/reader.hpp"
+
+namespace sluice::exports {
+
+/// All rows that a query gives as CSV, in a file that is written beside its place and renamed; the number of rows. Holds none of
+/// them. Errors: those of the query and of writing; cancelled.
+[[nodiscard]] result<std::uint64_t> write_answer(const std::shared_ptr<const trace::snapshot>& trace,
+                                                 const std::string& text, const std::string& path,
+                                                 const std::atomic<bool>& cancelled);
+
+}  // namespace sluice::exports

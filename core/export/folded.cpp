@@ -1,0 +1,94 @@
+// Folded stacks: a line a call stack, outermost first with semicolons between, then its bytes; for flamegraph.pl, speedscope and inferno.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "core/export/formats.hpp"
+#include "core/query/answering.hpp"
+
+namespace sluice::exports {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, query::stack_measure>, 3> measures = {
+    {{"peak", query::stack_measure::peak},
+     {"allocated", query::stack_measure::allocated},
+     {"transferred", query::stack_measure::transferred}}};
+
+result<query::stack_measure> measure_of(const std::string& name) {
+  if (name.empty()) return query::stack_measure::peak;
+  for (const auto& [word, measure] : measures)
+    if (word == name) return measure;
+  return fail(error_code::invalid_argument, "'" + name + "' is nothing to weigh stacks by", "--measure",
+              "choose peak, allocated or transferred");
+}
+
+/// "forward (nn/linear.py:114)", without what ends a frame or a line of the format.
+std::string frame_text(const symbols::frame_line& line, job& what) {
+  std::string text = symbols::name_of(line);
+  std::string place = symbols::place_of(line);
+  if (what.redactor().active()) {
+    place = what.text(line.file.empty() ? line.module : line.file, text_role::path);
+    if (!line.file.empty() && line.line != 0) place += ":" + std::to_string(line.line);
+  }
+  if (!place.empty()) text += " (" + place + ")";
+  std::replace(text.begin(), text.end(), ';', ',');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return text;
+}
+
+result<query::stack_view> stacks_of(job& what, query::stack_measure measure) {
+  analysis::index index;
+  const auto chunks = what.trace().chunks();
+  for (std::size_t done = 0; !index.absorb(what.trace(), 1); ++done)
+    if (auto on = what.chunk_done(chunks[std::min(done, chunks.size() - 1)]); !on) return tl::unexpected(on.error());
+  query::stacks_question question;
+  question.range = what.range();
+  question.measure = measure;
+  for (const subject& one : what.wanted().only) {
+    if (one.kind != query::id_kind::device)
+      return fail(error_code::invalid_argument, "folded stacks can be of one device only, and of nothing else",
+                  "--only", "write device:ID");
+    question.device = trace::device_id{one.id};
+  }
+  symbols::frame_book frames({.symbols = {}, .recorded_at = what.trace().realtime_origin()});
+  bool provisional = false;
+  return query::answer_to(question, {.index = index,
+                                     .trace = what.trace(),
+                                     .cancelled = what.cancelled(),
+                                     .frames = frames,
+                                     .provisional = provisional});
+}
+
+}  // namespace
+
+output_shape shape_of_folded(const options& /*wanted*/) { return output_shape::stream; }
+
+result<void> write_folded(job& what, output& to) {
+  const auto measure = measure_of(what.wanted().measure);
+  if (!measure) return tl::unexpected(measure.error());
+  const auto view = stacks_of(what, *measure);
+  if (!view) return tl::unexpected(view.error());
+  if (!view->recorded) what.note("no call stacks were recorded: all of it is one line");
+  if (view->choice) what.note("of " + view->choices[*view->choice].label);
+  if (view->tree.cut) what.note("some stacks are too deep or too many, and end early");
+  std::vector<std::string> frames;
+  for (const symbols::frame_line& line : view->lines) frames.push_back(frame_text(line, what));
+  std::vector<std::uint32_t> path;  // Lines from the outermost to the node: nodes come in preorder.
+  for (const analysis::stack_node& node : view->tree.nodes) {
+    if (node.depth == 0) continue;
+    path.resize(node.depth - 1);
+    path.push_back(node.line);
+    if (node.own.bytes == 0) continue;
+    std::string text;
+    for (const std::uint32_t line : path) text.append(text.empty() ? "" : ";").append(frames[line]);
+    text += " " + std::to_string(node.own.bytes) + "\n";
+    if (auto written = to.write(text); !written) return written;
+    what.count_rows(1);
+  }
+  return {};
+}
+
+}  // namespace sluice::exports

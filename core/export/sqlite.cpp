@@ -1,0 +1,207 @@
+// SQLite files: the tables and views that `sluice query` has, as real ones, so that the same queries give the same answers in any
+// program that reads SQLite. Figures are those of the range that was asked for.
+#include <sqlite3.h>
+
+#include <memory>
+
+#include "core/export/formats.hpp"
+#include "core/export/table_rows.hpp"
+#include "core/query/figure_tables.hpp"
+#include "core/query/sql_context.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using query::cell;
+
+constexpr int schema_version = 1;  ///< Kept in the file as its user_version.
+
+/// The file that is being written. Errors of SQLite become ours.
+class database {
+ public:
+  explicit database(const std::string& path) : path_(path) {
+    code_ =
+        sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  }
+  ~database() { sqlite3_close_v2(db_); }
+  database(const database&) = delete;
+  database& operator=(const database&) = delete;
+
+  [[nodiscard]] result<void> outcome(int code) const {
+    if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW) return {};
+    return fail(code == SQLITE_FULL ? error_code::no_space : error_code::io,
+                std::string("cannot write: ") + sqlite3_errmsg(db_), path_);
+  }
+  [[nodiscard]] result<void> opened() const { return outcome(code_); }
+  [[nodiscard]] result<void> run(const std::string& text) {
+    return outcome(sqlite3_exec(db_, text.c_str(), nullptr, nullptr, nullptr));
+  }
+  [[nodiscard]] sqlite3* handle() { return db_; }
+
+ private:
+  std::string path_;
+  sqlite3* db_ = nullptr;
+  int code_ = SQLITE_OK;
+};
+
+/// "INSERT INTO table", row after row.
+class inserter {
+ public:
+  inserter(database& into, std::string_view table, std::size_t columns) : into_(into) {
+    std::string text = "INSERT INTO \"" + std::string(table) + "\" VALUES (?";
+    for (std::size_t i = 1; i < columns; ++i) text += ",?";
+    code_ = sqlite3_prepare_v2(into.handle(), (text + ")").c_str(), -1, &statement_, nullptr);
+  }
+  ~inserter() { sqlite3_finalize(statement_); }
+  inserter(const inserter&) = delete;
+  inserter& operator=(const inserter&) = delete;
+
+  void set(std::size_t column, const cell& value, query::text_role role, job& what) {
+    const int place = static_cast<int>(column) + 1;
+    switch (value.is) {
+      case cell::kind::null:
+        code_ = sqlite3_bind_null(statement_, place);
+        return;
+      case cell::kind::integer:
+        code_ = sqlite3_bind_int64(statement_, place, value.integer);
+        return;
+      case cell::kind::real:
+        code_ = sqlite3_bind_double(statement_, place, value.real);
+        return;
+      case cell::kind::text: {
+        const std::string_view text = what.text(value.text, role);
+        code_ = sqlite3_bind_text64(statement_, place, text.data(), text.size(),
+                                    what.redactor().active() ? SQLITE_TRANSIENT : SQLITE_STATIC, SQLITE_UTF8);
+        return;
+      }
+    }
+  }
+
+  [[nodiscard]] result<void> put() {
+    if (auto bound = into_.outcome(code_); !bound) return bound;
+    code_ = sqlite3_step(statement_);
+    auto done = into_.outcome(code_);
+    code_ = sqlite3_reset(statement_);
+    return done;
+  }
+
+ private:
+  database& into_;
+  sqlite3_stmt* statement_ = nullptr;
+  int code_ = SQLITE_OK;
+};
+
+template <class Columns>
+std::string create_text(std::string_view name, const Columns& columns) {
+  std::string text = "CREATE TABLE \"" + std::string(name) + "\"(";
+  for (const auto& each : columns) {
+    if (&each != &*std::begin(columns)) text += ", ";
+    text.append("\"").append(each.name).append("\" ").append(query::sql_type(each.type));
+  }
+  return text + ")";
+}
+
+result<void> write_rows(job& what, const query::table& table, database& to) {
+  if (auto made = to.run(create_text(table.name, table.columns)); !made) return made;
+  inserter rows(to, table.name, table.columns.size());
+  return for_each_row(what, table, [&](const void* row) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i)
+      rows.set(i, table.columns[i].read(row, what.tables()), table.columns[i].role, what);
+    return rows.put();
+  });
+}
+
+/// Of blocks, those that lived in the range and are about what was asked for.
+bool is_wanted(const query::figure_table& table, const query::figure_rows& rows, std::size_t row, const job& what) {
+  if (table.name != "block" || what.whole()) return true;
+  std::string scratch;
+  const auto number = [&](std::string_view name) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i)
+      if (table.columns[i].name == name) return rows.at(row, i, scratch);
+    return cell{};
+  };
+  if (what.wanted().range) {
+    const cell died = number("died");
+    if (number("born").integer >= what.range().end) return false;
+    if (died.is == cell::kind::integer && died.integer <= what.range().begin) return false;
+  }
+  const auto names = [&](const subject& one) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (table.columns[i].id != one.kind) continue;
+      const cell value = rows.at(row, i, scratch);
+      if (value.is == cell::kind::integer && static_cast<std::uint64_t>(value.integer) == one.id) return true;
+    }
+    return false;
+  };
+  for (const subject& one : what.wanted().only) {
+    bool found = false;
+    for (const subject& other : what.wanted().only) found = found || (other.kind == one.kind && names(other));
+    if (!found) return false;
+  }
+  return true;
+}
+
+result<void> write_figures(job& what, const query::figure_table& table, query::sql_context& context, database& to) {
+  if (auto made = to.run(create_text(table.name, table.columns)); !made) return made;
+  const auto rows = table.make(context, what.wanted().range);
+  if (!rows) return tl::unexpected(rows.error());
+  inserter into(to, table.name, table.columns.size());
+  std::vector<std::string> scratch(table.columns.size());
+  for (std::size_t row = 0; row < (*rows)->size(); ++row) {
+    if (what.cancelled()) return fail(error_code::cancelled, "the export was cancelled", what.trace().path());
+    if (!is_wanted(table, **rows, row, what)) continue;
+    for (std::size_t i = 0; i < table.columns.size(); ++i)
+      into.set(i, (*rows)->at(row, i, scratch[i]), table.columns[i].role, what);
+    if (auto put = into.put(); !put) return put;
+  }
+  return {};
+}
+
+/// What the views, and most queries, look up.
+result<void> write_indexes(database& to, const std::vector<const query::table*>& tables) {
+  const auto index = [&](std::string_view table, std::string_view column) {
+    return to.run("CREATE INDEX \"" + std::string(table) + "_" + std::string(column) + "\" ON \"" + std::string(table) +
+                  "\"(\"" + std::string(column) + "\")");
+  };
+  for (const query::table* table : tables)
+    for (const std::string_view column : {"id", "time", "block"})
+      if (table->find(column) < table->columns.size())
+        if (auto made = index(table->name, column); !made) return made;
+  return {};
+}
+
+}  // namespace
+
+output_shape shape_of_sqlite(const options& /*wanted*/) { return output_shape::file; }
+
+result<void> write_sqlite(job& what, output& to) {
+  database file(to.path());
+  if (auto opened = file.opened(); !opened) return opened;
+  // Nobody else reads it before it is in its place, and a broken one goes away.
+  const std::string begin =
+      "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version = " +
+      std::to_string(schema_version) + "; BEGIN";
+  if (auto begun = file.run(begin); !begun) return begun;
+  const auto tables = wanted_tables(what.wanted());
+  for (const query::table* table : tables)
+    if (auto written = write_rows(what, *table, file); !written) return written;
+  if (what.wanted().tables.empty()) {
+    query::sql_context context;
+    context.trace = std::shared_ptr<const trace::snapshot>(std::shared_ptr<void>(), &what.trace());
+    context.frames = std::make_unique<symbols::frame_book>(
+        symbols::frame_book_options{.symbols = {}, .recorded_at = what.trace().realtime_origin()});
+    context.cancelled = &what.cancelled();
+    for (const query::figure_table& table : query::figure_tables())
+      if (auto written = write_figures(what, table, context, file); !written) return written;
+    for (const query::view_about& view : query::sql_views())
+      if (auto made = file.run("CREATE VIEW " + std::string(view.name) + " AS " + std::string(view.select)); !made)
+        return made;
+    for (const char* index : {"CREATE INDEX block_id ON block(id)", "CREATE INDEX call_stack_id ON call_stack(id)",
+                              "CREATE INDEX readable_name_symbol ON readable_name(symbol)"})
+      if (auto made = file.run(index); !made) return made;
+  }
+  if (auto made = write_indexes(file, tables); !made) return made;
+  return file.run("COMMIT");
+}
+
+}  // namespace sluice::exports
