@@ -1,6 +1,5 @@
 #include "instrumentation/capture/around.hpp"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdio.h>
@@ -33,8 +32,7 @@ struct library {
   static constexpr unsigned most_spans = 8;
   char name[80];
   span writable[most_spans];  ///< Linkage tables and variables, the parts worth reading.
-  span constant[most_spans];
-  unsigned writables, constants;
+  unsigned writables;
 };
 constexpr unsigned most_libraries = 1024;
 library libraries[most_libraries];
@@ -79,7 +77,7 @@ int add_library(dl_phdr_info* info, std::size_t, void*) {
   const char* name = slash == nullptr ? path : slash + 1;
   if (is_exempt(name, *info)) return 0;
   library& made = libraries[library_count++];
-  made.writables = made.constants = 0;
+  made.writables = 0;
   snprintf(made.name, sizeof made.name, "%s", name[0] == '\0' ? "the program itself" : name);
   span relocated{0, 0};
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
@@ -89,14 +87,9 @@ int add_library(dl_phdr_info* info, std::size_t, void*) {
   }
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0) continue;
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0 || (segment.p_flags & PF_W) == 0) continue;
     const std::uint64_t begin = info->dlpi_addr + segment.p_vaddr;
-    const span part{begin, begin + segment.p_memsz};
-    if ((segment.p_flags & PF_W) != 0) {
-      add_writable(made, part, relocated);
-    } else if (made.constants < library::most_spans) {
-      made.constant[made.constants++] = part;
-    }
+    add_writable(made, {begin, begin + segment.p_memsz}, relocated);
   }
   return 0;
 }
@@ -118,45 +111,32 @@ struct evidence {
   static constexpr unsigned most_names = 3;
   const char* names[most_names];  ///< Of the driver's functions.
   unsigned functions;
-  bool looks_up;  ///< It holds libc's dlsym or dlvsym.
 };
 
-struct wanted {
-  span driver;  ///< From the lowest to the highest of its functions.
-  std::uint64_t look_ups[3];
-};
-
-wanted what_is_wanted() {
-  wanted made{};
-  made.driver = {~std::uint64_t{0}, 0};
+/// From the lowest to the highest of the driver's functions.
+span functions_of_driver() {
+  span made{~std::uint64_t{0}, 0};
   for (unsigned i = 0; i < entry_points::wrapper_count; ++i) {
     const auto function = reinterpret_cast<std::uint64_t>(entry_points::real(i));
     if (function == 0) continue;
-    if (function < made.driver.begin) made.driver.begin = function;
-    if (function > made.driver.end) made.driver.end = function;
+    if (function < made.begin) made.begin = function;
+    if (function > made.end) made.end = function;
   }
-  made.look_ups[0] = reinterpret_cast<std::uint64_t>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
-  made.look_ups[1] = reinterpret_cast<std::uint64_t>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
-  made.look_ups[2] = reinterpret_cast<std::uint64_t>(&dlvsym);
   return made;
 }
 
-void weigh(std::uint64_t word, const wanted& what, evidence& found) {
-  if (word >= what.driver.begin && word <= what.driver.end) {
-    const char* name = entry_points::name_of_drivers(reinterpret_cast<const void*>(word));
-    if (name == nullptr) return;
-    for (unsigned i = 0; i < found.functions && i < evidence::most_names; ++i) {
-      if (found.names[i] == name) return;
-    }
-    if (found.functions < evidence::most_names) found.names[found.functions] = name;
-    ++found.functions;
-    return;
+void weigh(std::uint64_t word, span driver, evidence& found) {
+  if (word < driver.begin || word > driver.end) return;
+  const char* name = entry_points::name_of_drivers(reinterpret_cast<const void*>(word));
+  if (name == nullptr) return;
+  for (unsigned i = 0; i < found.functions && i < evidence::most_names; ++i) {
+    if (found.names[i] == name) return;
   }
-  for (const std::uint64_t function : what.look_ups)
-    found.looks_up = found.looks_up || (function != 0 && word == function);
+  if (found.functions < evidence::most_names) found.names[found.functions] = name;
+  ++found.functions;
 }
 
-evidence search(const library& in, const wanted& what) {
+evidence search(const library& in, span driver) {
   evidence found{};
   for (unsigned i = 0; i < in.writables; ++i) {
     for (std::uint64_t at = in.writable[i].begin; at < in.writable[i].end; at += piece_bytes) {
@@ -165,27 +145,11 @@ evidence search(const library& in, const wanted& what) {
       for (std::size_t offset = 0; offset + sizeof(std::uint64_t) <= got; offset += sizeof(std::uint64_t)) {
         std::uint64_t word = 0;
         memcpy(&word, piece + offset, sizeof word);
-        weigh(word, what, found);
+        weigh(word, driver, found);
       }
     }
   }
   return found;
-}
-
-/// Its text names the driver.
-bool names_driver(const library& in) {
-  constexpr char name[] = "libcuda.so";
-  constexpr std::size_t overlap = sizeof name;
-  constexpr std::uint64_t most = 256 * mib;
-  for (unsigned i = 0; i < in.constants; ++i) {
-    const span part = in.constant[i];
-    for (std::uint64_t at = part.begin; at < part.end && at - part.begin < most; at += piece_bytes - overlap) {
-      const std::uint64_t left = part.end - at;
-      const std::size_t got = read_piece(at, left < piece_bytes ? left : piece_bytes);
-      if (memmem(piece, got, name, sizeof name - 1) != nullptr) return true;
-    }
-  }
-  return false;
 }
 
 // --- telling ----------------------------------------------------------------------------------------------------------------
@@ -193,12 +157,12 @@ bool names_driver(const library& in) {
 constexpr char way_out[] =
     "is not in this recording; SLUICE_CAPTURE_WITHOUT=entry-points records it, by CUPTI (as --mode timeline does)";
 
-/// Once for each library and kind of evidence.
-bool is_new(const char* name, bool certain) {
+/// Once for each library.
+bool is_new(const char* name) {
   constexpr unsigned most_told = 32;
   static std::uint64_t told[most_told];
   static unsigned count = 0;
-  std::uint64_t key = certain ? 1 : 2;
+  std::uint64_t key = 1;
   for (const char* c = name; *c != '\0'; ++c) key = (key ^ static_cast<unsigned char>(*c)) * 0x100000001B3U;
   for (unsigned i = 0; i < count; ++i) {
     if (told[i] == key) return false;
@@ -209,25 +173,15 @@ bool is_new(const char* name, bool certain) {
 }
 
 void tell_of(const library& of, const evidence& found) {
+  if (!is_new(of.name)) return;
+  const unsigned more = found.functions - 1;
+  char others[64] = "";
+  if (more != 0) snprintf(others, sizeof others, " and %u other%s", more, more == 1 ? "" : "s");
   char text[640];
-  if (found.functions != 0) {
-    if (!is_new(of.name, true)) return;
-    const unsigned more = found.functions - 1;
-    char others[64] = "";
-    if (more != 0) snprintf(others, sizeof others, " and %u other%s", more, more == 1 ? "" : "s");
-    snprintf(text, sizeof text,
-             "%.79s calls the driver around the recorder: it has the driver's own %s%s (loaded with RTLD_DEEPBIND, or "
-             "looked up "
-             "by a dlsym of its own). What it does by these %s",
-             of.name, found.names[0], others, way_out);
-  } else {
-    if (!is_new(of.name, false)) return;
-    snprintf(
-        text, sizeof text,
-        "%.79s may call the driver around the recorder: it names libcuda.so and looks functions up by libc's own dlsym "
-        "(loaded with RTLD_DEEPBIND, or by dlvsym). What it does so %s",
-        of.name, way_out);
-  }
+  snprintf(text, sizeof text,
+           "%.79s calls the driver around the recorder: it has the driver's own %s%s (loaded with RTLD_DEEPBIND, or "
+           "looked up by a dlsym of its own). What it does by these %s",
+           of.name, found.names[0], others, way_out);
   collector::message(warning, text);
 }
 
@@ -239,10 +193,10 @@ int read_loads(dl_phdr_info* info, std::size_t, void* to) {
 void look_through_all() {
   library_count = 0;
   if (!for_each_library(add_library, nullptr)) return;  // A fork: next time.
-  const wanted what = what_is_wanted();
+  const span driver = functions_of_driver();
   for (unsigned i = 0; i < library_count; ++i) {
-    const evidence found = search(libraries[i], what);
-    if (found.functions != 0 || (found.looks_up && names_driver(libraries[i]))) tell_of(libraries[i], found);
+    const evidence found = search(libraries[i], driver);
+    if (found.functions != 0) tell_of(libraries[i], found);
   }
 }
 

@@ -71,7 +71,6 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
   if ((a.flags & collector::flag_shared) == 0 || a.bytes != 0) {
     live_blocks::add({a.address, a.bytes, a.level, a.kind, c.device()});
   }
-  if (a.kind == memory_kind::managed) managed_memory_used(c.device());
   collector::alloc_record out{};
   out.header.time = c.now;
   out.header.flags = a.flags;
@@ -270,7 +269,8 @@ constexpr call_entry table[] = {
     {ID(cuMemAllocPitch_v2), "cuMemAllocPitch", nullptr,
      EDGE(P(cuMemAllocPitch_v2); const std::uint64_t pitch = c.ok() && p.pPitch != nullptr ? *p.pPitch : p.WidthInBytes;
           allocated(c, {.address = written(c, p.dptr), .bytes = pitch * p.Height}))},
-    {ID(cuMemAllocManaged), "cuMemAllocManaged", nullptr,
+    // Of memory that was there before it was asked, CUPTI tells no migrations.
+    {ID(cuMemAllocManaged), "cuMemAllocManaged", EDGE(managed_memory_used(c.device())),
      EDGE(P(cuMemAllocManaged);
           allocated(c, {.address = written(c, p.dptr), .bytes = p.bytesize, .kind = memory_kind::managed}))},
     {ID(cuMemFree_v2), "cuMemFree", EDGE(P(cuMemFree_v2); freed(c, p.dptr, memory_kind::unknown)),

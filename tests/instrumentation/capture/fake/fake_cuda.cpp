@@ -196,6 +196,15 @@ CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned fla
   CALL(cuMemAllocManaged, address, bytes, flags);
   const CUresult result = take(address, bytes);
   if (result == CUDA_SUCCESS) {
+    // Its pages go to the device at once. As the real one, it tells of memory only that came after it was asked to.
+    CUpti_ActivityUnifiedMemoryCounter3 moved{};
+    moved.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
+    moved.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD;
+    moved.value = bytes;
+    moved.address = *address;
+    moved.start = sluice_fake_hub()->timestamp();
+    moved.end = moved.start + 1000;
+    add_record(moved);
     std::lock_guard lock(state().mutex);
     state().managed.insert(*address);
   }

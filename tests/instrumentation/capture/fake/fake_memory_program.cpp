@@ -177,6 +177,12 @@ void copies() {
   CHECK(cuStreamDestroy_v2(stream));
 }
 
+void managed() {
+  CUdeviceptr address = 0;
+  CHECK(cuMemAllocManaged(&address, 3 * mib, CU_MEM_ATTACH_GLOBAL));
+  CHECK(cuMemFree_v2(address));
+}
+
 /// Functions of the driver that were looked up, the one way and the other.
 void looked_up() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -208,7 +214,6 @@ CUdeviceptr go_around(const char* function, int flags) {
 }
 void around_by_linkage() { go_around("allocate_by_linkage", RTLD_DEEPBIND); }
 void around_by_variable() { go_around("allocate_by_variable", 0); }
-void around_by_heap() { go_around("allocate_by_heap", 0); }
 /// The same library, which comes through whoever is preloaded as everybody does.
 void around_not_at_all() { go_around("allocate_by_linkage", 0); }
 /// Allocated around, and freed as everybody does; and a free that fails.
@@ -233,10 +238,10 @@ int main(int argc, char** argv) {
                                                {"failing", failing},
                                                {"flood", flood},
                                                {"copies", copies},
+                                               {"managed", managed},
                                                {"looked_up", looked_up},
                                                {"around_by_linkage", around_by_linkage},
                                                {"around_by_variable", around_by_variable},
-                                               {"around_by_heap", around_by_heap},
                                                {"around_not_at_all", around_not_at_all},
                                                {"around_and_back", around_and_back},
                                                {"only_failing_frees", only_failing_frees}};
