@@ -30,7 +30,7 @@ bool is_json(std::string_view head) {
 
 constexpr importer table[] = {
     {format::torch_snapshot, "PyTorch memory snapshot", is_pickle, import_torch_snapshot},
-    {format::nsys_sqlite, "Nsight Systems export", is_sqlite, nullptr},
+    {format::nsys_sqlite, "Nsight Systems export", is_sqlite, import_nsys_sqlite},
     {format::rmm_csv, "RMM log", is_rmm_csv, import_rmm_csv},
     {format::chrome_json, "Chrome trace", is_json, import_chrome_json},
 };

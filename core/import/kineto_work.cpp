@@ -33,32 +33,6 @@ void read_copy_name(std::string_view name, trace::transfer_event& into) {
 
 }  // namespace
 
-std::size_t call_table::place_of(std::uint64_t correlation) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = static_cast<std::size_t>((correlation * 0x9e3779b97f4a7c15U) >> 32U) & mask;
-  while (slots_[at].correlation != 0 && slots_[at].correlation != correlation) at = (at + 1) & mask;
-  return at;
-}
-
-void call_table::put(const call& made) {
-  if (made.correlation == 0) return;
-  if ((used_ + 1) * 3 >= slots_.size() * 2) {
-    std::vector<call> old(std::max<std::size_t>(1024, slots_.size() * 2));
-    old.swap(slots_);
-    for (const call& each : old)
-      if (each.correlation != 0) slots_[place_of(each.correlation)] = each;
-  }
-  call& place = slots_[place_of(made.correlation)];
-  if (place.correlation == 0) ++used_;
-  place = made;
-}
-
-const call_table::call* call_table::find(std::uint64_t correlation) const {
-  if (slots_.empty() || correlation == 0) return nullptr;
-  const call& place = slots_[place_of(correlation)];
-  return place.correlation == 0 ? nullptr : &place;
-}
-
 void kineto_work::add_call(const chrome_event& event, trace::time_ns begin, trace::time_ns end,
                            const chrome_details& details, chrome_track& track) {
   trace::api_call_event made;
@@ -71,9 +45,13 @@ void kineto_work::add_call(const chrome_event& event, trace::time_ns begin, trac
   made.id = static_cast<trace::event_id>(out_.add(made));
   track.remember({begin, end, made.id});
   if (made.correlation == 0) return;
-  const call_table::call call{made.correlation, made.id,     begin,
-                              made.process,     made.thread, event.name.find("Async") != std::string_view::npos};
-  calls_.put(call);
+  call_table::call call;
+  call.id = made.id;
+  call.begin = begin;
+  call.thread = static_cast<std::uint32_t>(raw(made.thread));
+  call.process = static_cast<std::uint32_t>(raw(made.process)) & 0x7fff'ffffU;
+  call.asynchronous = event.name.find("Async") != std::string_view::npos ? 1 : 0;
+  calls_.put(made.correlation, call);
   const auto chain = waiting_for_.find(made.correlation);
   if (chain == waiting_for_.end()) return;
   for (std::uint64_t number = chain->second.first; number != 0;) {
@@ -180,10 +158,10 @@ void kineto_work::write(row made, const call_table::call* by) {
       [&](auto& of) {
         if (by != nullptr) {
           of.call = by->id;
-          of.process = by->process;
-          of.thread = by->thread;
+          of.process = by->process_of();
+          of.thread = by->thread_of();
           if constexpr (requires { of.enqueued; }) of.enqueued = by->begin;
-          if constexpr (requires { of.asynchronous; }) of.asynchronous = by->asynchronous;
+          if constexpr (requires { of.asynchronous; }) of.asynchronous = by->asynchronous != 0;
         } else {
           ++without_call_;
         }

@@ -7,32 +7,12 @@
 #include <variant>
 #include <vector>
 
+#include "core/import/call_table.hpp"
 #include "core/import/chrome_tracks.hpp"
 #include "core/import/kineto_devices.hpp"
 #include "core/trace/writer.hpp"
 
 namespace sluice::importing {
-
-/// What calls a trace holds, by their correlation id: open addressing, 32 bytes a call at the most. 0 is no id.
-class call_table {
- public:
-  struct call {
-    std::uint64_t correlation = 0;
-    trace::event_id id{};
-    trace::time_ns begin = 0;
-    trace::process_id process{};
-    trace::thread_id thread{};
-    bool asynchronous = false;
-  };
-  /// Replaces what had the same id. Amortised O(1).
-  void put(const call& made);
-  [[nodiscard]] const call* find(std::uint64_t correlation) const;
-
- private:
-  [[nodiscard]] std::size_t place_of(std::uint64_t correlation) const;
-  std::vector<call> slots_;
-  std::size_t used_ = 0;
-};
 
 /// torch.profiler's kernels, copies and memsets, and the calls that asked for them. The work mostly stands before its call in the
 /// file: it waits for it, a bounded while. Private to core/import.

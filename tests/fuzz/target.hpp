@@ -23,6 +23,7 @@ target trace_codec_target();
 target ring_records_target();
 target eh_frame_target();
 target chrome_json_target();
+target nsys_sqlite_target();
 target rmm_csv_target();
 target torch_snapshot_target();
 

@@ -4,33 +4,20 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "core/format.hpp"
+#include "tests/core/import/figures.hpp"
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/shared_traces.hpp"
 
 namespace sluice::importing {
 namespace {
 
+using testing::figures;
+using testing::lines_of;
 using testing::rows_of;
-
-/// Figures by name, as text in the script's form.
-class figures {
- public:
-  std::int64_t& operator[](const std::string& name) { return values_[name]; }
-  [[nodiscard]] std::set<std::string> lines() const {
-    std::set<std::string> all;
-    for (const auto& [name, value] : values_)
-      if (value != 0) all.insert(name + ": " + std::to_string(value));
-    return all;
-  }
-
- private:
-  std::map<std::string, std::int64_t> values_;
-};
-
-std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+using testing::signed_of;
+using testing::without;
 
 class totals {
  public:
@@ -134,19 +121,6 @@ class totals {
   figures all_;
   std::int64_t before_ = 0;
 };
-
-std::set<std::string> lines_of(const std::string& text) {
-  std::set<std::string> all;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) all.insert(line);
-  return all;
-}
-
-std::vector<std::string> without(const std::set<std::string>& all, const std::set<std::string>& those) {
-  std::vector<std::string> rest;
-  std::set_difference(all.begin(), all.end(), those.begin(), those.end(), std::back_inserter(rest));
-  return rest;
-}
 
 class kineto_reference : public ::testing::TestWithParam<const char*> {};
 

@@ -1,0 +1,139 @@
+// Real Nsight Systems exports, of 2022 and of 2025, and one that a test's own generator makes: what they become has the totals that
+// Python's own sqlite3 module computes (nsys_totals.py).
+#include <gmock/gmock.h>
+
+#include "tests/core/import/figures.hpp"
+#include "tests/core/import/files.hpp"
+#include "tests/core/import/shared_traces.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using testing::rows_of;
+using testing::signed_of;
+
+class totals {
+ public:
+  explicit totals(const trace::file& file) : file_(file), snapshot_(file.latest()) {}
+
+  std::set<std::string> lines() {
+    for (const auto& row : rows_of<trace::api_call_event>(file_)) {
+      lasting("call", row);
+      call_times_[row.id] = row.time;
+      ++all_["call '" + name_of(row.name) + "' count"];
+      all_["call results"] += row.status;
+    }
+    for (const auto& row : rows_of<trace::kernel_event>(file_)) {
+      work("kernel", row);
+      ++all_["kernel '" + name_of(row.name) + "' count"];
+      all_["kernel threads"] +=
+          std::int64_t{row.grid_x} * row.grid_y * row.grid_z * row.block_x * row.block_y * row.block_z;
+      all_["kernel registers"] += row.registers;
+      all_["kernel shared"] += signed_of(row.static_shared + row.dynamic_shared);
+    }
+    for (const auto& row : rows_of<trace::transfer_event>(file_)) {
+      static constexpr const char* ways[] = {"unknown", "h2d", "d2h", "d2d", "p2p", "h2h"};
+      work("copy", row);
+      all_[std::string("copied ") + ways[static_cast<std::size_t>(row.direction)] + " bytes"] += signed_of(row.bytes);
+    }
+    for (const auto& row : rows_of<trace::migration_event>(file_)) {
+      lasting("migration", row);
+      all_["migrated bytes"] += signed_of(row.bytes);
+    }
+    for (const auto& row : rows_of<trace::memset_event>(file_)) {
+      work("memset", row);
+      all_["memset bytes"] += signed_of(row.bytes);
+    }
+    for (const auto& row : rows_of<trace::sync_event>(file_)) lasting("sync", row);
+    for (const auto& row : rows_of<trace::host_range_event>(file_)) {
+      lasting("range", row);
+      ++all_["range '" + name_of(row.name) + "' count"];
+    }
+    all_["marks"] = signed_of(rows_of<trace::marker_event>(file_).size());
+    memory();
+    all_["devices"] = signed_of(snapshot_->tables().devices.rows().size());
+    return all_.lines();
+  }
+
+ private:
+  [[nodiscard]] std::string name_of(trace::string_id id) const { return std::string(snapshot_->tables().text(id)); }
+
+  template <class Row>
+  void lasting(const std::string& kind, const Row& row) {
+    ++all_[kind + " count"];
+    if (row.end != trace::unknown_time) all_[kind + " ns"] += row.end - row.time;
+  }
+
+  template <class Row>
+  void work(const std::string& kind, const Row& row) {
+    lasting(kind, row);
+    const auto* stream = snapshot_->tables().streams.find(row.stream);
+    const auto* process = snapshot_->tables().processes.find(row.process);
+    ASSERT_TRUE(stream != nullptr && process != nullptr);
+    ++all_[kind + " on stream " + std::to_string(stream->handle) + " of " + std::to_string(process->pid)];
+    if (const auto call = call_times_.find(row.call); call != call_times_.end()) {
+      if constexpr (requires { row.enqueued; }) {
+        EXPECT_EQ(row.enqueued, call->second);
+      }
+      ++all_["work with its call"];
+      all_["ns from call to work"] += row.time - call->second;
+    }
+  }
+
+  void memory() {
+    std::map<trace::block_id, std::uint64_t> bytes;
+    for (const auto& row : rows_of<trace::alloc_event>(file_)) {
+      bytes[row.block] = row.bytes;
+      if (row.flags == trace::born_before) continue;
+      ++all_["allocs"];
+      all_["allocated bytes"] += signed_of(row.bytes);
+    }
+    for (const auto& row : rows_of<trace::free_event>(file_)) {
+      if (row.source == trace::provenance::inferred) continue;
+      ++all_["frees"];
+      all_["freed bytes"] += signed_of(bytes.at(row.block));
+    }
+  }
+
+  const trace::file& file_;
+  std::shared_ptr<const trace::snapshot> snapshot_;
+  std::map<trace::event_id, trace::time_ns> call_times_;
+  testing::figures all_;
+};
+
+void expect_python_agrees(const std::string& path) {
+  const testing::own_folder folder;
+  const std::string out = folder.file("out.sluice");
+  const auto done = import_file(path, out);
+  ASSERT_TRUE(done) << done.error().to_string();
+  const auto opened = trace::file::open(out);
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  const auto ours = totals(**opened).lines();
+  const auto theirs = testing::lines_of(testing::printed_by("nsys_totals.py", path));
+  EXPECT_GT(theirs.size(), 15U);
+  EXPECT_THAT(testing::without(ours, theirs), ::testing::IsEmpty());
+  EXPECT_THAT(testing::without(theirs, ours), ::testing::IsEmpty());
+}
+
+class nsys_reference : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(nsys_reference, HasTheTotalsThatPythonComputes) {
+  const auto path = testing::shared_trace(GetParam());
+  if (!path) GTEST_SKIP() << GetParam() << " is not here: it lies in shared/traces beside the source tree";
+  expect_python_agrees(*path);
+}
+
+INSTANTIATE_TEST_SUITE_P(real, nsys_reference,
+                         ::testing::Values("nsys-2022.2-saxpy-mpi.sqlite", "nsys-2025.3-power-iteration.sqlite"));
+
+TEST(NsysReference, AGeneratedExportWithMemoryHasThemToo) {
+  const testing::own_folder folder;
+  const std::string made = folder.file("generated.sqlite");
+  const std::string command =
+      std::string("python3 ") + SLUICE_SOURCE_DIR + "/tests/bench/make-nsys-sqlite 20000 " + made;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  expect_python_agrees(made);
+}
+
+}  // namespace
+}  // namespace sluice::importing

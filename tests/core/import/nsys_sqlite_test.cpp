@@ -1,0 +1,274 @@
+// Nsight Systems' SQLite exports: what rows of each table become, and what becomes of files that nobody's exporter made.
+#include <gmock/gmock.h>
+#include <sqlite3.h>
+
+#include "tests/core/import/files.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::number_of;
+using testing::rows_of;
+
+/// A file that some SQL makes, and what it becomes.
+class imported {
+ public:
+  explicit imported(const std::string& sql) : imported(sql, [](std::string&) {}) {}
+
+  template <class Change>
+  imported(const std::string& sql, Change&& change) {
+    const std::string path = folder_.file("in.sqlite");
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+    char* met = nullptr;
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &met), SQLITE_OK) << met;
+    sqlite3_free(met);
+    sqlite3_close(db);
+    std::string bytes = testing::read_file(path);
+    change(bytes);
+    folder_.write("in.sqlite", bytes);
+    outcome = import_file(path, folder_.file("out.sluice"));
+    if (!outcome) return;
+    auto opened = trace::file::open(folder_.file("out.sluice"));
+    EXPECT_TRUE(opened);
+    if (opened) file = *opened;
+  }
+
+  template <class Row>
+  [[nodiscard]] std::vector<Row> rows() const {
+    return file == nullptr ? std::vector<Row>{} : rows_of<Row>(*file);
+  }
+  [[nodiscard]] std::string text(trace::string_id id) const { return std::string(file->latest()->tables().text(id)); }
+  [[nodiscard]] const trace::tables& tables() const { return file->latest()->tables(); }
+  [[nodiscard]] std::uint64_t lost(std::string_view what) const {
+    return outcome ? number_of(outcome->not_understood, what) : 0;
+  }
+
+  result<report> outcome;
+  std::shared_ptr<trace::file> file;
+
+ private:
+  testing::own_folder folder_;
+};
+
+constexpr std::int64_t pid = std::int64_t{77} << 24;
+const std::string pid_text = std::to_string(pid);
+const std::string tid_text = std::to_string(pid + 78);
+const std::string strings =
+    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1,'one'),(2,'two');";
+const std::string memory_table =
+    "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, "
+    "address INTEGER,"
+    "bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT, correlationId INTEGER, "
+    "localMemoryPoolAddress INTEGER,"
+    "localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);";
+
+TEST(Nsys, WorkHasItsCallOfItsOwnProcess) {
+  // The same correlation id in two processes.
+  const imported made(strings +
+                      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, end INTEGER, globalTid INTEGER, "
+                      "correlationId INTEGER, nameId INTEGER);"
+                      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(5,9," +
+                      tid_text + ",3,1),(6,9," + std::to_string((std::int64_t{99} << 24) + 1) +
+                      ",3,2);"
+                      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER, contextId "
+                      "INTEGER, streamId INTEGER,"
+                      "correlationId INTEGER, globalPid INTEGER, shortName INTEGER);"
+                      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(20,30,0,1,7,3," +
+                      pid_text + ",2);");
+  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
+  const auto kernels = made.rows<trace::kernel_event>();
+  const auto calls = made.rows<trace::api_call_event>();
+  ASSERT_EQ(kernels.size(), 1U);
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(kernels[0].call, calls[0].id);
+  EXPECT_EQ(kernels[0].enqueued, 5);
+  EXPECT_EQ(made.text(kernels[0].name), "two");
+  EXPECT_EQ(made.tables().processes.find(kernels[0].process)->pid, 77U);
+  EXPECT_EQ(made.tables().threads.find(kernels[0].thread)->tid, 78U);
+}
+
+TEST(Nsys, MemoryEventsAreBlocksAndSamplesOfTheirPool) {
+  const imported made(memory_table +
+                      "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
+                      "(10," +
+                      pid_text + ",0,1,4096,512,2,0,NULL,1,9000,2048,512),(20," + pid_text +
+                      ",0,1,4096,512,2,1,NULL,2,9000,2048,0),"
+                      "(30," +
+                      pid_text + ",0,1,8192,64,1,0,'buffer',3,NULL,NULL,NULL),(40," + pid_text +
+                      ",0,1,1,32,2,1,NULL,3,NULL,NULL,NULL),"
+                      "(50," +
+                      pid_text + ",0,1,1,32,2,7,NULL,3,NULL,NULL,NULL);");
+  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
+  const auto allocs = made.rows<trace::alloc_event>();
+  const auto frees = made.rows<trace::free_event>();
+  ASSERT_EQ(allocs.size(), 3U);
+  ASSERT_EQ(frees.size(), 2U);
+  EXPECT_EQ(allocs[0].level, trace::layer::driver);
+  EXPECT_EQ(allocs[0].kind, trace::memory_kind::device);
+  EXPECT_EQ(frees[0].block, allocs[0].block);
+  EXPECT_EQ(allocs[1].kind, trace::memory_kind::pinned);
+  EXPECT_EQ(made.text(allocs[1].name), "buffer");
+  EXPECT_EQ(allocs[2].flags, trace::born_before);
+  EXPECT_EQ(frees[1].block, allocs[2].block);
+  const auto samples = made.rows<trace::pool_event>();
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].reserved, 2048U);
+  EXPECT_EQ(samples[0].used, 512U);
+  EXPECT_EQ(made.lost("memory events that are neither an allocation nor a free"), 1U);
+}
+
+TEST(Nsys, CopiesOfManagedMemoryAreMigrations) {
+  const imported made(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, "
+      "streamId INTEGER,"
+      "globalPid INTEGER, bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER, migrationCause INTEGER, "
+      "virtualAddress INTEGER);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(1,2,0,1,7," +
+      pid_text + ",100,11,NULL,NULL,2,4096),(3,4,0,1,7," + pid_text +
+      ",50,2,2,1,NULL,NULL);"
+      "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER);");
+  const auto moved = made.rows<trace::migration_event>();
+  ASSERT_EQ(moved.size(), 1U);
+  EXPECT_EQ(moved[0].direction, trace::direction::h2d);
+  EXPECT_EQ(moved[0].cause, trace::migration_cause::page_fault);
+  EXPECT_EQ(moved[0].address, 4096U);
+  const auto copies = made.rows<trace::transfer_event>();
+  ASSERT_EQ(copies.size(), 1U);
+  EXPECT_EQ(copies[0].direction, trace::direction::d2h);
+  EXPECT_EQ(copies[0].destination_kind, trace::memory_kind::pinned);
+}
+
+TEST(Nsys, RangesHaveTheirTextOrTheirStringAndTheirDomain) {
+  const imported made(strings +
+                      "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid "
+                      "INTEGER, textId INTEGER, domainId INTEGER);"
+                      "INSERT INTO NVTX_EVENTS VALUES(1,9,59,NULL," +
+                      tid_text + ",1,4),(2,NULL,60,'open'," + tid_text + ",NULL,0),(3,NULL,34,'mark'," + tid_text +
+                      ",NULL,0),(9,NULL,75,'my domain'," + tid_text + ",NULL,4),(4,NULL,39,'worker'," + tid_text +
+                      ",NULL,0),(5,6,59,NULL," + tid_text +
+                      ",55,0),"
+                      "(5,6,4242,NULL," +
+                      tid_text + ",55,0);");
+  const auto ranges = made.rows<trace::host_range_event>();
+  ASSERT_EQ(ranges.size(), 3U);
+  EXPECT_EQ(made.text(ranges[0].name), "one");
+  EXPECT_EQ(made.text(ranges[0].domain), "my domain");
+  EXPECT_EQ(ranges[1].end, trace::unknown_time);
+  EXPECT_EQ(made.rows<trace::marker_event>().size(), 1U);
+  EXPECT_EQ(made.text(made.tables().threads.rows().at(0).name), "worker");
+  EXPECT_EQ(made.lost("names whose text is not in the file"), 1U);
+  EXPECT_EQ(made.lost("NVTX events of the type 4242"), 1U);
+}
+
+TEST(Nsys, CallChainsAreStacksWithTheInnermostFrameFirst) {
+  const imported made(strings +
+                      "CREATE TABLE CUDA_CALLCHAINS(id INTEGER, symbol INTEGER, module INTEGER, unresolved INTEGER, "
+                      "originalIP INTEGER, stackDepth INTEGER);"
+                      "INSERT INTO CUDA_CALLCHAINS VALUES(5,1,2,NULL,16,0),(5,2,2,NULL,32,1),(5,2,2,NULL,32,99999999);"
+                      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, end INTEGER, globalTid INTEGER, "
+                      "correlationId INTEGER, nameId INTEGER, callchainId INTEGER);"
+                      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(5,9," +
+                      tid_text + ",3,1,5);");
+  const auto calls = made.rows<trace::api_call_event>();
+  ASSERT_EQ(calls.size(), 1U);
+  const auto* inner = made.tables().stacks.find(calls[0].stack);
+  ASSERT_NE(inner, nullptr);
+  EXPECT_EQ(made.text(made.tables().frames.find(inner->frame)->function), "one");
+  const auto* outer = made.tables().stacks.find(inner->parent);
+  ASSERT_NE(outer, nullptr);
+  EXPECT_EQ(made.text(made.tables().frames.find(outer->frame)->function), "two");
+  EXPECT_EQ(made.lost("frames deeper than 4096"), 1U);
+}
+
+TEST(Nsys, TheSessionSaysTheClockAndTheDevices) {
+  const imported made(
+      "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER); INSERT INTO TARGET_INFO_SESSION_START_TIME "
+      "VALUES(1790857026000000000);"
+      "CREATE TABLE TARGET_INFO_GPU(id INTEGER, name TEXT, uuid TEXT, totalMemory INTEGER);"
+      "INSERT INTO TARGET_INFO_GPU VALUES(0,'NVIDIA A100','74e128b2-90b6-b409-07c8-33bee5ff6f88',42297524224);");
+  EXPECT_EQ(made.file->latest()->realtime_origin(), 1790857026000000000);
+  const auto& device = made.tables().devices.rows().at(0);
+  EXPECT_EQ(device.uuid_high, 0x74e128b290b6b409U);
+  EXPECT_EQ(device.uuid_low, 0x07c833bee5ff6f88U);
+}
+
+// --- files that are not right --------------------------------------------------------------------------------------------
+
+TEST(NsysBroken, TablesWithoutTheColumnsThatTheyNeedAreCounted) {
+  const imported made(strings +
+                      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(x INTEGER, end INTEGER); INSERT INTO "
+                      "CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,2);"
+                      "CREATE TABLE SCHED_EVENTS(start INTEGER); INSERT INTO SCHED_EVENTS VALUES(1),(2);");
+  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
+  EXPECT_EQ(made.lost("tables without the column 'start': CUPTI_ACTIVITY_KIND_KERNEL"), 1U);
+  EXPECT_EQ(made.lost("rows of the table SCHED_EVENTS"), 2U);
+}
+
+TEST(NsysBroken, CellsOfOtherTypesAreReadAsSQLiteReadsThem) {
+  const imported made(
+      strings +
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, end, globalPid, gridX, registersPerThread, demangledName);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL "
+      "VALUES('12','x',NULL,-5,1e30,x'00ff'),(9223372036854775807,-9223372036854775807,-1,9e99,'','');");
+  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
+  const auto kernels = made.rows<trace::kernel_event>();
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(kernels[0].time, 12);
+  EXPECT_EQ(kernels[0].end, 12);
+  EXPECT_EQ(kernels[0].grid_x, 0U);
+  EXPECT_EQ(made.lost("events that last a negative time"), 2U);
+}
+
+TEST(NsysBroken, ViewsVirtualTablesAndTriggersAreNotUsed) {
+  const imported made(strings +
+                      "CREATE TABLE t(start INTEGER, end INTEGER); INSERT INTO t VALUES(1,2);"
+                      "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 "
+                      "FROM c) SELECT x AS start, x AS end FROM c;"
+                      "CREATE VIRTUAL TABLE NVTX_EVENTS USING fts5(start, end, eventType);");
+  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
+  EXPECT_EQ(made.rows<trace::kernel_event>().size(), 0U);
+}
+
+TEST(NsysBroken, AValueOfManyMegabytesEndsItsTableAndNotTheImport) {
+  const imported made(
+      "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds "
+      "VALUES(1,'one'),(2,hex(zeroblob(4000000)));"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, demangledName INTEGER); INSERT INTO "
+      "CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,2,1);");
+  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
+  EXPECT_EQ(made.text(made.rows<trace::kernel_event>().at(0).name), "one");
+  EXPECT_EQ(made.lost("tables that cannot be read to their ends: StringIds"), 1U);
+}
+
+TEST(NsysBroken, OtherSQLiteFilesAreForeign) {
+  const imported made("CREATE TABLE t(x)");
+  ASSERT_FALSE(made.outcome);
+  EXPECT_EQ(made.outcome.error().code, error_code::foreign);
+}
+
+TEST(NsysBroken, CutAndScrambledFilesAreErrorsOrGiveWhatCanBeRead) {
+  std::string sql =
+      strings + "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, demangledName INTEGER);";
+  for (int i = 0; i < 3000; ++i)
+    sql += "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(" + std::to_string(i) + ",9999,1);";
+  sql = "BEGIN;" + sql + "COMMIT;";
+  for (const std::size_t keep : {100U, 5000U, 20000U}) {
+    const imported made(sql, [&](std::string& bytes) { bytes.resize(std::min<std::size_t>(keep, bytes.size())); });
+    if (made.outcome) {
+      EXPECT_FALSE(made.outcome->not_understood.empty()) << keep;
+    } else {
+      EXPECT_EQ(made.outcome.error().code, error_code::corrupt) << made.outcome.error().to_string();
+    }
+  }
+  const imported scrambled(sql, [](std::string& bytes) {
+    for (std::size_t i = 9000; i < bytes.size(); i += 7) bytes[i] = static_cast<char>(i * 31);
+  });
+  if (scrambled.outcome) {
+    EXPECT_FALSE(scrambled.outcome->not_understood.empty());
+  }
+}
+
+}  // namespace
+}  // namespace sluice::importing
