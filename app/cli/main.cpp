@@ -74,6 +74,7 @@ int run(int argc, char** argv) {
       {"import", "Make a trace of what another tool recorded", declare_import},
       {"query", "Ask a recording in SQL", declare_query},
       {"export", "Write a recording, or a part of it, for other programs", declare_export},
+      {"trim", "Cut a part of a recording out, as a recording of its own", declare_trim},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
       {"generate", "Write a trace of any size, for tests and measurements", declare_generate},
 #ifdef SLUICE_HAVE_GUI

@@ -6,6 +6,7 @@
 
 #include "core/trace/reader.hpp"
 #include "core/trace/row_references.hpp"
+#include "core/trace/visit.hpp"
 #include "core/trace/writer.hpp"
 
 namespace sluice::generate {
@@ -66,30 +67,6 @@ void look_at(const Row& row, survey& seen) {
   if constexpr (std::is_same_v<Row, trace::free_event>) {
     if (seen.left.erase(raw(row.block)) == 0) seen.freed_before_born[raw(row.block)] = true;
   }
-}
-
-/// Calls `visit(row)` for each event of a chunk.
-template <class Row, class Visit>
-result<void> visit_rows(const trace::snapshot& from, std::size_t chunk, Visit& visit) {
-  const auto rows = from.read<Row>(chunk);
-  if (!rows) return tl::unexpected<error>(rows.error());
-  for (const Row& row : **rows) visit(row);
-  return {};
-}
-
-template <class Visit>
-result<void> visit_chunk(const trace::snapshot& from, std::size_t chunk, Visit&& visit) {
-  switch (from.chunks()[chunk].type) {
-#define SLUICE_VISIT(row, kind)                                                                       \
-  case trace::row_type::kind:                                                                         \
-    if constexpr (trace::is_event_row<trace::row>) return visit_rows<trace::row>(from, chunk, visit); \
-    break;
-    SLUICE_FOR_EACH_ROW(SLUICE_VISIT)
-#undef SLUICE_VISIT
-    default:
-      break;
-  }
-  return {};
 }
 
 template <class Id>
@@ -166,7 +143,7 @@ std::vector<trace::free_event> endings(const survey& seen, time_ns end) {
 result<survey> look_over(const trace::snapshot& from) {
   survey seen;
   for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
-    const auto read = visit_chunk(from, chunk, [&](const auto& row) { look_at(row, seen); });
+    const auto read = trace::visit_events(from, chunk, [&](const auto& row) { look_at(row, seen); });
     if (!read) return tl::unexpected<error>(read.error());
   }
   if (seen.events == 0) return fail(error_code::invalid_argument, "has no events to repeat", from.path());
@@ -229,7 +206,7 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
         if (const auto flushed = file->flush(); !flushed) return tl::unexpected<error>(flushed.error());
       }
       before = type;
-      const auto read = visit_chunk(*source, chunk, [&](const auto& row) {
+      const auto read = trace::visit_events(*source, chunk, [&](const auto& row) {
         file->add(moved(row, *by, i));
         ++written;
       });

@@ -1,0 +1,72 @@
+// sluice trim: a part of a recording as a recording of its own.
+#include "core/export/trim.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "app/cli/output_file.hpp"
+#include "app/cli/range_option.hpp"
+#include "app/cli/recording_file.hpp"
+#include "app/cli/verbs.hpp"
+#include "core/analysis/index.hpp"
+#include "core/format.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct trim_verb {
+  std::string file;
+  std::string output;
+  std::string range;
+  bool redact = false;
+  bool force = false;
+};
+
+result<exports::trimmed> run(const trim_verb& wanted) {
+  if (auto allowed = check_output(wanted.output, wanted.force); !allowed) return tl::unexpected(allowed.error());
+  std::error_code ignored;
+  if (std::filesystem::equivalent(wanted.file, wanted.output, ignored)) {
+    return fail(error_code::invalid_argument, "is the recording itself", wanted.output, "name another file with -o");
+  }
+  const auto opened = open_recording(wanted.file);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto now = (*opened)->latest();
+  exports::trim_options options;
+  options.range = analysis::whole_of(*now);
+  if (!wanted.range.empty()) {
+    const auto range = parse_range(wanted.range, options.range);
+    if (!range) return tl::unexpected(range.error());
+    options.range = *range;
+  }
+  if (wanted.redact) options.redact = exports::redaction::all();
+  return exports::trim(*now, options, wanted.output);
+}
+
+int trim_file(const trim_verb& wanted) {
+  const auto made = run(wanted);
+  if (!made) {
+    complain(made.error().to_string());
+    return made.error().code == error_code::invalid_argument ? status_usage : status_failed;
+  }
+  std::printf("%s: %s, %s from before, %s\n", wanted.output.c_str(), format_some(made->events, "event").c_str(),
+              format_some(made->live, "live block").c_str(), format_bytes(made->bytes).c_str());
+  return 0;
+}
+
+}  // namespace
+
+action declare_trim(CLI::App& command) {
+  auto wanted = std::make_shared<trim_verb>();
+  command.add_option("FILE", wanted->file, "The recording to cut from")->required()->type_name("");
+  command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
+  command.add_option("-o", wanted->output, "The recording to write")->required()->type_name("FILE");
+  command.add_flag("--redact", wanted->redact,
+                   "Leave out directories, arguments, environment values, host names and lines of source");
+  command.add_flag("--force", wanted->force, "Replace whatever the file is");
+  return [wanted] { return trim_file(*wanted); };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/analysis/time_range.hpp"
+#include "core/error.hpp"
+#include "core/export/redact.hpp"
+#include "core/trace/reader.hpp"
+
+/// A part of a recording as a recording of its own.
+namespace sluice::exports {
+
+struct trim_options {
+  analysis::time_range range;           ///< What happens in it is kept: events that overlap it, whole.
+  redaction redact;                     ///< What else is left out.
+  std::function<bool(float)> progress;  ///< Told the share that is done, 0..1; false ends it.
+};
+
+struct trimmed {
+  std::uint64_t events = 0;
+  std::uint64_t live = 0;  ///< Blocks that were there when the range began.
+  std::uint64_t bytes = 0;
+};
+
+/// Writes what happens in a range of `from` to `path`, which is created or replaced. It stands alone: blocks that live when the range
+/// begins are in a checkpoint just before it, counters, pools and samples have their last values there, calls that asked for
+/// work in the range are kept, and so are the definitions of graphs that are launched in it; of the tables, what all these name.
+/// Times and ids are as they were, and so is every figure of the range, but for two: until the first sample in the range, what nobody
+/// tracks of a device is worked out from the last sample before it; and what is freed after the range looks as if it never were. O(events up to the range's end) time, in two passes;
+/// memory is that of what lives when it begins, of the tables, and a bit for each block. Errors: those of reading and writing,
+/// invalid_argument for an empty range, cancelled.
+[[nodiscard]] result<trimmed> trim(const trace::snapshot& from, const trim_options& options, const std::string& path);
+
+}  // namespace sluice::exports

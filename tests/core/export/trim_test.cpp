@@ -1,0 +1,291 @@
+#include "core/export/trim.hpp"
+
+#include <sstream>
+
+#include "core/analysis/index.hpp"
+#include "core/analysis/range_statistics.hpp"
+#include "core/generate/generate.hpp"
+#include "core/generate/random.hpp"
+#include "core/trace/visit.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/core/generate/replay.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using generate::testing::read;
+using generate::testing::rows;
+using generate::testing::temporary;
+using trace::raw;
+
+/// Every figure of a range, as text.
+std::string figures(const trace::snapshot& of, analysis::time_range range) {
+  analysis::index index;
+  while (!index.absorb(of, 1 << 20)) {
+  }
+  const auto all = analysis::measure(index, of.tables(), range);
+  std::ostringstream out;
+  const auto names = [&](const char* what, const auto& list) {
+    for (const auto& each : list)
+      out << what << of.tables().text(each.name) << ' ' << each.count << ' ' << each.total << ' ' << each.longest << ' '
+          << raw(each.longest_event) << '\n';
+  };
+  for (const auto& m : all.memory) {
+    out << "memory " << raw(m.device) << ' ' << int(m.level) << ' ' << int(m.kind) << ' ' << m.at_begin << ' '
+        << m.at_end << ' ' << m.minimum << ' ' << m.maximum << ' ' << m.maximum_time << ' ' << m.mean << ' '
+        << m.allocations << ' ' << m.allocated_bytes << ' ' << m.frees << ' ' << m.freed_bytes << '\n';
+  }
+  // What a sample before the range says of untracked memory was true of what was tracked then.
+  for (const auto& u : all.untracked)
+    out << "untracked " << u.samples << ' ' << u.recorder << ' ' << u.used_maximum << '\n';
+  for (const auto& p : all.pools)
+    out << "pool " << raw(p.pool) << ' ' << p.states << ' ' << p.reserved_maximum << ' ' << p.reserved_at_end << ' '
+        << p.used_maximum << ' ' << p.used_at_end << ' ' << p.used_share << '\n';
+  for (const auto& t : all.transfers) {
+    out << "transfers " << raw(t.device) << ' ' << int(t.direction) << ' ' << t.count << ' ' << t.migrations << ' '
+        << t.bytes << ' ' << t.busy << ' ' << t.total << ' ' << t.mean_bandwidth << ' ' << t.maximum_bandwidth << ' '
+        << t.fastest_bandwidth << ' ' << raw(t.fastest) << ' ' << t.parts.size() << '\n';
+  }
+  for (const auto& d : all.devices) {
+    out << "device " << raw(d.device) << ' ' << d.kernels << ' ' << d.kernel_total << ' ' << d.kernel_busy << ' '
+        << d.copy_busy << ' ' << d.copy_only << ' ' << d.overlap << ' ' << d.busy << ' ' << d.first << ' ' << d.last
+        << ' ' << d.memsets << ' ' << d.memset_busy << '\n';
+  }
+  names("kernel ", all.kernels);
+  names("call ", all.calls);
+  names("range ", all.ranges);
+  for (const auto& t : all.threads)
+    out << "thread " << raw(t.thread) << ' ' << t.calls << ' ' << t.call_busy << ' ' << t.wait_busy << ' '
+        << t.file_operations << ' ' << t.file_bytes << '\n';
+  out << all.kernel_names << ' ' << all.failed_allocations << ' ' << all.lost_events << ' ' << all.lost_memory_events
+      << '\n';
+  return out.str();
+}
+
+/// Everything that rows name is in the tables.
+void expect_complete_tables(const trace::snapshot& of) {
+  std::set<std::string> missing;
+  const auto need = [&](const char* what, bool there, std::uint64_t id) {
+    if (id != 0 && !there) missing.insert(std::string(what) + " " + std::to_string(id));
+  };
+  const trace::tables& all = of.tables();
+  for (std::size_t chunk = 0; chunk < of.chunks().size(); ++chunk) {
+    ASSERT_TRUE(trace::visit_events(of, chunk, [&](const auto& row) {
+      need("process", all.processes.find(row.process) != nullptr, raw(row.process));
+      need("thread", all.threads.find(row.thread) != nullptr, raw(row.thread));
+      if constexpr (requires { row.name; }) need("string", all.strings.find(row.name) != nullptr, raw(row.name));
+      if constexpr (requires { row.stack; }) need("stack", all.stacks.find(row.stack) != nullptr, raw(row.stack));
+      if constexpr (requires { row.stream; }) need("stream", all.streams.find(row.stream) != nullptr, raw(row.stream));
+      if constexpr (requires { row.device; }) need("device", all.devices.find(row.device) != nullptr, raw(row.device));
+    }));
+  }
+  for (const auto& row : all.stacks.rows()) {
+    need("stack", all.stacks.find(row.parent) != nullptr, raw(row.parent));
+    need("frame", all.frames.find(row.frame) != nullptr, raw(row.frame));
+  }
+  for (const auto& row : all.frames.rows())
+    need("string", all.strings.find(row.function) != nullptr, raw(row.function));
+  EXPECT_TRUE(missing.empty()) << *missing.begin() << " and " << missing.size() - 1 << " more";
+}
+
+/// Cuts random ranges of `path` out, and compares each figure with the whole recording's of that range.
+void expect_same_figures(const std::string& path, std::uint64_t seed, int cuts) {
+  const auto whole = read(path);
+  const auto span = analysis::whole_of(*whole);
+  generate::random chance(seed);
+  for (int i = 0; i < cuts; ++i) {
+    const auto length = static_cast<std::uint64_t>(span.length());
+    const auto begin = span.begin + static_cast<trace::time_ns>(chance.below(length - 1));
+    const auto end = begin + 1 + static_cast<trace::time_ns>(chance.below(i % 3 == 0 ? 2'000'000 : length));
+    const temporary cut("trimmed-" + std::to_string(seed) + "-" + std::to_string(i));
+    const auto made = trim(*whole, {.range = {begin, end}, .redact = {}, .progress = {}}, cut.path());
+    ASSERT_TRUE(made) << made.error().to_string();
+    const auto part = read(cut.path());
+    EXPECT_TRUE(part->complete());
+    EXPECT_EQ(figures(*part, {begin, end}), figures(*whole, {begin, end}))
+        << path << " from " << begin << " to " << end;
+    expect_complete_tables(*part);
+    generate::testing::expect_own_ids(*part);
+  }
+}
+
+TEST(trim, leaves_every_figure_of_the_range_as_it_was) {
+  const generate::generate_options shapes[] = {
+      {.events = 40'000, .seed = 2},
+      {.events = 40'000,
+       .seed = 4,
+       .pattern = generate::program_pattern::inference,
+       .stacks = generate::stack_choice::all},
+      {.events = 60'000, .seed = 5, .pattern = generate::program_pattern::inference, .processes = 2},
+      {.events = 60'000, .seed = 6, .timeline = false, .processes = 2}};
+  for (const auto& shape : shapes) {
+    const temporary made("to-trim-" + std::to_string(shape.seed));
+    ASSERT_TRUE(generate::generate(shape, made.path()));
+    expect_same_figures(made.path(), shape.seed, 5);
+  }
+}
+
+TEST(trim, leaves_the_figures_of_real_recordings_as_they_were) {
+  const std::string folder = SLUICE_SOURCE_DIR "/assets/recordings/";
+  for (const char* name : {"overlap", "managed-migration", "pool-churn", "leak", "chunked-file"})
+    expect_same_figures(folder + name + ".sluice", 3, 3);
+  expect_same_figures(folder + "pytorch-training.sluice", 3, 2);
+}
+
+/// A recording with an accident of each kind, by hand.
+class small_recording {
+ public:
+  small_recording() : file_("trim-small") {
+    auto to = std::move(trace::file_writer::create(file_.path()).value());
+    trace::host_row host;
+    host.id = trace::host_id{1};
+    host.name = to.intern("secret-machine");
+    to.add(host);
+    trace::process_row process;
+    process.id = trace::process_id{1};
+    process.host = host.id;
+    process.command = to.intern("/home/someone/bin/train --token hush");
+    to.add(process);
+    trace::frame_row frame;
+    frame.id = trace::frame_id{1};
+    frame.kind = trace::frame_kind::python;
+    frame.function = to.intern("step");
+    frame.file = to.intern("/home/someone/work/train.py");
+    to.add(frame);
+    frame.id = trace::frame_id{2};
+    frame.function = to.intern("never in the range");
+    to.add(frame);
+    to.add(trace::stack_row{trace::stack_id{1}, {}, trace::frame_id{1}});
+    to.add(trace::stack_row{trace::stack_id{2}, trace::stack_id{1}, trace::frame_id{1}});
+    to.add(trace::stack_row{trace::stack_id{3}, trace::stack_id{1}, trace::frame_id{2}});
+    // Block 1 lives from 100 to 900, block 2 from 200 to 300, block 3 from 600 on.
+    const auto alloc = [&](trace::time_ns time, std::uint64_t block, std::uint64_t stack) {
+      trace::alloc_event row;
+      row.process = process.id;
+      row.time = time;
+      row.block = trace::block_id{block};
+      row.bytes = 1000 * block;
+      row.address = block << 20;
+      row.stack = trace::stack_id{stack};
+      row.device = {};
+      to.add(row);
+    };
+    const auto free = [&](trace::time_ns time, std::uint64_t block) {
+      trace::free_event row;
+      row.process = process.id;
+      row.time = time;
+      row.block = trace::block_id{block};
+      to.add(row);
+    };
+    alloc(100, 1, 2);
+    alloc(200, 2, 3);
+    free(300, 2);
+    trace::api_call_event call;
+    call.process = process.id;
+    call.time = 400;
+    call.end = 410;
+    call.name = to.intern("cuLaunchKernel");
+    const auto asked = trace::event_id{to.add(call)};
+    trace::graph_definition_event graph;
+    graph.process = process.id;
+    graph.time = 150;
+    graph.graph = trace::graph_id{7};
+    to.add(graph);
+    graph.graph = trace::graph_id{8};
+    to.add(graph);
+    trace::graph_launch_event launch;
+    launch.process = process.id;
+    launch.time = 650;
+    launch.graph = trace::graph_id{7};
+    to.add(launch);
+    alloc(600, 3, 2);
+    free(900, 1);
+    // Late: a kernel that ran across the begin of the range is written last.
+    trace::kernel_event kernel;
+    kernel.process = process.id;
+    kernel.time = 450;
+    kernel.end = 550;
+    kernel.call = asked;
+    kernel.enqueued = 400;
+    kernel.name = to.intern("late kernel");
+    to.add(kernel);
+    trace::message_event message;
+    message.time = 10;
+    message.severity = trace::severity::warning;
+    message.text = to.intern("HOME=/home/someone on secret-machine was odd");
+    to.add(message);
+    EXPECT_TRUE(to.close());
+  }
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+
+ private:
+  temporary file_;
+};
+
+TEST(trim, keeps_what_the_range_needs_and_nothing_else) {
+  const small_recording recording;
+  const temporary cut("trim-kept");
+  const auto made = trim(*read(recording.path()), {.range = {500, 800}, .redact = {}, .progress = {}}, cut.path());
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->live, 1U);
+  const auto part = read(cut.path());
+  const auto live = rows<trace::live_block_event>(*part);
+  ASSERT_EQ(live.size(), 1U);
+  EXPECT_EQ(raw(live[0].block), 1U);
+  EXPECT_EQ(live[0].born, 100);
+  EXPECT_EQ(live[0].time, 499);
+  EXPECT_EQ(rows<trace::alloc_event>(*part).size(), 1U);
+  EXPECT_TRUE(rows<trace::free_event>(*part).empty());
+  EXPECT_EQ(rows<trace::kernel_event>(*part).size(), 1U);
+  const auto calls = rows<trace::api_call_event>(*part);
+  ASSERT_EQ(calls.size(), 1U) << "the call that asked for the kernel";
+  EXPECT_EQ(calls[0].id, rows<trace::kernel_event>(*part)[0].call);
+  const auto graphs = rows<trace::graph_definition_event>(*part);
+  ASSERT_EQ(graphs.size(), 1U) << "the graph that is launched";
+  EXPECT_EQ(raw(graphs[0].graph), 7U);
+  EXPECT_EQ(part->tables().stacks.rows().size(), 2U);
+  EXPECT_EQ(part->tables().frames.rows().size(), 1U);
+  for (const auto& text : part->tables().strings.rows())
+    EXPECT_EQ(text.text.find("never in the range"), std::string::npos);
+  EXPECT_EQ(part->tables().processes.rows().size(), 1U);
+  ASSERT_EQ(rows<trace::message_event>(*part).size(), 2U) << "the warning, and that it is a part";
+}
+
+TEST(trim, leaves_out_what_redacting_is_for) {
+  const small_recording recording;
+  const temporary cut("trim-redacted");
+  ASSERT_TRUE(
+      trim(*read(recording.path()), {.range = {0, 1000}, .redact = redaction::all(), .progress = {}}, cut.path()));
+  const auto part = read(cut.path());
+  std::size_t kept = 0;
+  for (const auto& row : part->tables().strings.rows()) {
+    for (const char* secret : {"secret-machine", "/home/someone", "hush", "someone"})
+      EXPECT_EQ(row.text.find(secret), std::string::npos) << row.text;
+    kept += row.text == "late kernel" || row.text == "step" ? 1 : 0;
+    kept += row.text.ends_with("train.py") ? 1 : 0;
+  }
+  EXPECT_EQ(kept, 3U);
+}
+
+TEST(trim, refuses_what_makes_no_sense) {
+  const small_recording recording;
+  const temporary cut("trim-refused");
+  const auto whole = read(recording.path());
+  EXPECT_EQ(trim(*whole, {.range = {500, 500}, .redact = {}, .progress = {}}, cut.path()).error().code,
+            error_code::invalid_argument);
+  EXPECT_EQ(trim(*whole, {.range = {0, 500}, .redact = {}, .progress = {}}, recording.path()).error().code,
+            error_code::invalid_argument);
+  EXPECT_EQ(trim(*whole, {.range = {0, 500}, .redact = {}, .progress = {}}, "/nonexistent/x.sluice").error().code,
+            error_code::io);
+  EXPECT_EQ(
+      trim(*whole, {.range = {0, 500}, .redact = {}, .progress = [](float) { return false; }}, cut.path()).error().code,
+      error_code::cancelled);
+  // Times at the ends of what there is.
+  EXPECT_TRUE(trim(*whole, {.range = {INT64_MIN, INT64_MAX}, .redact = {}, .progress = {}}, cut.path()));
+  EXPECT_EQ(rows<trace::alloc_event>(*read(cut.path())).size(), 3U);
+  EXPECT_TRUE(trim(*whole, {.range = {5000, 6000}, .redact = {}, .progress = {}}, cut.path()));
+  EXPECT_EQ(rows<trace::live_block_event>(*read(cut.path())).size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::exports
