@@ -97,11 +97,7 @@ node_place made_in(const call& c, CUgraph graph, const CUgraphNode* node) {
   return place_of(graph, c.ok() && node != nullptr ? *node : nullptr);
 }
 
-/// Into a stream that is being captured it is a child graph of what becomes of that.
-bool is_captured(const call& c, CUstream stream) { return captured_graph(c, stream) != 0; }
-
 void graph_launch(const call& c, CUgraphExec graph, CUstream stream) {
-  if (is_captured(c, stream)) return;
   if (options.kernels || (options.graphs && !options.graph_nodes)) work_starts(c);
   note_graph_launch(c.correlation(), key_of(graph));
   note_launch(c, collector::intern("cuGraphLaunch"), stream);
@@ -114,7 +110,6 @@ void graph_launch(const call& c, CUgraphExec graph, CUstream stream) {
 
 /// A launch is a row of its own; where the device does not tell of it, the call does.
 void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
-  if (c.ok() && is_captured(c, stream)) return child_node(c, captured_node(c, stream), key_of(graph));
   launched(c, stream);
   if (!c.ok() || (options.graphs && !options.graph_nodes)) return;
   collector::graph_launch_record out{};

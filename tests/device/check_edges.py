@@ -7,7 +7,7 @@ import json
 import sys
 
 MIB = 1 << 20
-GOES_AROUND = "calls the driver around the recorder"  # "may call" is right of all: the program can, and does one time.
+GOES_AROUND = "calls the driver around the recorder"
 failures = 0
 
 

@@ -154,7 +154,7 @@ CUresult cuGraphExecDestroy(CUgraphExec made) {
 }
 CUresult cuGraphLaunch(CUgraphExec which, CUstream stream) {
   CALL(cuGraphLaunch, which, stream);
-  if (capture_node(stream, "child") != nullptr) return the_call.leave(CUDA_SUCCESS);
+  if (graph_of(stream) != nullptr) return the_call.leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   CUpti_ActivityGraphTrace record{};
   record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
   record.correlationId = the_call.correlation();
