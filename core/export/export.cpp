@@ -15,6 +15,8 @@ constexpr std::array all_formats = {
     format{"sqlite", ".sqlite", "the tables and views of `sluice query` as a file", shape_of_sqlite, write_sqlite},
     format{"folded", ".folded", "call stacks and their bytes, for flame graphs; see --measure", shape_of_folded,
            write_folded},
+    format{"torch-snapshot", ".pickle", "a PyTorch memory snapshot, for pytorch.org/memory_viz",
+           shape_of_torch_snapshot, write_torch_snapshot},
 };
 
 constexpr std::array<std::pair<std::string_view, query::id_kind>, 8> subjects = {{

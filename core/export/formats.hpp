@@ -17,4 +17,8 @@ namespace sluice::exports {
 [[nodiscard]] output_shape shape_of_folded(const options& wanted);
 [[nodiscard]] result<void> write_folded(job& what, output& to);
 
+/// torch_snapshot.cpp: a pickle, as torch.cuda.memory._dump_snapshot writes it. Holds the blocks of the recording, about 300 bytes each.
+[[nodiscard]] output_shape shape_of_torch_snapshot(const options& wanted);
+[[nodiscard]] result<void> write_torch_snapshot(job& what, output& to);
+
 }  // namespace sluice::exports

@@ -58,7 +58,6 @@ class allocator_writer {
   struct owner {
     trace::block_id block{};
     pool_name pool;
-    bool has_pool = false;
   };
   using ranges = range_map<owner>;
 
@@ -185,13 +184,12 @@ class allocator_writer {
                             bool expandable, std::uint64_t flags, time_ns time, trace::provenance source,
                             const entry* from) {
     auto row = event<trace::alloc_event>(time, source);
-    owner made{static_cast<trace::block_id>(++all_.last_block), {}, false};
+    owner made{static_cast<trace::block_id>(++all_.last_block), {}};
+    // Entries that name no pool, of segments that are gone at the end: the allocator's own is likeliest.
     if (from != nullptr && from->has_pool) {
       made.pool = from->pool;
-      made.has_pool = true;
     } else if (const auto* known = pools_.find(begin)) {
       made.pool = known->owner;
-      made.has_pool = true;
     }
     row.block = made.block;
     row.level = trace::layer::driver;
@@ -203,7 +201,7 @@ class allocator_writer {
     row.flags = flags;
     row.stack = stack;
     row.name = host_ ? all_.host_name : expandable ? all_.map_name : all_.malloc_name;
-    if (made.has_pool) row.pool = all_.pool(host_, ordinal_, made.pool);
+    row.pool = all_.pool(host_, ordinal_, made.pool);
     segments_.add(begin, end, made);
     const std::uint64_t id = all_.out().add(row);
     resize_pool(row.pool, row.bytes, trace::pool_operation::grow, time, source);
@@ -218,17 +216,14 @@ class allocator_writer {
     row.stream = all_.stream(ordinal_, stream);
     row.completed = now_;
     const std::uint64_t id = all_.out().add(row);
-    if (which.owner.has_pool) {
-      resize_pool(all_.pool(host_, ordinal_, which.owner.pool), std::uint64_t{0} - (which.end - which.begin),
-                  trace::pool_operation::shrink, now_, source);
-    }
+    resize_pool(all_.pool(host_, ordinal_, which.owner.pool), std::uint64_t{0} - (which.end - which.begin),
+                trace::pool_operation::shrink, now_, source);
     return id;
   }
 
   /// `by` may be negative, as two's complement.
   void resize_pool(trace::pool_id pool, std::uint64_t by, trace::pool_operation how, time_ns time,
                    trace::provenance source) {
-    if (pool == trace::pool_id::none) return;
     auto row = event<trace::pool_event>(time, source);
     row.pool = pool;
     row.operation = how;
@@ -289,7 +284,7 @@ class allocator_writer {
     if (in != nullptr) row.parent = in->owner.block;
     if (from != nullptr && from->has_pool) {
       row.pool = all_.pool(host_, ordinal_, from->pool);
-    } else if (in != nullptr && in->owner.has_pool) {
+    } else if (in != nullptr) {
       row.pool = all_.pool(host_, ordinal_, in->owner.pool);
     }
     made.pool = row.pool;

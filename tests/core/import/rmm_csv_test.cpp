@@ -127,5 +127,15 @@ TEST(RmmLog, TakesTheDeviceFromTheNameThatRmmGives) {
   EXPECT_EQ(log.file->latest()->tables().devices.rows().at(0).ordinal, 3);
 }
 
+TEST(RmmLog, ReadsWhatRmmWrote) {  // streams are "0" there, and a failure's pointer is "(nil)"
+  const own_folder folder;
+  const auto done = import_file(SLUICE_SOURCE_DIR "/tests/core/import/samples/rmm.dev0.csv", folder.file("out.sluice"));
+  ASSERT_TRUE(done) << done.error().to_string();
+  EXPECT_EQ(number_of(done->read, "allocations"), 60U);
+  EXPECT_EQ(number_of(done->read, "frees"), 60U);
+  EXPECT_EQ(number_of(done->read, "failed allocations"), 1U);
+  EXPECT_TRUE(done->not_understood.empty());
+}
+
 }  // namespace
 }  // namespace sluice::importing

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/export/output.hpp"
+
+namespace sluice::exports {
+
+/// Writes plain data as a pickle of protocol 4, with the opcodes that Python's own pickler uses. Texts are written once and referred to.
+///
+/// Lists and dictionaries are opened and closed; between, values are written one after the other, in a dictionary keys and values in
+/// turn. Items go to their container a thousand at a time, as Python does: readers hold them on a stack.
+class pickle_writer {
+ public:
+  explicit pickle_writer(output& to);
+
+  void none();
+  void boolean(bool value);
+  void integer(std::int64_t value);
+  void unsigned_integer(std::uint64_t value);
+  void real(double value);
+  void text(std::string_view value);
+  void pair(std::int64_t first, std::int64_t second);
+
+  void open_list() { open(']'); }
+  void open_dictionary() { open('}'); }
+  /// Ends the innermost list or dictionary.
+  void close();
+  /// Refers to the list or dictionary that was closed last, from now on by this number.
+  std::uint32_t remember();
+  /// A value that was remembered.
+  void again(std::uint32_t remembered);
+
+  /// Ends the pickle. Errors: what the output met on the way.
+  result<void> end();
+
+ private:
+  void open(char opcode);
+  void before_value();
+  void code(char opcode) { bytes_ += opcode; }
+  void little(std::uint64_t value, int bytes);
+  void flush();
+
+  struct level {
+    char opcode = 0;
+    std::uint32_t items = 0;  ///< Since the last mark.
+  };
+
+  output& to_;
+  result<void> outcome_;
+  std::string bytes_;
+  std::uint32_t remembered_ = 0;
+  std::vector<level> levels_;
+  std::unordered_map<std::string, std::uint32_t> texts_;
+};
+
+}  // namespace sluice::exports
