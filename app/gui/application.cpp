@@ -51,6 +51,9 @@ application::application(application_options options)
   views_.push_back(make_statistics_view());
   views_.push_back(make_blocks_view());
   views_.push_back(make_stacks_view());
+  auto asked = std::make_unique<query_view>(options_.wake);
+  query_ = asked.get();
+  views_.push_back(std::move(asked));
   views_.push_back(make_messages_view());
   recordings_ = find_recordings(options_.recordings_folder);
   session_.animations = options_.animations;
@@ -86,7 +89,7 @@ void application::start_demo(const std::string& name) {
   demo_tried_ = false;
 }
 
-bool application::busy() const { return session_.busy() || reveal_; }
+bool application::busy() const { return session_.busy() || reveal_ || query_->busy(); }
 bool application::live() const {
   return demo_.running() ||
          std::any_of(session_.documents().begin(), session_.documents().end(), [](const auto& d) { return d->live; });
@@ -244,7 +247,7 @@ void application::layout_panels(unsigned dock, ImVec2 size) {
   ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? 0.30F : 0.36F, &below, &centre);
   if (!wide) right = below;
   for (const char* name : {"Summary", "Details", "Statistics"}) ImGui::DockBuilderDockWindow(name, right);
-  for (const char* name : {"Blocks", "Stacks", "Messages"}) ImGui::DockBuilderDockWindow(name, below);
+  for (const char* name : {"Blocks", "Stacks", "Query", "Messages"}) ImGui::DockBuilderDockWindow(name, below);
   ImGui::DockBuilderDockWindow("Timeline", centre);
   if (ImGuiDockNode* node = ImGui::DockBuilderGetNode(centre))
     node->SetLocalFlags(node->LocalFlags | ImGuiDockNodeFlags_NoTabBar);

@@ -9,6 +9,7 @@
 #include "app/gui/demo_process.hpp"
 #include "app/gui/session.hpp"
 #include "app/gui/settings.hpp"
+#include "app/gui/views/query.hpp"
 #include "app/gui/views/timeline.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/views/welcome.hpp"
@@ -50,6 +51,7 @@ class application {
   [[nodiscard]] const session& state() const { return session_; }
   [[nodiscard]] const demo_process& demo() const { return demo_; }
   [[nodiscard]] const timeline_view& timeline() const { return *timeline_; }
+  [[nodiscard]] const query_view& asked() const { return *query_; }
   [[nodiscard]] settings& remembered() { return settings_; }
   /// The demo's progress, 0..1; negative while it has not said.
   [[nodiscard]] double demo_progress() const { return progress_; }
@@ -78,6 +80,7 @@ class application {
   void add_timeline_commands();
   void add_selection_commands();
   void add_window_commands();
+  void add_query_commands();
   void update();
   void follow_demo();
   void reveal_selection();
@@ -114,6 +117,7 @@ class application {
   std::string layout_file_;
 
   timeline_view* timeline_ = nullptr;
+  query_view* query_ = nullptr;
   std::vector<std::unique_ptr<view>> views_;
   welcome_view welcome_;
   std::vector<recording_entry> recordings_;

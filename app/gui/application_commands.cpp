@@ -14,6 +14,7 @@ void application::add_commands() {
   add_timeline_commands();
   add_selection_commands();
   add_window_commands();
+  add_query_commands();
 }
 
 void application::add_file_commands() {
@@ -305,6 +306,43 @@ void application::add_window_commands() {
   commands_.add({.id = "help.about", .title = "About Sluice", .group = "Help", .run = [this](const argument&) {
                    about_open_ = true;
                  }});
+}
+
+void application::add_query_commands() {
+  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
+  const auto has_rows = [this, ready] { return ready() && query_->has_rows(); };
+  commands_.add({.id = "query.run",
+                 .title = "Run the query",
+                 .group = "Query",
+                 .icon = icon::play,
+                 .run =
+                     [this](const argument& with) {
+                       const auto* text = std::get_if<std::string>(&with);
+                       query_->visible = true;
+                       bring_forward("Query");
+                       query_->ask(text != nullptr ? *text : std::string());
+                     },
+                 .enabled = ready});
+  commands_.add({.id = "query.cancel",
+                 .title = "Stop the query",
+                 .group = "Query",
+                 .icon = icon::stop,
+                 .run = [this](const argument&) { query_->cancel(); },
+                 .enabled = [this] { return query_->busy(); }});
+  commands_.add({.id = "query.copy",
+                 .title = "Copy the answer as CSV",
+                 .group = "Query",
+                 .run = [this](const argument&) { query_->copy(); },
+                 .enabled = has_rows});
+  commands_.add({.id = "query.save",
+                 .title = "Save all rows as CSV...",
+                 .group = "Query",
+                 .run =
+                     [this](const argument& with) {
+                       const auto* path = std::get_if<std::string>(&with);
+                       query_->save(path != nullptr ? *path : std::string());
+                     },
+                 .enabled = has_rows});
 }
 
 void application::choose_file() {

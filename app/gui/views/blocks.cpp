@@ -96,7 +96,8 @@ class blocks_view final : public view {
     const ImVec2 origin = ImGui::GetCursorScreenPos();
     if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0)
       first_ -= static_cast<std::int64_t>(std::lround(ImGui::GetIO().MouseWheel * 3));
-    draw_scroll_bar(with, {origin.x + room.x - bar, origin.y + row_height}, {bar, room.y - row_height}, rows, fits);
+    row_scroll_bar(with, {origin.x + room.x - bar, origin.y + row_height}, {bar, room.y - row_height}, rows, fits,
+                   first_);
     first_ = std::clamp<std::int64_t>(first_, 0, last_first);
     ImGui::SetCursorScreenPos(origin);
     const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable |
@@ -183,22 +184,6 @@ class blocks_view final : public view {
     ImGui::TextUnformatted(analysis::category_name(is.what).data());
     if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
     ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", analysis::words_of(is.why).data());
-  }
-
-  void draw_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64_t rows, std::int64_t fits) {
-    if (rows <= fits || size.y <= with.px(24)) return;
-    ImGui::SetCursorScreenPos(at);
-    ImGui::InvisibleButton("scroll", size);
-    const float grip = std::max(with.px(18), size.y * static_cast<float>(fits) / static_cast<float>(rows));
-    const double room = static_cast<double>(size.y) - static_cast<double>(grip);
-    const auto last_first = static_cast<double>(rows - fits);
-    if (ImGui::IsItemActive())
-      first_ = static_cast<std::int64_t>(
-          std::clamp((static_cast<double>(ImGui::GetMousePos().y - at.y - grip * 0.5F)) / room, 0.0, 1.0) * last_first);
-    const float top = at.y + static_cast<float>(room * std::clamp(static_cast<double>(first_) / last_first, 0.0, 1.0));
-    const ImU32 colour = ImGui::IsItemActive() || ImGui::IsItemHovered() ? with.colours.muted : with.colours.line;
-    ImGui::GetWindowDrawList()->AddRectFilled({at.x + with.px(2), std::floor(top)},
-                                              {at.x + size.x - with.px(2), std::floor(top + grip)}, colour, with.px(3));
   }
 
   query::slot<query::blocks_question> question_;

@@ -197,6 +197,23 @@ void progress_line(const view_context& with, bool complete, float progress) {
                                             with.colours.accent);
 }
 
+void row_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64_t rows, std::int64_t fits,
+                    std::int64_t& first) {
+  if (rows <= fits || size.y <= with.px(24)) return;
+  ImGui::SetCursorScreenPos(at);
+  ImGui::InvisibleButton("scroll", size);
+  const float grip = std::max(with.px(18), size.y * static_cast<float>(fits) / static_cast<float>(rows));
+  const double room = static_cast<double>(size.y) - static_cast<double>(grip);
+  const auto last_first = static_cast<double>(rows - fits);
+  if (ImGui::IsItemActive())
+    first = static_cast<std::int64_t>(
+        std::clamp((static_cast<double>(ImGui::GetMousePos().y - at.y - grip * 0.5F)) / room, 0.0, 1.0) * last_first);
+  const float top = at.y + static_cast<float>(room * std::clamp(static_cast<double>(first) / last_first, 0.0, 1.0));
+  const ImU32 colour = ImGui::IsItemActive() || ImGui::IsItemHovered() ? with.colours.muted : with.colours.line;
+  ImGui::GetWindowDrawList()->AddRectFilled({at.x + with.px(2), std::floor(top)},
+                                            {at.x + size.x - with.px(2), std::floor(top + grip)}, colour, with.px(3));
+}
+
 const char* slice_kind_name(query::slice_kind kind) {
   switch (kind) {
     case query::slice_kind::kernel:

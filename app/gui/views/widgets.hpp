@@ -48,6 +48,11 @@ void stack_lines(const view_context& with, const std::vector<symbols::frame_line
 /// A thin line of progress at the top of the current window while an answer is not complete.
 void progress_line(const view_context& with, bool complete, float progress);
 
+/// The scroll bar of a table that scrolls by rows: a float could not address those of a long one by pixels. `fits`: rows that are
+/// seen at once; moves `first`, the row on top. Draws nothing where all fit.
+void row_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64_t rows, std::int64_t fits,
+                    std::int64_t& first);
+
 [[nodiscard]] const char* slice_kind_name(query::slice_kind kind);
 
 }  // namespace sluice::gui

@@ -1,0 +1,367 @@
+#include "app/gui/views/query.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "app/gui/format.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "core/csv_text.hpp"
+#include "core/export/answer.hpp"
+#include "imgui_internal.h"
+#include "imgui_stdlib.h"
+#include "portable_file_dialogs.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t history_limit = 100;
+constexpr std::size_t most_columns = 200;  // ImGui's tables take 512.
+constexpr std::uint64_t rows_to_measure = 256;
+constexpr std::uint64_t most_copied = 100'000;
+
+struct example {
+  const char* what;
+  const char* text;
+};
+constexpr std::array<example, 6> examples = {
+    {{"What kernels cost, by name",
+      "SELECT name, count(*) AS count, sum(duration) AS ns, max(duration) AS longest\nFROM kernels GROUP BY name ORDER "
+      "BY ns DESC"},
+     {"The largest blocks",
+      "SELECT id, bytes, level, kind, category, born, lifetime, line\nFROM blocks ORDER BY bytes DESC LIMIT 1000"},
+     {"Copies that were slow for the link",
+      "SELECT id, time, direction, bytes, bandwidth, source_kind, line FROM transfers\nWHERE bandwidth < 0.5 * (SELECT "
+      "link_peak FROM device WHERE id = transfers.device) ORDER BY bytes DESC"},
+     {"What is never freed, by line",
+      "SELECT line, level, kind, count(*) AS count, sum(bytes) AS bytes FROM blocks\nWHERE died IS NULL GROUP BY line, "
+      "level, kind ORDER BY bytes DESC"},
+     {"The peak of each step",
+      "SELECT step.number, memory.level, memory.kind, memory.maximum\nFROM step JOIN memory_use(step.begin, step.end) "
+      "AS memory"},
+     {"What the report finds", "SELECT severity, text, advice, event, block FROM finding"}}};
+
+bool ready(const std::future<void>& one) { return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+
+/// What a cell leads to; nothing if it is no id of something that can be selected.
+std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t row, std::size_t column,
+                                   document_id in) {
+  const query::id_kind kind = shown.columns[column].id;
+  const bool event = kind == query::id_kind::event;
+  if (!event && kind != query::id_kind::block) return std::nullopt;
+  const std::uint64_t id = shown.id(row, column);
+  if (id == 0) return std::nullopt;
+  return selection{in, event ? selection_kind::event : selection_kind::block, id};
+}
+
+/// The first of a row's cells that leads somewhere.
+std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t row, document_id in) {
+  for (std::size_t i = 0; i < shown.columns.size(); ++i)
+    if (const auto found = target_of(shown, row, i, in)) return found;
+  return std::nullopt;
+}
+
+}  // namespace
+
+query_view::query_view(std::function<void()> wake) : wake_(std::move(wake)), text_(examples[0].text) {}
+
+query_view::~query_view() {
+  if (save_cancelled_) *save_cancelled_ = true;
+}
+
+bool query_view::busy() const { return wanted_ || (task_ && !task_->done()) || saving_.valid(); }
+
+void query_view::reset() {
+  cancel();
+  if (task_)
+    given_up_.push_back(
+        std::async(std::launch::async, [old = std::shared_ptr(std::move(task_))]() mutable { old.reset(); }));
+  std::erase_if(given_up_, ready);
+  answer_.reset();
+  trace_.reset();
+  widths_.clear();
+  measured_ = 0;
+  first_ = 0;
+  said_.clear();
+}
+
+void query_view::ask(std::string text) {
+  if (!text.empty()) text_ = std::move(text);
+  wanted_ = true;
+}
+
+void query_view::cancel() {
+  if (task_) task_->cancel();
+  if (save_cancelled_) *save_cancelled_ = true;
+}
+
+void query_view::copy() const {
+  if (!answer_) return;
+  std::string all;
+  const auto cell = [&](bool first, std::string_view text) {
+    if (!first) all += ',';
+    append_csv(all, text);
+  };
+  for (std::size_t i = 0; i < answer_->columns.size(); ++i) cell(i == 0, answer_->columns[i].name);
+  all += '\n';
+  for (std::uint64_t row = 0; row < std::min(answer_->rows, most_copied); ++row) {
+    for (std::size_t i = 0; i < answer_->columns.size(); ++i) cell(i == 0, answer_->text(row, i));
+    all += '\n';
+  }
+  ImGui::SetClipboardText(all.c_str());
+}
+
+void query_view::save(const std::string& path) {
+  if (!task_ || !trace_ || saving_.valid()) return;
+  if (path.empty()) {
+    if (!pfd::settings::available()) {
+      said_ = "no file dialog here: use sluice query --format csv";
+    } else if (!dialog_) {
+      dialog_ =
+          std::make_unique<pfd::save_file>("Save all rows", "query.csv", std::vector<std::string>{"CSV", "*.csv"});
+    }
+    return;
+  }
+  save_cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  saving_ = std::async(std::launch::async,
+                       [trace = trace_, text = task_->text(), path, stop = save_cancelled_, wake = wake_] {
+                         const auto rows = exports::write_answer(trace, text, path, *stop);
+                         if (wake) wake();
+                         return rows ? path + ": " + format_some(*rows, "row") : rows.error().to_string();
+                       });
+}
+
+void query_view::take_saved() {
+  if (dialog_ && dialog_->ready(0)) {
+    const std::string path = dialog_->result();
+    dialog_.reset();
+    if (!path.empty()) save(path);
+  }
+  if (saving_.valid() && saving_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) said_ = saving_.get();
+}
+
+void query_view::begin(const view_context& with) {
+  wanted_ = false;
+  reset();
+  if (text_.find_first_not_of(" \t\r\n") == std::string::npos) return;
+  std::erase(history_, text_);
+  history_.push_back(text_);
+  if (history_.size() > history_limit) history_.erase(history_.begin());
+  place_ = history_.size();
+  trace_ = with.state.active()->engine->snapshot();
+  query::sql_task_options options;
+  options.wake = wake_;
+  task_ = std::make_unique<query::sql_task>(trace_, text_, std::move(options));
+}
+
+void query_view::draw(view_context& with) {
+  if (wanted_) begin(with);
+  take_saved();
+  if (task_) answer_ = task_->answer();
+  draw_text(with);
+  draw_controls(with);
+  draw_answer(with);
+}
+
+void query_view::draw_text(const view_context& with) {
+  const auto lines = std::clamp<std::ptrdiff_t>(std::count(text_.begin(), text_.end(), '\n') + 1, 2, 6);
+  const float height = ImGui::GetTextLineHeight() * static_cast<float>(lines) + ImGui::GetStyle().FramePadding.y * 2;
+  // Ctrl+Enter asks, Enter is a new line, Ctrl with the arrows goes through what was asked.
+  if (ImGui::InputTextMultiline("##sql", &text_, {-1, height}, ImGuiInputTextFlags_EnterReturnsTrue))
+    with.commands.invoke("query.run");
+  if (!ImGui::IsItemActive() || history_.empty() || !ImGui::GetIO().KeyCtrl) return;
+  const bool up = ImGui::IsKeyPressed(ImGuiKey_UpArrow);
+  if (!up && !ImGui::IsKeyPressed(ImGuiKey_DownArrow)) return;
+  if (up ? place_ == 0 : place_ + 1 >= history_.size()) return;
+  place_ += up ? std::size_t(-1) : 1;
+  // The box holds a text of its own while it is active.
+  ImGui::ClearActiveID();
+  text_ = history_[place_];
+  ImGui::SetKeyboardFocusHere(-1);
+}
+
+void query_view::draw_history(const view_context& with) {
+  ImGui::SetNextWindowSizeConstraints({with.px(240), 0}, {with.px(620), with.px(320)});
+  if (!ImGui::BeginPopup("history")) return;
+  if (!history_.empty()) ImGui::TextDisabled("Asked before");
+  for (auto each = history_.rbegin(); each != history_.rend(); ++each) {
+    ImGui::PushID(static_cast<int>(each - history_.rbegin()));
+    std::string line = *each;
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    if (ImGui::Selectable(shortened(line, 90).c_str())) text_ = *each;
+    ImGui::PopID();
+  }
+  if (!history_.empty()) ImGui::Separator();
+  ImGui::TextDisabled("Examples");
+  for (const example& each : examples)
+    if (ImGui::Selectable(each.what)) text_ = each.text;
+  ImGui::EndPopup();
+}
+
+void query_view::draw_tables(const view_context& with) {
+  ImGui::SetNextWindowSizeConstraints({with.px(360), 0}, {with.px(620), with.px(380)});
+  if (!ImGui::BeginPopup("tables")) return;
+  static const std::vector<query::sql_table_about> schema = query::sql_schema();
+  for (const query::sql_table_about& each : schema) {
+    const bool open = ImGui::TreeNodeEx(each.name.c_str(), ImGuiTreeNodeFlags_SpanAvailWidth);
+    ImGui::SameLine(with.px(150));
+    ImGui::TextDisabled("%s", each.about.c_str());
+    if (!open) continue;
+    for (const query::sql_column_about& column : each.columns) {
+      if (ImGui::Selectable(column.name.c_str())) text_ += " " + column.name;
+      ImGui::SameLine(with.px(170));
+      ImGui::TextDisabled("%s%s%s", column.about.c_str(), column.type.empty() ? "" : " - ", column.type.c_str());
+    }
+    ImGui::TreePop();
+  }
+  ImGui::EndPopup();
+}
+
+void query_view::draw_controls(const view_context& with) {
+  const bool running = task_ && !task_->done();
+  command_button(with, running ? "query.cancel" : "query.run", running ? "Stop" : "Run");
+  ImGui::SameLine();
+  if (ImGui::Button("History")) ImGui::OpenPopup("history");
+  draw_history(with);
+  ImGui::SameLine();
+  if (ImGui::Button("Tables")) ImGui::OpenPopup("tables");
+  draw_tables(with);
+  ImGui::SameLine();
+  command_button(with, "query.copy", "Copy");
+  ImGui::SameLine();
+  command_button(with, "query.save", "Save");
+  draw_state(with);
+}
+
+void query_view::draw_state(const view_context& with) const {
+  std::string words;
+  if (saving_.valid()) {
+    words = "writing...";
+  } else if (!said_.empty()) {
+    words = said_;
+  } else if (answer_ && !answer_->failure) {
+    words = answer_->cut ? "first " + format_some(answer_->rows, "row") : format_some(answer_->rows, "row");
+    words += answer_->done ? " in " + format_time(static_cast<query::time_ns>(answer_->seconds * 1e9)) : " so far...";
+  }
+  if (words.empty()) return;
+  ImGui::SameLine(0, with.px(14));
+  ImGui::AlignTextToFramePadding();
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  clipped_text(words, ImGui::GetContentRegionAvail().x);
+  ImGui::PopStyleColor();
+}
+
+void query_view::draw_answer(const view_context& with) {
+  if (!answer_) {
+    empty_state(with, icon::search, "Ask the recording in SQL",
+                "Ctrl+Enter runs what stands above. Tables lists what can be asked, History has examples.");
+    return;
+  }
+  progress_line(with, answer_->done, 0.3F);
+  if (answer_->failure) {
+    ImGui::PushStyleColor(ImGuiCol_Text, with.colours.failure);
+    ImGui::TextUnformatted(icon::failure);
+    ImGui::PopStyleColor();
+    ImGui::SameLine();
+    ImGui::PushTextWrapPos(0);
+    const std::string why = answer_->failure->to_string();
+    ImGui::TextUnformatted(why.data(), why.data() + why.size());
+    ImGui::PopTextWrapPos();
+  }
+  if (answer_->columns.empty()) return;
+  if (answer_->rows == 0 && answer_->done && !answer_->failure)
+    return empty_state(with, icon::search, "No row", "The query ran, and nothing is like that.");
+  if (answer_->rows > 0) draw_rows(with, *answer_);
+}
+
+void query_view::measure(const view_context& with, const query::sql_answer& shown) {
+  const std::size_t columns = std::min(shown.columns.size(), most_columns);
+  if (widths_.size() != columns) {
+    widths_.assign(columns, 0);
+    for (std::size_t i = 0; i < columns; ++i) widths_[i] = ImGui::CalcTextSize(shown.columns[i].name.c_str()).x;
+    measured_ = 0;
+  }
+  for (; measured_ < std::min(shown.rows, rows_to_measure); ++measured_)
+    for (std::size_t i = 0; i < columns; ++i) {
+      const std::string& text = shown.text(measured_, i);
+      const std::size_t seen = std::min<std::size_t>(text.size(), 200);
+      widths_[i] = std::min(with.px(420), std::max(widths_[i], ImGui::CalcTextSize(text.data(), text.data() + seen).x));
+    }
+}
+
+void query_view::draw_rows(const view_context& with, const query::sql_answer& shown) {
+  measure(with, shown);
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+  const float bar = ImGui::GetStyle().ScrollbarSize;
+  const float level_bar = bar;  // ImGui's own, for columns that do not fit
+  const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor((room.y - level_bar) / row_height) - 1));
+  const auto rows = static_cast<std::int64_t>(shown.rows);
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  if (ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && ImGui::GetIO().MouseWheel != 0 &&
+      !ImGui::GetIO().KeyShift)
+    first_ -= static_cast<std::int64_t>(std::lround(ImGui::GetIO().MouseWheel * 3));
+  row_scroll_bar(with, {origin.x + room.x - bar, origin.y + row_height}, {bar, room.y - row_height}, rows, fits,
+                 first_);
+  first_ = std::clamp<std::int64_t>(first_, 0, std::max<std::int64_t>(0, rows - fits));
+  ImGui::SetCursorScreenPos(origin);
+  const ImGuiTableFlags flags = ImGuiTableFlags_Resizable | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
+                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingFixedFit;
+  // Each answer has columns of its own, and of another width until its first rows are there.
+  ImGui::PushID(task_.get());
+  ImGui::PushID(static_cast<int>(measured_));
+  const auto columns = static_cast<int>(widths_.size());
+  if (ImGui::BeginTable("answer", columns, flags, {room.x - bar - with.px(2), room.y})) {
+    for (std::size_t i = 0; i < widths_.size(); ++i)
+      ImGui::TableSetupColumn(shown.columns[i].name.c_str(), ImGuiTableColumnFlags_WidthFixed, widths_[i] + with.px(4));
+    ImGui::TableHeadersRow();
+    for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
+      draw_row(with, shown, static_cast<std::uint64_t>(i));
+    ImGui::EndTable();
+  }
+  ImGui::PopID();
+  ImGui::PopID();
+}
+
+void query_view::draw_row(const view_context& with, const query::sql_answer& shown, std::uint64_t row) {
+  const document_id in = with.state.active()->id;
+  const auto leads_to = target_of(shown, row, in);
+  const selection& chosen = with.state.selected();
+  const bool selected = leads_to && chosen.kind == leads_to->kind && chosen.id == leads_to->id;
+  ImGui::TableNextRow();
+  ImGui::PushID(static_cast<int>(row));
+  bool clicked = false;
+  for (std::size_t i = 0; i < widths_.size(); ++i) {
+    if (!ImGui::TableNextColumn() && i > 0) continue;
+    if (i == 0) {
+      const ImVec2 at = ImGui::GetCursorPos();
+      clicked = ImGui::Selectable("##row", selected,
+                                  ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick);
+      ImGui::SetCursorPos(at);
+    }
+    const std::string& text = shown.text(row, i);
+    const bool link = target_of(shown, row, i, in).has_value();
+    if (link) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.accent);
+    if (shown.is_number(row, i)) {
+      right_text(text);
+    } else if (text.size() > 60 || text.find('\n') != std::string::npos) {
+      clipped_text(std::string_view(text).substr(0, text.find('\n')), ImGui::GetContentRegionAvail().x);
+    } else {
+      ImGui::TextUnformatted(text.data(), text.data() + text.size());
+    }
+    if (link) ImGui::PopStyleColor();
+  }
+  ImGui::PopID();
+  if (!clicked) return;
+  // The cell under the mouse, if it leads somewhere itself.
+  std::optional<selection> target = leads_to;
+  if (const int column = ImGui::TableGetHoveredColumn();
+      column >= 0 && static_cast<std::size_t>(column) < widths_.size())
+    if (const auto own = target_of(shown, row, static_cast<std::size_t>(column), in)) target = own;
+  if (!target) return;
+  with.commands.invoke("selection.set", *target);
+  if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
+}
+
+}  // namespace sluice::gui

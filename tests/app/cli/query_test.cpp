@@ -1,0 +1,95 @@
+// sluice query and sluice export: what a user types, and what becomes of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/core/analysis/recording.hpp"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class QueryVerb : public ::testing::Test {
+ protected:
+  struct outcome {
+    int status = -1;
+    std::string out, err;
+  };
+
+  void SetUp() override {
+    made_.standard_tables();
+    for (int i = 0; i < 5; ++i) made_.add_copy(i * 10, i * 10 + 5, 1000);
+    ASSERT_TRUE(made_.writer().close());
+    folder_ = made_.path() + ".folder";
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// `words` as a shell reads them; %F stands for the recording.
+  outcome run(std::string words) const {
+    for (auto at = words.find("%F"); at != std::string::npos; at = words.find("%F")) words.replace(at, 2, made_.path());
+    const std::string place = folder_.string();
+    const int status = std::system(("cd '" + place + "' && " SLUICE_BINARY_DIR "/sluice " + words + " >'" + place +
+                                    "/.out' 2>'" + place + "/.err'")
+                                       .c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text(".out"), text(".err")};
+  }
+  std::string text(const char* name) const {
+    std::ostringstream all;
+    all << std::ifstream(folder_ / name).rdbuf();
+    return all.str();
+  }
+
+  testing::recording made_;
+  fs::path folder_;
+};
+
+TEST_F(QueryVerb, AnswersInThreeForms) {
+  const char* asked = "query %F 'SELECT count(*) AS copies, sum(bytes) AS bytes FROM transfer'";
+  EXPECT_EQ(run(asked).out, "copies  bytes\n     5   5000\n");
+  EXPECT_EQ(run(std::string(asked) + " --format csv").out, "copies,bytes\n5,5000\n");
+  EXPECT_EQ(run(std::string(asked) + " --format json").out, "[\n{\"copies\": 5, \"bytes\": 5000}\n]\n");
+  std::ofstream(folder_ / "query.sql") << "SELECT 1 AS a";
+  EXPECT_EQ(run("query %F - --format csv < query.sql").out, "a\n1\n");
+}
+
+TEST_F(QueryVerb, MistakesAreOneLineAndAStatusOfTheirOwn) {
+  for (const char* wrong : {"query %F 'SELEC 1'", "query %F 'DROP TABLE kernel'", "query %F",
+                            "query %F 'SELECT nowhere FROM kernel'", "query %F 'SELECT 1' --format xml"}) {
+    const outcome said = run(wrong);
+    EXPECT_EQ(said.status, 2) << wrong;
+    EXPECT_THAT(said.err, StartsWith("sluice: ")) << wrong;
+    EXPECT_EQ(std::count(said.err.begin(), said.err.end(), '\n'), 1) << wrong;
+    EXPECT_EQ(said.out, "") << wrong;
+  }
+  EXPECT_EQ(run("query nowhere.sluice 'SELECT 1'").status, 1);
+}
+
+TEST_F(QueryVerb, ListsItsTables) { EXPECT_THAT(run("query --schema").out, HasSubstr("### transfers")); }
+
+TEST_F(QueryVerb, ExportsByTheNameOfTheOutput) {
+  EXPECT_EQ(run("export %F -o copies.csv --table transfer").status, 0);
+  EXPECT_THAT(text("copies.csv"), StartsWith("id,time,"));
+  EXPECT_EQ(run("export %F -o all.sqlite").status, 0);
+  EXPECT_THAT(text("all.sqlite"), StartsWith("SQLite format 3"));
+  EXPECT_THAT(run("export %F --format csv --table transfer -o - --range 0ns:12ns --only stream:1").out,
+              HasSubstr("h2d"));
+  EXPECT_EQ(run("export %F -o picture.xyz").status, 2);
+  EXPECT_EQ(run("export %F -o copies.csv --table transfer").status, 2) << "it is there already";
+  EXPECT_EQ(run("export %F -o copies.csv --table transfer --force").status, 0);
+  EXPECT_EQ(run("export %F -o copies.csv --table cow --force").status, 1);
+  EXPECT_EQ(run("export %F -o x.csv --only cow:1").status, 2);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,138 @@
+// The panel of queries in a real window: what it answers, where its rows lead, and that it can be stopped.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "core/query/sql.hpp"
+#include "core/query/sql_text.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using gui::selection_kind;
+
+class QueryPanel : public Window {
+ protected:
+  void open_panel(ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Query");
+    user.Yield(4);
+  }
+  void ask(ImGuiTestContext& user, const std::string& text) {
+    app().invoke("query.run", text);
+    user.Yield(3);
+    settle(user);
+  }
+  /// One figure, without the window.
+  std::string answer(const std::string& text) {
+    auto asked = query::sql_database::open(app().state().active()->engine->snapshot()).value();
+    auto rows = asked->prepare(text).value();
+    return rows.step().value() ? query::text_of(rows.at(0)) : std::string();
+  }
+};
+
+TEST_F(QueryPanel, AnswersWhatIsTyped) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    user.ItemInput("//Query/##sql");
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_A);
+    user.KeyChars("SELECT count(*) AS blocks, sum(bytes) AS bytes FROM block");
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Enter);
+    user.Yield(3);
+    settle(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find(answer("SELECT sum(bytes) FROM block")), std::string::npos) << words;
+    EXPECT_NE(words.find("1 row in"), std::string::npos) << words;
+  });
+}
+
+TEST_F(QueryPanel, ARowLeadsToItsBlock) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    ask(user, "SELECT bytes, id FROM blocks ORDER BY id DESC");
+    const std::string last = answer("SELECT max(id) FROM block");
+    user.ItemClick("//Query/**/##row");
+    user.Yield(3);
+    EXPECT_EQ(app().state().selected().kind, selection_kind::block);
+    EXPECT_EQ(std::to_string(app().state().selected().id), last);
+  });
+}
+
+TEST_F(QueryPanel, MistakesAreSaidInPlace) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    ask(user, "SELECT nowhere FROM kernels");
+    EXPECT_NE(read(user).find("no such column: nowhere"), std::string::npos);
+    EXPECT_TRUE(app().notice().empty());
+    ask(user, "SELECT id FROM kernels WHERE 0");
+    EXPECT_NE(read(user).find("No row"), std::string::npos);
+  });
+}
+
+TEST_F(QueryPanel, LongAnswersScrollByRows) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    ask(user,
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 200000) SELECT 'number ' || x AS n FROM "
+        "c");
+    EXPECT_NE(read(user).find("200,000 rows"), std::string::npos);
+    const ImGuiTestItemInfo bar = user.ItemInfo("//Query/**/scroll");
+    user.MouseMoveToPos({bar.RectFull.GetCenter().x, bar.RectFull.Min.y + 4});
+    user.MouseDown(0);
+    user.MouseMoveToPos({bar.RectFull.GetCenter().x, bar.RectFull.Max.y + 40});
+    user.MouseUp(0);
+    user.Yield(3);
+    EXPECT_NE(read(user).find("number 200000"), std::string::npos);
+  });
+}
+
+TEST_F(QueryPanel, AnEndlessQueryIsStopped) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    app().invoke("query.run",
+                 std::string("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"));
+    user.Yield(5);
+    EXPECT_TRUE(app().busy());
+    user.ItemClick("//Query/**/###query.cancel");
+    user.Yield(3);
+    settle(user);
+    EXPECT_NE(read(user).find("interrupted"), std::string::npos);
+  });
+}
+
+TEST_F(QueryPanel, RemembersWhatWasAskedAndGivesCsvAway) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    ask(user, "SELECT 1 AS a, 'x,y' AS b");
+    app().invoke("query.copy");
+    user.Yield(2);
+    EXPECT_STREQ(ImGui::GetClipboardText(), "a,b\n1,\"x,y\"\n");
+    const std::string place = own_path("answer.csv");
+    app().invoke("query.save", place);
+    user.Yield(3);
+    settle(user);
+    std::ifstream in(place);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "a,b\n1,\"x,y\"\n");
+    std::filesystem::remove(place);
+    ask(user, "SELECT 2");
+    ask(user, "SELECT 1 AS a, 'x,y' AS b");
+    EXPECT_EQ(app().asked().history(), (std::vector<std::string>{"SELECT 2", "SELECT 1 AS a, 'x,y' AS b"}));
+  });
+}
+
+TEST_F(QueryPanel, ForgetsTheAnswerOfAnotherRecording) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    ask(user, "SELECT 1");
+    EXPECT_TRUE(app().asked().has_rows());
+    app().invoke("file.close");
+    user.Yield(4);
+    EXPECT_FALSE(app().asked().has_rows());
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
