@@ -44,6 +44,7 @@ void complain(const std::string& line);
 [[nodiscard]] action declare_export(CLI::App& command);
 [[nodiscard]] action declare_generate(CLI::App& command);
 [[nodiscard]] action declare_trim(CLI::App& command);
+[[nodiscard]] action declare_merge(CLI::App& command);
 
 [[nodiscard]] action declare_query(CLI::App& command);
 

@@ -82,7 +82,7 @@ struct lives {
     return live;
   }
 
-  /// No two blocks of a layer and kind share addresses while both live, and those inside a segment lie in it.
+  /// No two blocks of a process's layer share addresses while both live, and those inside a segment lie in it.
   void expect_sound() const {
     struct step {
       trace::time_ns time;
@@ -96,19 +96,22 @@ struct lives {
     }
     std::sort(steps.begin(), steps.end(),
               [](const step& a, const step& b) { return std::tie(a.time, a.birth) < std::tie(b.time, b.birth); });
-    std::map<std::pair<trace::layer, std::uint64_t>, std::uint64_t> live;  // Layer and address to the end.
+    std::map<std::tuple<std::uint64_t, trace::layer, std::uint64_t>, std::uint64_t> live;  // To the end.
     for (const step& s : steps) {
       const trace::alloc_event& born = blocks.at(s.block).born;
-      const std::pair at{born.level, born.address};
+      const std::tuple at{raw(born.process), born.level, born.address};
+      const auto same_space = [&](const auto& other) {
+        return std::get<0>(other->first) == raw(born.process) && std::get<1>(other->first) == born.level;
+      };
       if (!s.birth) {
         live.erase(at);
         continue;
       }
       const auto after = live.lower_bound(at);
-      if (after != live.end() && after->first.first == born.level) {
-        EXPECT_GE(after->first.second, born.address + born.bytes);
+      if (after != live.end() && same_space(after)) {
+        EXPECT_GE(std::get<2>(after->first), born.address + born.bytes);
       }
-      if (after != live.begin() && std::prev(after)->first.first == born.level) {
+      if (after != live.begin() && same_space(std::prev(after))) {
         EXPECT_LE(std::prev(after)->second, born.address);
       }
       live.emplace(at, born.address + born.bytes);

@@ -1,0 +1,64 @@
+// sluice merge: recordings of several processes or machines as one.
+#include "core/export/merge.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cli/output_file.hpp"
+#include "app/cli/recording_file.hpp"
+#include "app/cli/verbs.hpp"
+#include "core/format.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct merge_verb {
+  std::vector<std::string> files;
+  std::string output;
+  bool force = false;
+};
+
+result<exports::merged> run(const merge_verb& wanted) {
+  if (auto allowed = check_output(wanted.output, wanted.force); !allowed) return tl::unexpected(allowed.error());
+  std::vector<std::shared_ptr<const trace::snapshot>> parts;
+  for (const std::string& file : wanted.files) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(file, wanted.output, ignored)) {
+      return fail(error_code::invalid_argument, "is one of the recordings to be merged", wanted.output,
+                  "name another file with -o");
+    }
+    const auto opened = open_recording(file);
+    if (!opened) return tl::unexpected(opened.error());
+    parts.push_back((*opened)->latest());
+  }
+  return exports::merge(parts, wanted.output);
+}
+
+int merge_files(const merge_verb& wanted) {
+  const auto made = run(wanted);
+  if (!made) {
+    complain(made.error().to_string());
+    return made.error().code == error_code::invalid_argument ? status_usage : status_failed;
+  }
+  for (std::size_t i = 0; i < made->said.size(); ++i)
+    std::printf("%s: %s\n", wanted.files[i].c_str(), made->said[i].c_str());
+  std::printf("%s: %s, %s\n", wanted.output.c_str(), format_some(made->events, "event").c_str(),
+              format_bytes(made->bytes).c_str());
+  return 0;
+}
+
+}  // namespace
+
+action declare_merge(CLI::App& command) {
+  auto wanted = std::make_shared<merge_verb>();
+  command.add_option("FILE", wanted->files, "The recordings to put together")->required()->type_name("...");
+  command.add_option("-o", wanted->output, "The recording to write")->required()->type_name("FILE");
+  command.add_flag("--force", wanted->force, "Replace whatever the file is");
+  return [wanted] { return merge_files(*wanted); };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/export/clock_alignment.hpp"
+#include "core/trace/reader.hpp"
+
+/// Recordings of several processes or machines as one.
+namespace sluice::exports {
+
+struct merged {
+  std::uint64_t events = 0;
+  std::uint64_t bytes = 0;
+  std::vector<clock_offset> clocks;  ///< Of each recording, in their order; against the one that began first.
+  std::vector<std::string>
+      said;  ///< What a user should know of the clocks, one line a recording; it is in the file too.
+};
+
+/// Writes all of `parts` to `path`, on the clock of the one that began first. Ids are given anew, so that none meets another's; texts,
+/// machines and devices (by their UUID) are the same in all parts. Checkpoints are left out, because each knows its part only; blocks that
+/// only they know of become allocations that were there before. Memory is that of the tables and of the collectives' times.
+/// Errors: invalid_argument for fewer than two parts, those of reading and writing.
+[[nodiscard]] result<merged> merge(const std::vector<std::shared_ptr<const trace::snapshot>>& parts,
+                                   const std::string& path);
+
+}  // namespace sluice::exports

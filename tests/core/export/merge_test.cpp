@@ -1,0 +1,191 @@
+#include "core/export/merge.hpp"
+
+#include "core/analysis/index.hpp"
+#include "core/analysis/range_statistics.hpp"
+#include "core/export/trim.hpp"
+#include "core/generate/generate.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/core/generate/replay.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using generate::testing::read;
+using generate::testing::rows;
+using generate::testing::temporary;
+using trace::raw;
+
+constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
+
+/// What a rank's recording says: a device of its own, a block, and collectives that end at given times of the world.
+struct rank {
+  std::int64_t number = 0;
+  std::int64_t origin = epoch;   ///< CLOCK_REALTIME at its time 0, as its machine believes.
+  std::int64_t clock_error = 0;  ///< By which that machine's clock is ahead of the world.
+  std::uint64_t uuid = 1;
+  std::size_t collectives = 20;
+  std::string host = "machine";
+};
+
+void record(const rank& of, const std::string& path) {
+  trace::writer_options how;
+  how.realtime_origin = of.origin;
+  auto to = std::move(trace::file_writer::create(path, how).value());
+  trace::host_row host;
+  host.id = trace::host_id{1};
+  host.name = to.intern(of.host);
+  to.add(host);
+  trace::process_row process;
+  process.id = trace::process_id{1};
+  process.host = host.id;
+  process.rank = of.number;
+  process.begin = 5;
+  to.add(process);
+  to.add(trace::thread_row{trace::thread_id{1}, process.id, 10, to.intern("main " + std::to_string(of.number))});
+  trace::device_row device;
+  device.id = trace::device_id{1};
+  device.uuid_low = of.uuid;
+  device.name = to.intern("GPU");
+  to.add(device);
+  trace::alloc_event alloc;
+  alloc.process = process.id;
+  alloc.thread = trace::thread_id{1};
+  alloc.time = 1000;
+  alloc.block = trace::block_id{1};
+  alloc.device = device.id;
+  alloc.kind = trace::memory_kind::device;
+  alloc.bytes = 1000;
+  alloc.name = to.intern("cuMemAlloc");
+  to.add(alloc);
+  for (std::size_t i = 0; i < of.collectives; ++i) {
+    trace::kernel_event kernel;
+    kernel.process = process.id;
+    kernel.device = device.id;
+    // In the world's time they end at epoch + i ms + 1 s, give or take 100 ns.
+    const std::int64_t world =
+        epoch + 1'000'000'000 + static_cast<std::int64_t>(i) * 1'000'000 + static_cast<std::int64_t>(i * 37 % 100);
+    kernel.end = world + of.clock_error - of.origin;
+    kernel.time = kernel.end - 5'000;
+    kernel.name = to.intern(i % 2 == 0 ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL" : "ncclDevKernel_Broadcast_RING_LL");
+    to.add(kernel);
+  }
+  ASSERT_TRUE(to.close());
+}
+
+TEST(merge, puts_ranks_on_one_clock_by_what_they_end_together) {
+  const temporary a("merge-a"), b("merge-b"), whole("merge-whole");
+  record({.number = 0, .origin = epoch, .clock_error = 0, .uuid = 1}, a.path());
+  // Began 300 ms later, on a machine whose clock is 2 ms ahead.
+  record({.number = 1, .origin = epoch + 300'000'000, .clock_error = 2'000'000, .uuid = 2, .host = "other"}, b.path());
+  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(made) << made.error().to_string();
+  ASSERT_EQ(made->clocks.size(), 2U);
+  EXPECT_EQ(made->clocks[1].from, clock_offset::basis::collectives);
+  EXPECT_EQ(made->clocks[1].matched, 20U);
+  EXPECT_EQ(made->clocks[1].offset, 298'000'000);
+  EXPECT_EQ(made->clocks[1].corrected, -2'000'000);
+  EXPECT_LT(made->clocks[1].error, 200);
+  const auto now = read(whole.path());
+  std::map<std::uint64_t, std::vector<trace::time_ns>> ends;
+  for (const auto& row : rows<trace::kernel_event>(*now)) ends[raw(row.process)].push_back(row.end);
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_EQ(ends.begin()->second, ends.rbegin()->second);
+  EXPECT_EQ(now->tables().hosts.rows().size(), 2U);
+  EXPECT_EQ(now->tables().devices.rows().size(), 2U);
+  EXPECT_EQ(now->realtime_origin(), epoch);
+  bool stated = false;
+  for (const auto& row : rows<trace::message_event>(*now))
+    stated = stated || now->tables().text(row.text).find("20 collectives") != std::string_view::npos;
+  EXPECT_TRUE(stated);
+  generate::testing::expect_own_ids(*now);
+}
+
+TEST(merge, goes_by_realtime_where_nothing_ends_together) {
+  const temporary a("merge-clock-a"), b("merge-clock-b"), whole("merge-clock");
+  record({.number = 0, .origin = epoch + 50'000, .collectives = 0}, a.path());
+  record({.number = 1, .origin = epoch, .collectives = 3}, b.path());  // Began first.
+  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->clocks[0].offset, 50'000);
+  EXPECT_EQ(made->clocks[0].from, clock_offset::basis::realtime);
+  EXPECT_EQ(made->clocks[1].offset, 0);
+  const auto now = read(whole.path());
+  EXPECT_EQ(now->tables().devices.rows().size(), 1U) << "one UUID is one device";
+  EXPECT_EQ(now->tables().hosts.rows().size(), 1U);
+  ASSERT_EQ(now->tables().processes.rows().size(), 2U);
+  EXPECT_EQ(now->tables().processes.rows()[0].begin, 50'005);
+  EXPECT_EQ(now->tables().processes.rows()[0].rank, 0);
+  EXPECT_EQ(now->tables().processes.rows()[1].rank, 1);
+  const auto allocs = rows<trace::alloc_event>(*now);
+  ASSERT_EQ(allocs.size(), 2U);
+  EXPECT_NE(allocs[0].block, allocs[1].block);
+  EXPECT_NE(allocs[0].process, allocs[1].process);
+  EXPECT_NE(allocs[0].thread, allocs[1].thread);
+  EXPECT_EQ(allocs[0].device, allocs[1].device);
+  for (const auto& row : allocs) {
+    EXPECT_EQ(now->tables().text(now->tables().threads.find(row.thread)->name),
+              "main " + std::to_string(now->tables().processes.find(row.process)->rank));
+  }
+}
+
+TEST(merge, says_so_where_no_clock_is_known) {
+  const temporary a("merge-none-a"), b("merge-none-b"), whole("merge-none");
+  record({.origin = 0, .collectives = 0}, a.path());
+  record({.origin = 0, .collectives = 0}, b.path());
+  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->clocks[1].from, clock_offset::basis::none);
+  EXPECT_NE(made->said[1].find("no clock"), std::string::npos);
+}
+
+/// The figures of each process are what they were in its own recording.
+TEST(merge, keeps_every_event_and_what_it_names) {
+  const temporary a("merge-events-a"), b("merge-events-b"), whole("merge-events");
+  ASSERT_TRUE(generate::generate({.events = 30'000, .seed = 1}, a.path()));
+  ASSERT_TRUE(
+      generate::generate({.events = 30'000, .seed = 2, .pattern = generate::program_pattern::inference}, b.path()));
+  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(made) << made.error().to_string();
+  const auto now = read(whole.path());
+  const generate::testing::lives known(*now);
+  known.expect_sound();
+  generate::testing::expect_work_after_calls(*now);
+  generate::testing::expect_touches_of_the_living(*now, known);
+  generate::testing::expect_own_ids(*now);
+  for (const auto& of : {read(a.path()), read(b.path())}) {
+    std::map<std::string, std::uint64_t> before;
+    for (const auto& row : rows<trace::kernel_event>(*of)) ++before[std::string(of->tables().text(row.name))];
+    std::map<std::string, std::uint64_t> after;
+    for (const auto& row : rows<trace::kernel_event>(*now)) ++after[std::string(now->tables().text(row.name))];
+    for (const auto& [name, count] : before) EXPECT_GE(after[name], count) << name;
+  }
+  EXPECT_EQ(rows<trace::kernel_event>(*now).size(),
+            rows<trace::kernel_event>(*read(a.path())).size() + rows<trace::kernel_event>(*read(b.path())).size());
+}
+
+TEST(merge, keeps_blocks_that_only_a_checkpoint_knows) {
+  const temporary a("merge-live-a"), b("merge-live-b"), cut("merge-live-cut"), whole("merge-live");
+  record({.number = 0}, a.path());
+  record({.number = 1, .uuid = 2}, b.path());
+  ASSERT_TRUE(
+      trim(*read(a.path()), {.range = {1'000'000'000, 1'010'000'000}, .redact = {}, .progress = {}}, cut.path()));
+  ASSERT_TRUE(merge({read(cut.path()), read(b.path())}, whole.path()));
+  const auto now = read(whole.path());
+  const auto allocs = rows<trace::alloc_event>(*now);
+  ASSERT_EQ(allocs.size(), 2U);
+  EXPECT_EQ(allocs[0].time, 1000);
+  EXPECT_EQ(allocs[1].time, 1000);
+  EXPECT_EQ((allocs[0].flags | allocs[1].flags) & trace::born_before, trace::born_before);
+  EXPECT_TRUE(rows<trace::live_block_event>(*now).empty());
+}
+
+TEST(merge, refuses_what_makes_no_sense) {
+  const temporary a("merge-refused");
+  record({}, a.path());
+  EXPECT_EQ(merge({read(a.path())}, "/nonexistent/x").error().code, error_code::invalid_argument);
+  EXPECT_EQ(merge({read(a.path()), read(a.path())}, a.path()).error().code, error_code::invalid_argument);
+  EXPECT_EQ(merge({read(a.path()), read(a.path())}, "/nonexistent/x").error().code, error_code::io);
+}
+
+}  // namespace
+}  // namespace sluice::exports
