@@ -128,7 +128,7 @@ TEST_P(SqlRandom, WhatIsPushedDownLeavesTheAnswerAsItIs) {
           for (std::size_t more = random_() % 5; more > 0; --more) value += ", " + literal(random_, rows, column);
           value = "(" + value + ")";
         }
-        const char* join = i == 0 ? " WHERE " : " AND ";
+        const char* join = i == 0 ? " WHERE " : random_() % 4 == 0 ? " OR " : " AND ";
         pushed += join + name + " " + op + " " + value;
         // A cast to its own type keeps the column's affinity and hides the column.
         plain += join + ("CAST(" + name + " AS INTEGER) " + op + " " + value);
@@ -181,6 +181,101 @@ TEST_P(SqlRandom, JoinsOnIdsAreThoseOfALoop) {
           "WHERE c.id IS NULL")[0],
       ask("SELECT count(*) FROM transfer AS t WHERE NOT EXISTS (SELECT 1 FROM api_call AS c WHERE +c.id = +t.id AND "
           "+c.time > 1e9)")[0]);
+}
+
+TEST_P(SqlRandom, OuterJoinsAreThoseOfTheUnpushedOnes) {
+  for (const char* join : {"LEFT", "RIGHT", "FULL"}) {
+    const std::string from = std::string("SELECT a.rowid, b.rowid FROM alloc AS a ") + join + " JOIN free AS b ON ";
+    EXPECT_EQ(sorted(from + "b.block = a.block AND b.time > 5000"),
+              sorted(from + "+b.block = +a.block AND +b.time > 5000"))
+        << join;
+  }
+}
+
+/// Words of the language in any order: whatever comes of them, it is an error or an answer, and soon.
+TEST_P(SqlRandom, NonsenseIsAnErrorOrAnAnswer) {
+  static constexpr std::array words = {"SELECT",
+                                       "FROM",
+                                       "WHERE",
+                                       "*",
+                                       "(",
+                                       ")",
+                                       ",",
+                                       "id",
+                                       "time",
+                                       "transfer",
+                                       "kernels",
+                                       "alloc",
+                                       "blocks",
+                                       "JOIN",
+                                       "ON",
+                                       "=",
+                                       "<",
+                                       "IN",
+                                       "NOT",
+                                       "NULL",
+                                       "AND",
+                                       "OR",
+                                       "1",
+                                       "-1",
+                                       "9e99",
+                                       "'x'",
+                                       "x'ff'",
+                                       "GROUP BY",
+                                       "ORDER BY",
+                                       "LIMIT",
+                                       "count(*)",
+                                       "sum(bytes)",
+                                       "WITH",
+                                       "RECURSIVE",
+                                       "AS",
+                                       "UNION ALL",
+                                       "memory_use",
+                                       "memory_use(0, 99)",
+                                       "call_stack",
+                                       "LEFT",
+                                       "IS",
+                                       "BETWEEN",
+                                       "CASE",
+                                       "WHEN",
+                                       "THEN",
+                                       "END",
+                                       "OVER",
+                                       "PARTITION BY",
+                                       ";",
+                                       "--",
+                                       "/*",
+                                       "EXISTS",
+                                       "DISTINCT",
+                                       "VALUES",
+                                       "EXPLAIN",
+                                       "rowid",
+                                       "PRAGMA",
+                                       "table_info(kernel)",
+                                       "INDEXED BY",
+                                       "COLLATE",
+                                       "LIKE",
+                                       "||",
+                                       "?",
+                                       ":a",
+                                       "json_each('[1]')",
+                                       "range_begin",
+                                       "sqlite_schema"};
+  for (int round = 0; round < 1500; ++round) {
+    std::string text = random_() % 4 == 0 ? "" : "SELECT * FROM transfer WHERE ";
+    for (std::size_t count = 1 + random_() % 12; count > 0; --count)
+      text.append(words[random_() % words.size()]).append(" ");
+    auto rows = sql_->prepare(text);
+    if (!rows) {
+      EXPECT_EQ(rows.error().to_string().find('\n'), std::string::npos) << text;
+      continue;
+    }
+    for (int row = 0; row < 50; ++row) {
+      const auto more = rows->step();
+      if (!more || !*more) break;
+      for (std::size_t i = 0; i < rows->columns().size(); ++i) static_cast<void>(text_of(rows->at(i)));
+    }
+  }
 }
 
 TEST_P(SqlRandom, EveryViewAndFigureCanBeReadToItsEnd) {
