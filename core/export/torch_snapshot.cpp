@@ -7,6 +7,7 @@
 
 #include "core/export/formats.hpp"
 #include "core/export/pickle_writer.hpp"
+#include "core/import/torch_categories.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -328,7 +329,10 @@ class snapshot_writer {
       const std::string_view name = tables_.text(each.key);
       if (name == "device_free" || name == "size" || name.empty()) continue;
       key(name);
-      put_value(each);
+      std::string_view category;
+      for (const auto& [theirs, ours] : importing::torch::category_names)
+        if (name == "category" && tables_.text(each.text) == ours) category = theirs;
+      category.empty() ? put_value(each) : out_.text(category);
     }
   }
   void put_value(const trace::attribute_event& of) {

@@ -9,6 +9,7 @@
 
 #include "core/import/importers.hpp"
 #include "core/import/range_map.hpp"
+#include "core/import/torch_categories.hpp"
 #include "core/import/torch_shared.hpp"
 #include "core/import/torch_snapshot.hpp"
 
@@ -459,6 +460,10 @@ class allocator_writer {
       row.target = trace::event_id{target};
       row.key = all_.out().intern(at->key);
       row.text = all_.stacks.text(at->value);
+      if (at->key == "category") {  // what views and reports call it
+        for (const auto& [theirs, ours] : category_names)
+          if (all_.from.text(at->value) == theirs) row.text = all_.out().intern(ours);
+      }
       if (at->value.is(pickle_kind::integer) || at->value.is(pickle_kind::boolean)) row.integer = at->value.integer;
       if (at->value.is(pickle_kind::real)) row.real = at->value.real;
       all_.out().add(row);

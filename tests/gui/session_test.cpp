@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 
 #include "tests/gui/sample.hpp"
@@ -51,6 +52,39 @@ TEST_F(Session, SaysWhyAFileCannotBeOpened) {
   ASSERT_EQ(failures.size(), 1U);
   EXPECT_EQ(failures[0].code, error_code::not_found);
   EXPECT_TRUE(state.take_failures().empty());
+}
+
+TEST_F(Session, ImportsWhatAnotherToolRecorded) {
+  const std::string log = test::own_path("rmm.csv");
+  std::ofstream(log) << "Thread,Time,Action,Pointer,Size,Stream\n"
+                        "1,10:00:00.000000,allocate,0x100,64,0x0\n"
+                        "1,10:00:01.000000,free,0x100,64,0x0\n";
+  open(log);
+  ASSERT_NE(state.active(), nullptr);
+  EXPECT_TRUE(state.active()->ready());
+  EXPECT_EQ(state.active()->path, log);
+  EXPECT_GE(state.active()->span.length(), 1'000'000'000);
+  EXPECT_EQ(state.opening_progress(), 0);
+  std::filesystem::remove(log);
+}
+
+TEST_F(Session, GivesUpAnImportWithoutAWord) {
+  const std::string log = test::own_path("large.csv");
+  {
+    std::ofstream out(log);
+    out << "Thread,Time,Action,Pointer,Size,Stream\n";
+    for (int i = 1; i < 300'000; ++i) out << "1,10:00:00.000000,allocate,0x" << i << "00,64,0x0\n";
+  }
+  state.open(log);
+  state.cancel_opening();
+  std::unique_lock lock(mutex);
+  while (state.opening()) {
+    changed.wait_for(lock, std::chrono::milliseconds(5));
+    state.update(0.02);
+  }
+  EXPECT_EQ(state.active(), nullptr);
+  EXPECT_TRUE(state.take_failures().empty());
+  std::filesystem::remove(log);
 }
 
 TEST_F(Session, ComesBackToAFileThatIsOpen) {

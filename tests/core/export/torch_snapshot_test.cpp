@@ -118,7 +118,7 @@ TEST(TorchExport, GoesAroundWithEachKindOfEntry) {
                         entry("alloc", 300 * mib, 5, t0 + 4, {{"frames", frames}, {"user_metadata", "m"}}),
                         entry("free_requested", 300 * mib, 5, t0 + 5),
                         entry("free_completed", 300 * mib, 5, t0 + 6),
-                        entry("alloc", 200 * mib, 500, t0 + 7, {{"category", 4}}),
+                        entry("alloc", 200 * mib, 500, t0 + 7, {{"category", "parameter"}}),
                         entry("free_requested", 200 * mib, 500, t0 + 8),
                         entry("free_requested", 60 * mib, 9, t0 + 9),
                         entry("free_completed", 60 * mib, 9, t0 + 10),

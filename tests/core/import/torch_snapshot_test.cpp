@@ -258,6 +258,16 @@ TEST(TorchSnapshot, KeepsMetadataAsAttributes) {
                                                        {"category of the second", "5"}}));
 }
 
+TEST(TorchSnapshot, TakesCategoriesForTags) {  // of torch.profiler's export_memory_timeline
+  const auto snapshot = imported::history({entry("alloc", mib, 1, t0, {{"category", "parameter"}}),
+                                           entry("alloc", 2 * mib, 1, t0, {{"category", "activation"}})});
+  const auto rows = rows_of<trace::attribute_event>(*snapshot.file);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(snapshot.text(rows[0].key), "category");
+  EXPECT_EQ(snapshot.text(rows[0].text), "weight");
+  EXPECT_EQ(snapshot.text(rows[1].text), "activation");
+}
+
 TEST(TorchSnapshot, PairsAnnotations) {
   const auto note = [](const char* stage, const char* name, std::int64_t time) {
     return json{{"stage", stage}, {"name", name}, {"device", 0}, {"time_us", time}};

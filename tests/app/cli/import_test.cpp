@@ -1,0 +1,112 @@
+// sluice import, and verbs that are given what another tool recorded.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/core/import/files.hpp"
+
+extern char** environ;
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::own_folder;
+
+constexpr const char* program = SLUICE_BINARY_DIR "/sluice";
+
+struct outcome {
+  int status = -1;
+  std::string said;
+};
+
+outcome run(const std::string& arguments) {
+  outcome of;
+  FILE* pipe = popen((std::string(program) + " " + arguments + " 2>&1").c_str(), "r");
+  char buffer[4096];
+  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) of.said.append(buffer, got);
+  const int ended = pclose(pipe);
+  of.status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+  return of;
+}
+
+std::string log_of(int allocations) {
+  std::string log = "Thread,Time,Action,Pointer,Size,Stream\n";
+  for (int i = 1; i <= allocations; ++i)
+    log += "1,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,1048576,0x0\n";
+  return log;
+}
+
+TEST(ImportVerb, SaysWhatItReadAndWhatItDidNot) {
+  const own_folder folder;
+  const std::string log = folder.write("rmm.csv", log_of(3) + "nonsense\n"), out = folder.file("out.sluice");
+  const outcome done = run("import '" + log + "' -o '" + out + "'");
+  EXPECT_EQ(done.status, 0) << done.said;
+  EXPECT_THAT(done.said, HasSubstr("(RMM log)"));
+  EXPECT_THAT(done.said, HasSubstr("3  allocations"));
+  EXPECT_THAT(done.said, HasSubstr("not understood, and not in the trace:"));
+  EXPECT_THAT(done.said, HasSubstr("1  lines, the first at byte"));
+  EXPECT_TRUE(trace::file::open(out));
+}
+
+TEST(ImportVerb, NamesTheOutputAfterItsInput) {
+  const own_folder folder;
+  const std::string log = folder.write_gzip("run.csv.gz", log_of(1));
+  EXPECT_EQ(run("import '" + log + "' -o '" + folder.file("run.sluice") + "'").status, 0);
+  const std::string here = "cd '" + std::filesystem::path(log).parent_path().string() + "' && ";
+  ASSERT_EQ(std::system((here + program + " import run.csv.gz >/dev/null").c_str()), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.file("run-2.sluice")));
+}
+
+TEST(ImportVerb, RefusesWhatItCannotMean) {
+  const own_folder folder;
+  const std::string log = folder.write("rmm.csv", log_of(1)), words = folder.write("words.txt", "words");
+  EXPECT_EQ(run("import '" + words + "' -o '" + folder.file("out.sluice") + "'").status, 1);
+  EXPECT_EQ(run("import '" + folder.file("none") + "' -o '" + folder.file("out.sluice") + "'").status, 1);
+  const outcome taken = run("import '" + log + "' -o '" + words + "'");
+  EXPECT_EQ(taken.status, 2);
+  EXPECT_THAT(taken.said, HasSubstr("--force"));
+  EXPECT_EQ(testing::read_file(words), "words");
+  EXPECT_EQ(run("import '" + log + "' --force -o '" + words + "'").status, 0);
+}
+
+TEST(ImportVerb, LeavesNothingBehindWhenItIsInterrupted) {
+  const own_folder folder;
+  const std::string log = folder.write("rmm.csv", log_of(1'500'000)), out = folder.file("out.sluice");
+  const char* const arguments[] = {program, "import", log.c_str(), "-o", out.c_str(), nullptr};
+  posix_spawn_file_actions_t silent;
+  posix_spawn_file_actions_init(&silent);
+  posix_spawn_file_actions_addopen(&silent, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  ASSERT_EQ(posix_spawn(&child, program, &silent, nullptr, const_cast<char**>(arguments), environ), 0);
+  posix_spawn_file_actions_destroy(&silent);
+  for (int i = 0; i < 20'000 && !std::filesystem::exists(out + ".part"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  kill(child, SIGINT);
+  int ended = 0;
+  ASSERT_EQ(waitpid(child, &ended, 0), child);
+  ASSERT_TRUE(WIFEXITED(ended));
+  EXPECT_EQ(WEXITSTATUS(ended), 1);
+  EXPECT_EQ(folder.files(), 1U);
+}
+
+TEST(OtherVerbs, TakeWhatAnotherToolRecorded) {
+  const own_folder folder;
+  const std::string log = folder.write("rmm.csv", log_of(3) + "nonsense\n");
+  const outcome report = run("report '" + log + "'");
+  EXPECT_EQ(report.status, 0) << report.said;
+  EXPECT_THAT(report.said, HasSubstr("3.00 MiB"));
+  EXPECT_THAT(report.said, HasSubstr("not understood in the imported file: 1 lines"));
+  EXPECT_EQ(run("report --format json '" + log + "'").status, 0);
+  EXPECT_EQ(folder.files(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::cli
