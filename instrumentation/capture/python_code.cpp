@@ -1,5 +1,8 @@
 #include "instrumentation/capture/python_code.hpp"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 namespace sluice::capture {
 
 namespace {
@@ -62,11 +65,41 @@ std::int64_t line_by_locations(line_table table, std::int64_t line, std::int64_t
   return 0;
 }
 
+/// Through the kernel: the table of a code's copies is given up when it grows, and freed when no thread that runs Python can be reading
+/// it, which a thread that waits for the device need not be.
+bool read_safely(const void* from, void* to, std::size_t bytes) {
+  const iovec there{const_cast<void*>(from), bytes};
+  const iovec here{to, bytes};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+/// Of the copy of `code` that a thread runs and `position` lies in; 0 if it lies in none.
+std::uint64_t copy_with(const python_layout& layout, const void* code, python_position position) {
+  constexpr std::int64_t most_threads = 4096;
+  const auto bytes = static_cast<std::uint64_t>(read_at<std::int64_t>(code, layout.length()) * code_unit);
+  const auto holds = [&](std::uint64_t begin) { return position - begin <= bytes; };
+  const std::uint64_t own = reinterpret_cast<std::uint64_t>(code) + layout.code.instructions;
+  if (holds(own)) return own;
+  const char* table = read_at<const char*>(code, layout.copies);
+  std::int64_t count = 0;
+  if (table == nullptr || !read_safely(table, &count, sizeof count)) return 0;
+  for (std::int64_t i = 0; i < count && i < most_threads; ++i) {
+    std::uint64_t copy = 0;
+    if (!read_safely(table + sizeof count + static_cast<std::uint64_t>(i) * sizeof copy, &copy, sizeof copy)) return 0;
+    if (copy != 0 && holds(copy)) return copy;
+  }
+  return 0;
+}
+
 /// Bytes from the first instruction.
 std::int64_t address_of(const python_layout& layout, const void* code, python_position position) {
   if (layout.family == python_family::frame_objects) {
     const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(position));
     return layout.lines == python_lines::ranges ? last * code_unit : last;
+  }
+  if (layout.copies != 0) {
+    const std::uint64_t begin = copy_with(layout, code, position);
+    return begin == 0 ? -1 : static_cast<std::int64_t>(position - begin);
   }
   return static_cast<std::int64_t>(position - (reinterpret_cast<std::uint64_t>(code) + layout.code.instructions));
 }
@@ -105,8 +138,8 @@ std::uint32_t line_of(const python_layout& layout, const void* code, python_posi
   const void* table = read_at<const void*>(code, layout.code.line_table);
   std::int64_t line = first;
   if (address >= 0 && table != nullptr) {
-    const auto* bytes = static_cast<const std::uint8_t*>(table) + bytes_data;
-    const line_table range{bytes, bytes + read_at<std::int64_t>(table, bytes_length)};
+    const auto* bytes = static_cast<const std::uint8_t*>(table) + layout.bytes_data();
+    const line_table range{bytes, bytes + read_at<std::int64_t>(table, layout.length())};
     switch (layout.lines) {
       case python_lines::lnotab:
         line = line_by_lnotab(range, first, address);
@@ -124,11 +157,13 @@ std::uint32_t line_of(const python_layout& layout, const void* code, python_posi
 
 text_view utf8_of(const python_layout& layout, const void* unicode, char* buffer, std::size_t room) noexcept {
   if (unicode == nullptr) return {buffer, 0};
-  // interned : 2, kind : 3, compact : 1, ascii : 1
-  const auto state = read_at<std::uint32_t>(unicode, unicode_state);
-  const unsigned width = state >> 2 & 7U;
-  const bool compact = (state >> 5 & 1U) != 0, ascii = (state >> 6 & 1U) != 0;
-  const auto length = static_cast<std::size_t>(read_at<std::int64_t>(unicode, unicode_length));
+  // interned : 2 (or 8), kind : 3, compact : 1, ascii : 1
+  const std::uint32_t state = read_at<std::uint32_t>(unicode, layout.unicode_state()) >> layout.kind_bits;
+  const unsigned width = state & 7U;
+  const bool compact = (state >> 3 & 1U) != 0, ascii = (state >> 4 & 1U) != 0;
+  // A later release of 3.14 might keep them elsewhere: rather no text than a wrong one.
+  if (layout.without_gil && (!compact || (width != 1 && width != 2 && width != 4))) return {buffer, 0};
+  const auto length = static_cast<std::size_t>(read_at<std::int64_t>(unicode, layout.length()));
   const char* object = static_cast<const char*>(unicode);
   const char* data = object + (ascii ? layout.ascii_data : layout.unicode_data);
   if (!compact) data = read_at<const char*>(unicode, layout.unicode_data);

@@ -6,7 +6,8 @@
 
 /// Where the parts of CPython's objects lie, by version. From CPython's own headers (Include/cpython, Include/internal) of each
 /// version; a minor version keeps its layout. From 3.13 on the interpreter itself says where things are (_Py_DebugOffsets).
-/// Offsets are in bytes.
+/// Builds without the GIL (3.13t, 3.14t) have layouts of their own: each object begins with more, and from 3.14 on a thread runs
+/// a copy of the code that is its own. Offsets are in bytes.
 namespace sluice::capture {
 
 /// How the frames of a thread hang together.
@@ -41,11 +42,16 @@ struct python_layout {
   } code;
   std::uint16_t ascii_data;    ///< Characters of a compact ASCII string.
   std::uint16_t unicode_data;  ///< Of any other compact one; of the rest, the pointer to them.
-};
+  bool without_gil = false;
+  std::uint16_t head = 16;      ///< What each object begins with.
+  std::uint16_t kind_bits = 2;  ///< Where in a string's state its kind begins.
+  std::uint16_t copies = 0;     ///< In code: the table of its copies, one a thread; 0: there are none.
 
-// What every version since 3.3 has.
-inline constexpr std::size_t unicode_length = 16, unicode_state = 32;
-inline constexpr std::size_t bytes_length = 16, bytes_data = 32;
+  // What every version since 3.3 has.
+  [[nodiscard]] constexpr std::size_t length() const { return head; }  ///< Of a string, a bytes object or a code.
+  [[nodiscard]] constexpr std::size_t unicode_state() const { return head + std::size_t{16}; }
+  [[nodiscard]] constexpr std::size_t bytes_data() const { return head + std::size_t{16}; }
+};
 
 /// By version, and known to the compiler, for a walk that is made for one.
 inline constexpr python_layout python_layouts[] = {
@@ -147,10 +153,47 @@ inline constexpr python_layout python_layouts[] = {
               .version = 92},
      .ascii_data = 40,
      .unicode_data = 56},
+    {.minor = 13,
+     .family = python_family::shims,
+     .lines = python_lines::locations,
+     .thread = {.frame = 72, .thread_id = 152, .frame_of_cframe = 0},
+     .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 70, .is_entry = 0},
+     .code = {.first_line = 84,
+              .file = 128,
+              .name = 136,
+              .line_table = 152,
+              .instructions = 216,
+              .first_traceable = 200,
+              .version = 108},
+     .ascii_data = 56,
+     .unicode_data = 72,
+     .without_gil = true,
+     .head = 32},
+    {.minor = 14,
+     .family = python_family::shims,
+     .lines = python_lines::locations,
+     .thread = {.frame = 72, .thread_id = 152, .frame_of_cframe = 0},
+     .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 78, .is_entry = 0},
+     .code = {.first_line = 84,
+              .file = 128,
+              .name = 136,
+              .line_table = 152,
+              .instructions = 232,
+              .first_traceable = 208,
+              .version = 108},
+     .ascii_data = 56,
+     .unicode_data = 72,
+     .without_gil = true,
+     .head = 32,
+     .kind_bits = 8,
+     .copies = 224},
 };
 
 /// Null: a version that is not known.
-[[nodiscard]] const python_layout* known_layout(unsigned major, unsigned minor) noexcept;
+[[nodiscard]] const python_layout* known_layout(unsigned major, unsigned minor, bool without_gil) noexcept;
+
+/// Whether the Python whose runtime this is, 3.13 or later, was built to run without the GIL.
+[[nodiscard]] bool is_without_gil(const void* runtime) noexcept;
 
 /// Where in _PyRuntime (`runtime`) a pointer is set when Python shuts down, for good; 0: not known.
 [[nodiscard]] std::size_t finalizing_in_runtime(const python_layout& layout, const void* runtime) noexcept;

@@ -76,13 +76,14 @@ unsigned version_of(void* library) {
 
 /// Null: a version, or a build of one, whose layout is not known.
 const python_layout* layout_of(void* library, unsigned version) {
-  const python_layout* layout = known_layout(version >> 8, version & 255U);
+  const void* runtime = dlsym(library, "_PyRuntime");
+  const bool says = (version & 255U) >= 13;  // Where things lie, and how it was built.
+  if (says && runtime == nullptr) return nullptr;
+  const python_layout* layout = known_layout(version >> 8, version & 255U, says && is_without_gil(runtime));
   if (layout == nullptr) return nullptr;
   // A build that traces references (Py_TRACE_REFS) has a longer head in each object.
   if (dlsym(library, "_Py_PrintReferences") != nullptr) return nullptr;
-  if (layout->minor < 13) return layout;
-  const void* runtime = dlsym(library, "_PyRuntime");
-  return runtime != nullptr && agrees_with_debug_offsets(*layout, runtime) ? layout : nullptr;
+  return !says || agrees_with_debug_offsets(*layout, runtime) ? layout : nullptr;
 }
 
 void find_evaluation(void* library) {
@@ -128,8 +129,9 @@ void find_finalizing(void* library) {
 constexpr std::uint64_t odd1 = 0x9E3779B185EBCA87U, odd2 = 0xC2B2AE3D27D4EB4FU, odd3 = 0x165667B19E3779F9U;
 
 /// Some of the bytes of a line table: all of them up to 32, else four words of eight.
-std::uint64_t sample_of(const void* table) {
-  const auto bytes = read_at<std::uint64_t>(table, bytes_length);
+std::uint64_t sample_of(const python_layout& layout, const void* table) {
+  const std::size_t bytes_data = layout.bytes_data();
+  const auto bytes = read_at<std::uint64_t>(table, layout.length());
   const auto first =
       read_at<std::uint64_t>(table, bytes_data);  // An object's memory comes in units of at least 8 bytes.
   if (bytes < 8) return (first & ~(~std::uint64_t{0} << bytes * 8)) * odd1 + bytes;
@@ -151,11 +153,11 @@ std::uint64_t identity_of(const python_layout& layout, const void* code) {
   const void* file = read_at<const void*>(code, layout.code.file);
   const void* lines = read_at<const void*>(code, layout.code.line_table);
   // The last bytes of an ASCII text; of a very short one, the head before it comes along.
-  const auto file_length = read_at<std::uint64_t>(file, unicode_length);
+  const auto file_length = read_at<std::uint64_t>(file, layout.length());
   const auto file_end = read_at<std::uint64_t>(file, layout.ascii_data + file_length - 8);
   std::uint64_t sum = first_line + read_at<std::uint64_t>(code, layout.code.name) * odd1;
   sum += reinterpret_cast<std::uint64_t>(file) * odd2 + reinterpret_cast<std::uint64_t>(lines) * odd3;
-  return sum + (file_end ^ file_length << 48) * odd2 + sample_of(lines);
+  return sum + (file_end ^ file_length << 48) * odd2 + sample_of(layout, lines);
 }
 
 std::uint64_t key_of(std::uint64_t place, std::uint64_t identity) {
@@ -239,9 +241,15 @@ SLUICE_INLINE const char* code_of(const python_layout& layout, const char* frame
   return reinterpret_cast<const char*>(read_at<std::uint64_t>(frame, layout.frame.code) & ~tags);
 }
 
-/// The frame of a call whose code has begun to run.
+/// The frame of a call whose code has begun to run. A thread's copy of the code, whose begin is not to be read at every turn, is taken
+/// to have: what Python puts between frames of its own, which never begins, has no copies.
 SLUICE_INLINE bool has_begun(const python_layout& layout, std::uint8_t owner, const char* code,
                              std::uint64_t position) {
+  if (layout.copies != 0) {
+    const std::uint64_t own = reinterpret_cast<std::uint64_t>(code) + layout.code.instructions;
+    return owner == owned_by_generator ||
+           position - own >= 2 * std::uint64_t{read_at<std::uint32_t>(code, layout.code.first_traceable)};
+  }
   const auto first = reinterpret_cast<std::uint64_t>(code) + layout.code.instructions +
                      2 * std::uint64_t{read_at<std::uint32_t>(code, layout.code.first_traceable)};
   return owner == owned_by_generator || position >= first;
@@ -351,19 +359,15 @@ SLUICE_HOT hashed_stack hash_frames(const void* thread) {
   return hash.done();
 }
 
-hashed_stack (*hash_for(unsigned minor))(const void*) {
-  switch (minor) {
-    case 12:
-      return hash_frames<4>;
-    case 13:
-      return hash_frames<5>;
-    case 14:
-      return hash_frames<6>;
-    default:
-      return hash_thread;
-  }
+hashed_stack (*hash_for(const python_layout& layout))(const void*) {
+  if (&layout == &python_layouts[4]) return hash_frames<4>;
+  if (&layout == &python_layouts[5]) return hash_frames<5>;
+  if (&layout == &python_layouts[6]) return hash_frames<6>;
+  if (&layout == &python_layouts[7]) return hash_frames<7>;
+  if (&layout == &python_layouts[8]) return hash_frames<8>;
+  return hash_thread;
 }
-static_assert(python_layouts[4].minor == 12 && python_layouts[5].minor == 13 && python_layouts[6].minor == 14);
+static_assert(python_layouts[4].minor == 12 && sizeof python_layouts / sizeof python_layouts[0] == 9);
 
 /// Sends a stack that the writer does not know.
 SLUICE_RARE std::uint64_t introduce_stack(const void* thread) {
@@ -393,14 +397,13 @@ void find_python() noexcept {
     find_finalizing(library);
     find_key();
     find_evaluation(library);
-    python.hash = hash_for(python.layout->minor);
+    python.hash = hash_for(*python.layout);
     python.found.store(true, std::memory_order_release);
   } else {
     char text[160];
-    snprintf(
-        text, sizeof text,
-        "this build of Python %u.%u is not known (3.8 to 3.14 are, those with a GIL): stacks have no Python frames",
-        version >> 8, version & 255U);
+    snprintf(text, sizeof text,
+             "this build of Python %u.%u is not known (3.8 to 3.14 are): stacks have no Python frames", version >> 8,
+             version & 255U);
     collector::message(static_cast<unsigned>(trace::severity::warning), text);
   }
   search_over.store(true, std::memory_order_release);

@@ -7,7 +7,7 @@
 /// reference count, without a call that could do either. So it may be called wherever a driver or an allocator calls us, with
 /// any of their locks held. A thread's frames are its own: nobody else changes them while it is here.
 ///
-/// CPython 3.8 to 3.14 (with the GIL); another version is told of once and left alone.
+/// CPython 3.8 to 3.14, from 3.13 on with and without the GIL; another version is told of once and left alone.
 namespace sluice::capture {
 
 /// Looks for an interpreter in this process and gets ready for its version. Cheap once it is found. It takes the loader's lock:

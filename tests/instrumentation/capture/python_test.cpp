@@ -44,10 +44,18 @@ outcome run_shell(const std::string& command) {
   return o;
 }
 
-/// An interpreter of Python 3.`minor` with ctypes, on PATH or of pyenv; empty if there is none.
-std::string interpreter(int minor) {
+/// 3.13 and 3.14 without the GIL.
+constexpr int without_gil = 100;
+
+std::string version_of(int which) {
+  return "3." + std::to_string(which % without_gil) + (which >= without_gil ? "t" : "");
+}
+
+/// An interpreter of this Python with ctypes, on PATH or of pyenv; empty if there is none.
+std::string interpreter(int which) {
+  const int minor = which % without_gil;
   const std::string version = "3." + std::to_string(minor);
-  std::vector<std::string> candidates{"python" + version, "python3", "/usr/bin/python3"};
+  std::vector<std::string> candidates{"python" + version_of(which), "python3", "/usr/bin/python3"};
   for (const char* variable : {"PYENV_ROOT", "HOME"}) {
     const char* value = std::getenv(variable);
     if (value == nullptr) continue;
@@ -60,12 +68,14 @@ std::string interpreter(int minor) {
     }
   }
   for (const std::string& candidate : candidates) {
-    const outcome said =
-        run_shell(candidate + " -c 'import sys, ctypes; print(sys.executable, *sys.version_info[:2])'");
+    const outcome said = run_shell(candidate +
+                                   " -c 'import sys, ctypes, sysconfig; print(sys.executable, *sys.version_info[:2], "
+                                   "int(sysconfig.get_config_var(\"Py_GIL_DISABLED\") or 0))'");
     std::istringstream words(said.output);
     std::string path;
-    int major = 0, found = 0;
-    if (said.status == 0 && words >> path >> major >> found && major == 3 && found == minor) return path;
+    int major = 0, found = 0, free = 0;
+    const bool answered = said.status == 0 && words >> path >> major >> found >> free;
+    if (answered && major == 3 && found == minor && free == which / without_gil) return path;
   }
   return {};
 }
@@ -75,15 +85,20 @@ class Python : public testing::TestWithParam<int> {
   void SetUp() override {
     if (sanitized) GTEST_SKIP() << "skipped: a sanitized library does not load into an interpreter that is not";
     python_ = interpreter(GetParam());
-    if (python_.empty()) GTEST_SKIP() << "skipped: no Python 3." << GetParam();
+    if (python_.empty()) GTEST_SKIP() << "skipped: no Python " << version_of(GetParam());
   }
   std::string python_;
 };
 
-std::string name_of(const testing::TestParamInfo<int>& info) { return "3_" + std::to_string(info.param); }
+std::string name_of(const testing::TestParamInfo<int>& info) {
+  std::string name = version_of(info.param);
+  name[1] = '_';
+  return name;
+}
 
 using KnownPython = Python;
-INSTANTIATE_TEST_SUITE_P(Each, KnownPython, testing::Range(8, 15), name_of);
+INSTANTIATE_TEST_SUITE_P(Each, KnownPython,
+                         testing::Values(8, 9, 10, 11, 12, 13, 14, without_gil + 13, without_gil + 14), name_of);
 
 TEST_P(KnownPython, WalksToTheSameLinesAsTraceback) {
   const outcome checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);

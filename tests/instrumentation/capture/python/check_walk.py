@@ -251,6 +251,15 @@ def threads():
     sys.setswitchinterval(0.005)
 
 
+def side_by_side():
+    """The same code on several threads at once: without the GIL each runs a copy of its own."""
+    running = [threading.Thread(target=simple_things) for _ in range(4)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+
+
 def in_a_child():
     child = os.fork()
     if child == 0:
@@ -320,7 +329,7 @@ if complaint:
     print(complaint)
     buffer = ctypes.create_string_buffer(1 << 17)
     sys.exit(100 if releasing.walk(buffer, 1 << 17) == 0 else 101)
-parts = [simple_things, long_function, recursion, reused_addresses, unicode_names, threads, on_threads_of_c, in_pytorch, in_a_child]
+parts = [simple_things, long_function, recursion, reused_addresses, unicode_names, threads, side_by_side, on_threads_of_c, in_pytorch, in_a_child]
 for part in parts:
     before = differences
     part()
