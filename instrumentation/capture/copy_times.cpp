@@ -84,14 +84,14 @@ bool drop(clockwork& clock, anchor& at) {
   return true;
 }
 
-/// The context's clockwork, or null while it has none: the first who asks makes it, in the current context.
-clockwork* of_context(std::uint32_t context) {
+/// The context's clockwork, or null while it has none: the first who asks makes it, in the current context, if it `may_make` one.
+clockwork* of_context(std::uint32_t context, bool may_make) {
   if (context == 0) return nullptr;
   for (clockwork& clock : clockworks) {
     const std::uint32_t owner = clock.context.load(std::memory_order_acquire);
     if (owner == context) return clock.round.load(std::memory_order_acquire) != 0 ? &clock : nullptr;
     if (owner != 0) continue;
-    if (!beginning.lock()) return nullptr;
+    if (!may_make || !beginning.lock()) return nullptr;
     std::uint32_t nobody = 0;
     const bool ours = clock.context.compare_exchange_strong(nobody, context);
     if (ours && driver.create_stream(&clock.stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
@@ -296,12 +296,23 @@ void forget(clockwork& clock) {
 
 }  // namespace
 
+namespace {
+/// While some stream is being captured: whether events may be recorded in this one. Not if it is captured itself; nor in the legacy default
+/// stream, which waits for all streams that block, the captured one among them, and so ends its capture.
+bool is_beside(const call& c, CUstream stream) {
+  const bool legacy = stream == CU_STREAM_LEGACY || (stream == nullptr && !c.per_thread);
+  return !legacy && captured_graph(c, stream) == 0;
+}
+}  // namespace
+
 void begin(const call& c, const work& w) noexcept {
   mine.current = nullptr;
   mine.called = collector::monotonic_now();
   const bool capturing = captures.load(std::memory_order_relaxed) > 0;
-  if (capturing || !may_time(w.bytes)) return;
-  clockwork* const clock = of_context(c.context());
+  if (!may_time(w.bytes) || (capturing && !is_beside(c, w.stream))) return;
+  // Our own calls are made in relaxed mode then (entry_points.cpp), in which no capture of another stream is harmed by making an event or
+  // recording it. A clockwork, whose making waits, is left to a moment without a capture.
+  clockwork* const clock = of_context(c.context(), !capturing);
   timed* const t = clock == nullptr ? nullptr : claim(*clock);
   if (t == nullptr) return;
   t->round = clock->round.load(std::memory_order_acquire);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares reports of edge_program's recordings with what it did. Used by run-edges.
 
-    check_edges.py WHAT REPORT.json DEVICES MODE      WHAT: fault, peer, ipc, around, batch, graph, children
+    check_edges.py WHAT REPORT.json DEVICES MODE      WHAT: fault, peer, ipc, around, batch, graph, children, beside
 """
 import json
 import sys
@@ -53,6 +53,13 @@ def fault(report, devices, mode):
 
 def peer(report, devices, mode):
     check("events lost", report["lost"]["events"], 0)
+    if devices > 1:
+        # By CUPTI, or in memory mode by the management library: 18 links of an H200 carry 425 GB/s one way.
+        for device in report["devices"]:
+            peak = device["link"]["nvlink_peak_bytes_per_second"]
+            check(f"NVLink's peak of GPU {device['ordinal']}, GB/s", peak and peak / 1e9, "some", bool(peak))
+    if mode == "memory":
+        return
     way = "p2p" if devices > 1 else "d2d"
     copied = (8 + 9 + 10 + 11 + 12 + 5 * 200) * MIB  # Before access was allowed: through the host, as two copies.
     check(f"{way}, bytes", total(report, way, "bytes"), copied)
@@ -94,11 +101,18 @@ def graph(report, devices, mode):
     check("events lost", report["lost"]["events"], 0)
 
 
+def beside(report, devices, mode):
+    check("events lost", report["lost"]["events"], 0)
+    check("host to device, bytes", total(report, "h2d", "bytes"), MIB + 100 * MIB // 4)
+    fastest = max(t["fastest_bytes_per_second"] for t in report["transfers"] if t["direction"] == "h2d")
+    check("the fastest, GB/s: timed, and not by its call", fastest / 1e9, "< 100", fastest < 100e9)
+
+
 def main():
     what, path, devices, mode = sys.argv[1:5]
     with open(path, encoding="utf-8") as text:
         report = json.load(text)
-    ways = {"fault": fault, "peer": peer, "ipc": ipc, "around": around, "batch": batch, "graph": graph, "children": graph}
+    ways = {"fault": fault, "peer": peer, "ipc": ipc, "around": around, "batch": batch, "graph": graph, "children": graph, "beside": beside}
     ways[what](report, int(devices), mode)
     if what != "around":
         told = [warning for warning in report["warnings"] if GOES_AROUND in warning]

@@ -7,6 +7,7 @@
 //   edge_program batch PARTS   copies in batches: five parts in three blocks, then PARTS small ones
 //   edge_program around        one block allocated as everybody does, one by the driver's own function, past whoever is preloaded
 //   edge_program graph         an executable graph whose parameters change between its launches
+//   edge_program beside        copies while another stream is being captured
 //   edge_program children      graphs in graphs, and nodes that are switched off
 
 #include <cuda.h>
@@ -446,6 +447,28 @@ int graph() {
   return 0;
 }
 
+/// Copies in one stream while another is being captured, in the mode that forbids most; the capture must come to its end.
+int beside() {
+  cudaStream_t captured = new_stream();
+  cudaStream_t other = new_stream();
+  float* named = device_block<float>(1 * mib);
+  char* device = device_block(1 * mib);
+  char* host = pinned_block(1 * mib);
+  CHECK(cudaMemcpyAsync(device, host, 1 * mib, cudaMemcpyHostToDevice, other));
+  CHECK(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+  for (int i = 0; i < 100; ++i) {
+    add_one<<<4, 256, 0, captured>>>(named, 1024);
+    CHECK(cudaMemcpyAsync(device, host, 256 * kib, cudaMemcpyHostToDevice, other));
+  }
+  cudaGraph_t made = nullptr;
+  CHECK(cudaStreamEndCapture(captured, &made));
+  cudaGraphExec_t exec = nullptr;
+  CHECK(cudaGraphInstantiate(&exec, made, 0));
+  CHECK(cudaGraphLaunch(exec, captured));
+  CHECK(cudaDeviceSynchronize());
+  return 0;
+}
+
 /// A graph in a graph, another put in its place, a node switched off and on, and an executable graph launched under capture. Each launch
 /// adds one to what it names: the sums show which nodes ran.
 int children() {
@@ -511,5 +534,6 @@ int main(int argc, char** argv) {
   if (what == "around") return around();
   if (what == "graph") return graph();
   if (what == "children") return children();
+  if (what == "beside") return beside();
   return 2;
 }

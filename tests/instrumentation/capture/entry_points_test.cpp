@@ -142,6 +142,16 @@ TEST(EntryPoints, AreNotInTheWayOfASanitizer) {
   EXPECT_EQ(record({.arguments = {}, .mode = "memory", .program = program.program, .preload = true}).status, 0);
 }
 
+TEST(EntryPoints, CopiesBesideACaptureAreTimedWhereThatHarmsNoCapture) {
+  const recording run = record_at_entry_points("beside_a_capture");
+  std::map<std::uint64_t, provenance> known;
+  for (const transfer_event& t : run.transfers) known[t.bytes] = t.source;
+  EXPECT_EQ(known,
+            (std::map<std::uint64_t, provenance>{
+                {1 * mib, provenance::estimated}, {3 * mib, provenance::estimated}, {4 * mib, provenance::inferred}}))
+      << "what went into the capture is no copy yet";
+}
+
 /// Warnings that something goes around.
 std::vector<std::string> told_of(const recording& run) {
   std::vector<std::string> told;

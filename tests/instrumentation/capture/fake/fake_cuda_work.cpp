@@ -199,6 +199,15 @@ CUresult cuEventDestroy_v2(CUevent event) {
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   CALL(cuEventRecord, event, stream);
+  {
+    // The legacy default stream waits for the captured one, and by this ends its capture.
+    std::lock_guard lock(state().mutex);
+    const bool legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
+    if (legacy && !state().capturing.empty()) {
+      state().capture_broken = true;
+      return the_call.leave(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    }
+  }
   *reinterpret_cast<std::uint64_t*>(event) = std::max(sluice_fake_hub()->timestamp(), state().busy_until.load());
   return the_call.leave(CUDA_SUCCESS);
 }

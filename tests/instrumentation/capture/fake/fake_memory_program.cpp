@@ -26,6 +26,7 @@ CUresult cuMemFree_v2(CUdeviceptr);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D*);
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr*, CUipcMemHandle, unsigned);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
+CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 }
 
 namespace {
@@ -202,6 +203,25 @@ void looked_up() {
   if (dlsym(RTLD_NEXT, "no_such_function") != nullptr || dlerror() == nullptr) std::exit(1);
 }
 
+/// Copies while a stream is being captured: into it, into another, and into the legacy default stream. Known by their sizes.
+void beside_a_capture() {
+  const CUdeviceptr device = allocate(4 * mib);
+  void* pinned = nullptr;
+  CHECK(cuMemHostAlloc(&pinned, 4 * mib, 0));
+  CUstream captured = nullptr;
+  CUstream other = nullptr;
+  CHECK(cuStreamCreate(&captured, 0));
+  CHECK(cuStreamCreate(&other, 0));
+  CHECK(cuMemcpyHtoDAsync_v2(device, pinned, 1 * mib, other));
+  CHECK(cuStreamBeginCapture_v2(captured, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CHECK(cuMemcpyHtoDAsync_v2(device, pinned, 2 * mib, captured));
+  CHECK(cuMemcpyHtoDAsync_v2(device, pinned, 3 * mib, other));
+  CHECK(cuMemcpyHtoDAsync_v2(device, pinned, 4 * mib, nullptr));
+  CUgraph graph = nullptr;
+  CHECK(cuStreamEndCapture(captured, &graph));
+  CHECK(cuStreamSynchronize(other));
+}
+
 /// 1 MiB as everybody, 2 MiB by a library that goes around whoever is preloaded: `function` of it, loaded with `flags`.
 CUdeviceptr go_around(const char* function, int flags) {
   allocate(1 * mib);
@@ -240,6 +260,7 @@ int main(int argc, char** argv) {
                                                {"copies", copies},
                                                {"managed", managed},
                                                {"looked_up", looked_up},
+                                               {"beside_a_capture", beside_a_capture},
                                                {"around_by_linkage", around_by_linkage},
                                                {"around_by_variable", around_by_variable},
                                                {"around_not_at_all", around_not_at_all},
