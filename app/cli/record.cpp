@@ -210,6 +210,7 @@ int record(const record_options& options) {
   auto session = collector::session::start(path, {.sources = options.sources,
                                                   .ring_bytes = options.ring_bytes,
                                                   .delayed = options.delay_seconds > 0,
+                                                  .management_library = "libnvidia-ml.so.1",
                                                   .dump_on_failure = options.ring_bytes != 0,
                                                   .dump_above_bytes = options.trigger_peak});
   if (!session) {

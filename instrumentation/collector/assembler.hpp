@@ -100,6 +100,12 @@ class assembler {
   /// Something happened that is worth a dump, in words; "" if nothing did since the last call.
   [[nodiscard]] std::string take_trigger() { return std::exchange(trigger_, {}); }
 
+  /// GPUs whose links to others nobody has told of; and what others know of them.
+  [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const { return names_.gpus_without_peer_peak(); }
+  void set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second) {
+    names_.set_peer_peak(gpu, bytes_per_second);
+  }
+
   /// A message of the recorder's own.
   void add_message(trace::severity severity, std::string_view text);
 

@@ -2,6 +2,7 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <string>
 
 #include "instrumentation/collector/producer_state.hpp"
@@ -109,7 +110,28 @@ void catalogue::define(process_names& process, const device_record& record) {
   row.peer_peak = record.peer_peak;
   row.compute_major = record.compute_major;
   row.compute_minor = record.compute_minor;
+  if (!nameless && row.kind == device_kind::cuda) {
+    trace::device_row& known_row = gpus_[{record.uuid_high, record.uuid_low}];
+    // Which only some processes know.
+    row.peer_peak = std::max(row.peer_peak, known_row.peer_peak);
+    known_row = row;
+  }
   file_.add(row);
+}
+
+std::vector<gpu_uuid> catalogue::gpus_without_peer_peak() const {
+  std::vector<gpu_uuid> found;
+  for (const auto& [uuid, row] : gpus_) {
+    if (row.peer_peak == 0) found.push_back(uuid);
+  }
+  return found;
+}
+
+void catalogue::set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second) {
+  const auto found = gpus_.find(gpu);
+  if (found == gpus_.end()) return;
+  found->second.peer_peak = bytes_per_second;
+  file_.add(found->second);
 }
 
 device_id catalogue::device(process_names& process, std::uint32_t key) {

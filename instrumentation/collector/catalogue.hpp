@@ -7,9 +7,11 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
+#include "instrumentation/collector/nvml.hpp"
 #include "instrumentation/collector/records.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
 
@@ -59,6 +61,9 @@ class catalogue {
   void define(process_names& process, const mode_record& record);
 
   trace::device_id device(process_names& process, std::uint32_t key);
+  /// GPUs whose links to others nobody has told of.
+  [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const;
+  void set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second);
   trace::context_id context(process_names& process, std::uint32_t key);
   trace::stream_id stream(process_names& process, std::uint64_t key);
   trace::pool_id pool(process_names& process, std::uint64_t key);
@@ -78,7 +83,8 @@ class catalogue {
 
   trace::file_writer& file_;
   std::unordered_map<std::uint64_t, trace::string_id> texts_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, trace::device_id> devices_by_uuid_;
+  std::map<gpu_uuid, trace::device_id> devices_by_uuid_;
+  std::map<gpu_uuid, trace::device_row> gpus_;  ///< As last written.
   std::map<std::pair<trace::string_id, trace::string_id>, trace::host_id> hosts_;
   std::unordered_map<std::uint64_t, std::uint64_t> introduced_streams_;  ///< Driver handles of streams, by our id.
   std::uint64_t last_process_ = 0, last_thread_ = 0, last_device_ = 0, last_context_ = 0, last_stream_ = 0;

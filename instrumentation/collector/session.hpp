@@ -28,7 +28,10 @@ struct session_options {
   std::size_t checkpoint_every = 65536;         ///< Events between two checkpoints of the live set, at least.
   /// Keep the last part only, in a file of about this size; names and stacks are kept. 0: keep everything.
   std::uint64_t ring_bytes = 0;
-  bool delayed = false;                ///< What happens before `begin_now` is forgotten, but for what is live then.
+  bool delayed = false;  ///< What happens before `begin_now` is forgotten, but for what is live then.
+  /// NVIDIA's management library, which is asked at the end about links between GPUs that nobody told of. Empty: it is not, as in a
+  /// program that records itself.
+  std::string management_library{};
   bool dump_on_failure = false;        ///< Write a dump when an allocation fails.
   std::uint64_t dump_above_bytes = 0;  ///< And when more device memory than this is in use; 0: no limit.
 };

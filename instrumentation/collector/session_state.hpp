@@ -93,6 +93,7 @@ struct session::state {
   void welcome_arrivals();
   recorded_process& process_of(const producer_identity& identity, std::uint64_t pid);
   bool turn();
+  void ask_for_links();
   void drop_closed_rings(bool all);
   void notice_ended_processes();
   void end(client& c);

@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
+#include <map>
+#include <thread>
 #include <utility>
 
 #include "instrumentation/collector/process_identity.hpp"
@@ -54,6 +57,7 @@ void session::state::run() {
       synced.notify_all();
     }
   }
+  ask_for_links();
   rows.finish(read_clocks());
   if (options.sources) {
     const std::string missed = add_sources(file, rows.python_lines());
@@ -64,6 +68,21 @@ void session::state::run() {
   if (!closed && !failure) failure = closed.error();
   sync_done = UINT64_MAX;
   synced.notify_all();
+}
+
+/// Several GPUs, of whose links no process told: CUPTI did not record them. The answer may take some 100 ms, or never come where a GPU
+/// has fallen off its bus; whoever waits for it is left behind then.
+void session::state::ask_for_links() {
+  constexpr std::chrono::seconds patience{2};
+  const std::vector<gpu_uuid> gpus = rows.gpus_without_peer_peak();
+  if (gpus.size() < 2 || options.management_library.empty()) return;
+  using answer = std::map<gpu_uuid, std::uint64_t>;
+  std::packaged_task<answer()> ask(
+      [gpus, library = options.management_library] { return nvlink_peaks(gpus, library); });
+  std::future<answer> answered = ask.get_future();
+  std::thread(std::move(ask)).detach();
+  if (answered.wait_for(patience) != std::future_status::ready) return;
+  for (const auto& [gpu, peak] : answered.get()) rows.set_peer_peak(gpu, peak);
 }
 
 /// Serves what was asked and returns the number of the newest `sync` that waits, 0 if none does.

@@ -1,0 +1,44 @@
+// A libnvidia-ml.so.1 that knows two GPUs: one with eighteen links of the fourth NVLink, two of which are down, and one with none.
+#include <cstring>
+
+namespace {
+constexpr const char* linked = "GPU-01020304-0506-0708-090a-0b0c0d0e0f10";
+constexpr const char* alone = "GPU-11020304-0506-0708-090a-0b0c0d0e0f10";
+int on = 0;
+bool has_links(const void* device) { return device == static_cast<const void*>(&linked); }
+}  // namespace
+
+extern "C" {
+struct field {
+  unsigned id, scope;
+  long long times[2];
+  unsigned type;
+  int result;
+  unsigned long long value;
+};
+int nvmlInit_v2() { return ++on > 0 ? 0 : 1; }
+int nvmlShutdown() { return --on >= 0 ? 0 : 1; }
+int nvmlDeviceGetHandleByUUID(const char* uuid, const void** device) {
+  if (on == 0) return 1;
+  if (std::strcmp(uuid, linked) == 0) return *device = &linked, 0;
+  if (std::strcmp(uuid, alone) == 0) return *device = &alone, 0;
+  return 6;
+}
+int nvmlDeviceGetNvLinkState(const void* device, unsigned link, unsigned* active) {
+  if (!has_links(device) || link >= 18) return 3;
+  *active = link == 4 || link == 17 ? 0 : 1;
+  return 0;
+}
+int nvmlDeviceGetNvLinkVersion(const void* device, unsigned link, unsigned* version) {
+  *version = 4;
+  return has_links(device) && link < 18 ? 0 : 3;
+}
+int nvmlDeviceGetFieldValues(const void* device, int count, field* fields) {
+  for (int i = 0; i < count; ++i) {
+    fields[i].result = has_links(device) && fields[i].id == 90 ? 0 : 3;
+    fields[i].type = 1;
+    fields[i].value = 26562;
+  }
+  return 0;
+}
+}  // extern "C"
