@@ -1,0 +1,219 @@
+// core/trace/format.md: its tables are those of the schema, and a reader written from it alone reads what ours reads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/query/columns.hpp"
+#include "core/query/member_names.hpp"
+#include "core/trace/column_values.hpp"
+#include "core/trace/reader.hpp"
+#include "tests/core/analysis/recording.hpp"
+#include "tests/core/trace/random_rows.hpp"
+
+namespace sluice::query {
+namespace {
+
+using namespace trace;
+
+const std::string document = SLUICE_SOURCE_DIR "/core/trace/format.md";
+const std::string marker = "<!-- made by a test from here on -->\n";
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string words_of(const column& of) {
+  std::string text;
+  for (std::size_t i = 0; i < of.words.size(); ++i) {
+    text += (i == 0 ? ": " : ", ") + std::to_string(i) + " " + std::string(of.words[i]);
+  }
+  return text;
+}
+
+std::string type_of(column_type type) {
+  switch (type) {
+    case column_type::integer:
+      return "i64";
+    case column_type::size:
+      return "u64";
+    case column_type::real:
+      return "real";
+    case column_type::flag:
+      return "0 or 1";
+    case column_type::time:
+      return "time";
+    case column_type::id:
+      return "id";
+    case column_type::text:
+      return "string";
+    case column_type::word:
+      return "set";
+  }
+  return {};
+}
+
+/// The columns of a kind as SQL shows them: the schema's come first, in its order. Strings have no table there.
+template <class Row, std::size_t Index>
+std::string line_of(const table* shown) {
+  constexpr auto field = std::get<Index>(schema<Row>::fields);
+  using type = std::remove_cvref_t<decltype(Row{}.*field.member)>;
+  std::string usual;
+  if constexpr (!std::is_same_v<type, std::string>) {
+    const std::uint64_t bits = to_bits(Row{}.*field.member);
+    if (bits != 0) usual = std::to_string(static_cast<std::int64_t>(bits));
+  }
+  std::string stored = std::is_same_v<type, std::string> ? "text" : "id";
+  std::string about = Index == 0 ? "Its id" : "The text";
+  if (shown != nullptr) {
+    const column& of = shown->columns[Index];
+    if (!std::is_same_v<type, std::string>) stored = type_of(of.type);
+    about = std::string(of.about) + words_of(of);
+  }
+  return "| " + std::to_string(field.number) + " | " + std::string(member_name<Row, Index>()) + " | " + stored + " | " +
+         usual + " | " + about + " |\n";
+}
+
+template <class Row>
+std::string section_of(row_type type, const char* name) {
+  const auto shown = std::find_if(tables().begin(), tables().end(), [=](const table& t) { return t.type == type; });
+  const table* const found = shown == tables().end() ? nullptr : &*shown;
+  std::string text = std::string("\n### ") + name + ", " + std::to_string(static_cast<unsigned>(type)) + "\n\n";
+  text += found == nullptr ? "Texts, each once." : std::string(found->about);
+  text += "\n\n| number | member | stored | default | what |\n|---|---|---|---|---|\n";
+  [&]<std::size_t... Index>(std::index_sequence<Index...>) { ((text += line_of<Row, Index>(found)), ...); }
+  (std::make_index_sequence<field_count<Row>>());
+  return text;
+}
+
+std::string made_tables() {
+  std::string text;
+#define SLUICE_SECTION(row, kind) text += section_of<row>(row_type::kind, #kind);
+  SLUICE_FOR_EACH_ROW(SLUICE_SECTION)
+#undef SLUICE_SECTION
+  return text;
+}
+
+TEST(FormatDocument, HasTheTablesOfTheSchema) {
+  const std::string text = contents(document);
+  const std::size_t from = text.find(marker);
+  ASSERT_NE(from, std::string::npos) << document;
+  const std::string made = text.substr(0, from + marker.size()) + made_tables();
+  if (std::getenv("SLUICE_WRITE_GOLDEN") != nullptr) {
+    std::ofstream(document, std::ios::binary) << made;
+  } else {
+    EXPECT_EQ(text, made) << "SLUICE_WRITE_GOLDEN=1 writes it anew";
+  }
+}
+
+/// What independent_reader.py prints, from our own reader.
+class totals {
+ public:
+  template <class Row>
+  void add(row_type type, const Row& row) {
+    of_kind& total = kinds_[std::to_string(static_cast<unsigned>(type))];
+    ++total.rows;
+    const auto add_value = [&](const auto& field) {
+      std::uint64_t& sum = total.sums[std::to_string(field.number)];
+      const auto& value = row.*field.member;
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>) {
+        sum += value.size();
+      } else {
+        sum += to_bits(value);
+      }
+    };
+    std::apply([&](const auto&... fields) { (add_value(fields), ...); }, schema<Row>::fields);
+  }
+  [[nodiscard]] nlohmann::json json() const {
+    nlohmann::json all = nlohmann::json::object();
+    for (const auto& [kind, total] : kinds_) all[kind] = {{"rows", total.rows}, {"sums", total.sums}};
+    return all;
+  }
+
+ private:
+  struct of_kind {
+    std::uint64_t rows = 0;
+    std::map<std::string, std::uint64_t> sums;
+  };
+  std::map<std::string, of_kind> kinds_;
+};
+
+nlohmann::json read_by_us(const std::string& path) {
+  totals all;
+  const auto file = trace::file::open(path);
+  if (!file) return file.error().to_string();
+  const auto snapshot = (*file)->latest();
+  for (std::size_t i = 0; i < snapshot->chunks().size(); ++i) {
+    switch (const row_type type = snapshot->chunks()[i].type; type) {
+#define SLUICE_ADD(row, kind)                                                                     \
+  case row_type::kind: {                                                                          \
+    std::vector<row> rows;                                                                        \
+    if (const auto got = snapshot->read_into<row>(i, rows); !got) return got.error().to_string(); \
+    for (const row& each : rows) all.add(type, each);                                             \
+    break;                                                                                        \
+  }
+      SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+      default:
+        break;
+    }
+  }
+  return all.json();
+}
+
+/// Null if Python or libzstd is missing.
+nlohmann::json read_from_the_document(const std::string& path) {
+  const std::string command =
+      "python3 '" SLUICE_SOURCE_DIR "/tests/core/trace/independent_reader.py' '" + document + "' '" + path + "'";
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return nullptr;
+  std::string said;
+  char part[4096];
+  for (std::size_t got = 0; (got = fread(part, 1, sizeof part, pipe)) > 0;) said.append(part, got);
+  const int status = pclose(pipe);
+  constexpr int no_libzstd = 77;
+  constexpr int no_python = 127;
+  if (WEXITSTATUS(status) == no_libzstd || WEXITSTATUS(status) == no_python) return nullptr;
+  return status == 0 ? nlohmann::json::parse(said) : nlohmann::json("it failed");
+}
+
+void expect_read_alike(const std::string& path) {
+  const nlohmann::json theirs = read_from_the_document(path);
+  if (theirs.is_null()) GTEST_SKIP() << "skipped: no python3 with libzstd";
+  EXPECT_EQ(theirs, read_by_us(path)) << path;
+}
+
+TEST(FormatDocument, IsEnoughToReadARecordingOfEachVersion) {
+  expect_read_alike(SLUICE_SOURCE_DIR "/assets/recordings/pool-churn.sluice");
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/tests/core/trace/samples")) {
+    if (entry.path().extension() == ".sluice") expect_read_alike(entry.path());
+  }
+}
+
+TEST(FormatDocument, IsEnoughToReadWhateverRowsThereAre) {
+  sluice::testing::recording made;
+  std::mt19937_64 random(3);
+#define SLUICE_WRITE(row, kind)                                                  \
+  {                                                                              \
+    row last = sluice::trace::testing::random_row<row>(random);                  \
+    for (int i = 0; i < 700; ++i) {                                              \
+      last = sluice::trace::testing::row_after(last, random, i < 600 ? 1U : 2U); \
+      made.writer().add(last);                                                   \
+    }                                                                            \
+  }
+  SLUICE_FOR_EACH_ROW(SLUICE_WRITE)
+#undef SLUICE_WRITE
+  ASSERT_TRUE(made.writer().close());
+  expect_read_alike(made.path());
+}
+
+}  // namespace
+}  // namespace sluice::query
