@@ -100,7 +100,7 @@ void program::give_birth(const operation& o, std::uint32_t scale) {
 void program::kill(slot s) {
   held& of = tensors_[s];
   if (of.block == 0) return;
-  now_ += chance_.around(2'600, 90, 60);
+  now_ += chance_.around(800, 60, 20);
   const trace::alloc_event& born = live_.at(of.block);
   auto gone = row<trace::free_event>(now_);
   gone.thread = born.thread;

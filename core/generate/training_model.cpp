@@ -249,11 +249,13 @@ class training_builder : public model_builder {
     autograd = false;
   }
 
-  /// One kernel for the tensors of all parameters, in lists.
+  /// One kernel for the tensors of all parameters, in lists. The kernel's parameters have room for more, in which addresses of the
+  /// launch before are left, and seen: those of `left`.
   void foreach_kernel(const std::string& functor, std::uint32_t duration, std::vector<slot parameter::*> lists,
-                      bool roots_born = false, bool roots_die = false) {
+                      std::vector<slot parameter::*> left = {}, bool roots_born = false, bool roots_die = false) {
     // As many tensors as fit a kernel's parameters.
     const std::size_t most = 110 / lists.size();
+    lists.insert(lists.end(), left.begin(), left.end());
     for (std::size_t from = 0; from < all_.size(); from += most) {
       std::vector<birth> births;
       std::vector<slot> touches, deaths;
@@ -284,14 +286,16 @@ class training_builder : public model_builder {
     enter(frame("_multi_tensor_adam", "torch/optim/adam.py", 791));
     foreach_kernel("TernaryOpScalarFunctor<float, 2, 2, 0>, LerpFunctor", 9'400,
                    {&parameter::mean, &parameter::gradient});
-    foreach_kernel("BinaryOpScalarFunctor<float, 1, 1, 0>, multiplies", 6'700, {&parameter::square});
+    foreach_kernel("BinaryOpScalarFunctor<float, 1, 1, 0>, multiplies", 6'700, {&parameter::square},
+                   {&parameter::gradient});
     foreach_kernel("PointwiseOpScalarFunctor<float, 3, 3, 0>, multiplies", 12'100,
                    {&parameter::square, &parameter::gradient, &parameter::gradient});
-    foreach_kernel("UnaryOpFunctor<float, 2, 1, 1>, Sqrt", 8'800, {&parameter::square, &parameter::root}, true);
-    foreach_kernel("BinaryOpScalarListFunctor<float, 1, 1, 0>, divides", 6'600, {&parameter::root});
-    foreach_kernel("BinaryOpScalarFunctor<float, 1, 1, 0>, plus", 6'600, {&parameter::root});
+    foreach_kernel("UnaryOpFunctor<float, 2, 1, 1>, Sqrt", 8'800, {&parameter::square, &parameter::root}, {}, true);
+    foreach_kernel("BinaryOpScalarListFunctor<float, 1, 1, 0>, divides", 6'600, {&parameter::root},
+                   {&parameter::square});
+    foreach_kernel("BinaryOpScalarFunctor<float, 1, 1, 0>, plus", 6'600, {&parameter::root}, {&parameter::square});
     foreach_kernel("PointwiseOpScalarListFunctor<float, 3, 3, 0>, divides", 12'900,
-                   {&parameter::value, &parameter::mean, &parameter::root}, false, true);
+                   {&parameter::value, &parameter::mean, &parameter::root}, {&parameter::square}, false, true);
     leave();
     leave();
     leave();
