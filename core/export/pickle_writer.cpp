@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "core/utf8.hpp"
+
 namespace sluice::exports {
 namespace {
 
@@ -78,6 +80,7 @@ void pickle_writer::real(double value) {
 }
 
 void pickle_writer::text(std::string_view value) {
+  if (first_not_utf8(value) != std::string_view::npos) return text(mended_utf8(value));
   before_value();
   const auto [known, fresh] = texts_.try_emplace(std::string(value), remembered_);
   if (!fresh) {

@@ -7,29 +7,13 @@
 #include <unordered_map>
 
 #include "core/csv_text.hpp"
+#include "core/utf8.hpp"
 
 namespace sluice::query {
 namespace {
 
 constexpr std::size_t rows_to_measure = 1000;
 constexpr std::size_t widest = 120;  ///< Characters of a column; longer texts run over.
-
-/// The length of the UTF-8 sequence at the begin of `text`; 0 if it is none.
-std::size_t sequence_length(std::string_view text) {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = at(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 && first <= 0xf4 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
-  if (length == 0 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((at(i) & 0xc0U) != 0x80) return 0;
-  // Overlong forms, surrogates, and what lies beyond U+10FFFF.
-  const unsigned char second = at(1);
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
-      (first == 0xf4 && second > 0x8f))
-    return 0;
-  return length;
-}
 
 /// Characters, not bytes: every byte that does not continue one.
 std::size_t width_of(std::string_view text) {
@@ -63,7 +47,7 @@ std::string text_of(const cell& value) {
 void append_json_string(std::string& to, std::string_view text) {
   to += '"';
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = utf8_length(text);
     const char c = text.front();
     if (length == 0) {
       to += "\ufffd";

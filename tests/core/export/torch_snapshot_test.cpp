@@ -189,6 +189,23 @@ TEST(TorchExport, IsWhatPythonReads) {
   EXPECT_EQ(ask_python(path, "all(sum(b['size'] for b in x['blocks']) == x['total_size'] for x in s['segments'])"), 0);
 }
 
+TEST(TorchExport, WritesTextsThatPythonReads) {
+  if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
+  testing::recording made;
+  made.standard_tables();
+  made.add_alloc(1 * ms, 1, 1000);
+  auto range = made.event<trace::host_range_event>(1 * ms);
+  range.end = 2 * ms;
+  range.name = made.text("r\xc3\xb6\xff\xfe" + std::string(300, 'x'));
+  made.writer().add(range);
+  made.close();
+  const own_folder folder;
+  exported(*made.open(), folder.file("out.pickle"));
+  EXPECT_EQ(ask_python(folder.file("out.pickle"),
+                       "s['external_annotations'][0]['name'] == 'r\u00f6\ufffd\ufffd' + 'x' * 300"),
+            0);
+}
+
 TEST(TorchExport, TakesARange) {
   testing::recording made;
   made.standard_tables();
