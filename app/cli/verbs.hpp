@@ -45,6 +45,7 @@ void complain(const std::string& line);
 [[nodiscard]] action declare_generate(CLI::App& command);
 [[nodiscard]] action declare_trim(CLI::App& command);
 [[nodiscard]] action declare_merge(CLI::App& command);
+[[nodiscard]] action declare_diff(CLI::App& command);
 
 [[nodiscard]] action declare_query(CLI::App& command);
 

@@ -1,0 +1,252 @@
+// sluice diff: what two recordings, or two ranges of one, differ in.
+#include "core/analysis/diff.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/cli/range_option.hpp"
+#include "app/cli/recording_file.hpp"
+#include "app/cli/text_table.hpp"
+#include "app/cli/verbs.hpp"
+#include "core/analysis/index.hpp"
+#include "core/analysis/labels.hpp"
+#include "core/format.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using analysis::stack_change;
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t most_lines = 12;  ///< Of each list, in the text; JSON has all.
+
+struct diff_verb {
+  std::vector<std::string> files;
+  std::string range;
+  std::string against;
+  std::string format = "text";
+};
+
+/// A recording, taken in.
+struct opened {
+  std::string path;
+  std::shared_ptr<trace::file> file;
+  std::shared_ptr<const trace::snapshot> snapshot;
+  std::unique_ptr<analysis::index> index = std::make_unique<analysis::index>();
+};
+
+result<opened> open(const std::string& path) {
+  auto file = open_recording(path);
+  if (!file) return tl::unexpected(file.error());
+  opened made;
+  made.path = path;
+  made.file = *file;
+  made.snapshot = made.file->latest();
+  while (!made.index->absorb(*made.snapshot, made.snapshot->chunks().size() + 1)) {
+  }
+  return made;
+}
+
+std::string device_name(std::int64_t ordinal) { return ordinal < 0 ? "host" : "GPU " + std::to_string(ordinal); }
+
+std::string change_of(double before, double after) {
+  if (before == after) return "same";
+  std::string text = (after < before ? "-" : "+") + format_bytes(after < before ? before - after : after - before);
+  if (before > 0) text += fmt::format(" ({:+.0f} %)", (after - before) / before * 100);
+  return text;
+}
+
+std::string site_of(const stack_change& change) {
+  if (change.stack.empty()) return "no stack was recorded for these";
+  const std::string place = symbols::place_of(change.line);
+  const std::string name = symbols::name_of(change.line);
+  return place.empty() ? name : place + ", " + name;
+}
+
+std::string listing(const std::vector<stack_change>& changes, std::string_view noun,
+                    bool (*wanted)(const stack_change&)) {
+  text_table table("rrrl");
+  std::size_t shown = 0;
+  std::size_t more = 0;
+  for (const stack_change& change : changes) {
+    if (!wanted(change)) continue;
+    if (shown == most_lines) {
+      ++more;
+      continue;
+    }
+    ++shown;
+    table.row({change_of(static_cast<double>(change.before.bytes), static_cast<double>(change.after.bytes)),
+               format_bytes(change.before.bytes) + " -> " + format_bytes(change.after.bytes),
+               format_count(change.before.count) + " -> " + format_some(change.after.count, noun), site_of(change)});
+  }
+  std::string text = table.empty() ? "" : table.text(4);
+  if (more > 0) text += fmt::format("    and {} more\n", more);
+  return text;
+}
+
+bool differs(const stack_change& c) { return c.before.bytes != c.after.bytes || c.before.count != c.after.count; }
+bool appeared(const stack_change& c) { return c.appeared(); }
+bool vanished(const stack_change& c) { return c.vanished(); }
+
+std::string text_of(const analysis::difference& found, const std::string& before, const std::string& after) {
+  std::string text = fmt::format("before: {}\nafter:  {}\n", before, after);
+  text += "\nMemory, at the highest of each\n";
+  text_table peaks("lrrr");
+  for (const auto& m : found.memory) {
+    peaks.row({fmt::format("{}, {}: {}", device_name(m.device), name_of(m.level), name_of(m.kind)),
+               format_bytes(m.before.maximum), format_bytes(m.after.maximum),
+               change_of(static_cast<double>(m.before.maximum), static_cast<double>(m.after.maximum))});
+  }
+  text += peaks.empty() ? "  none\n" : peaks.text(2);
+  const auto section = [&](const analysis::memory_change& m, const char* what, const std::string& lines) {
+    if (!lines.empty())
+      text += fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), name_of(m.level),
+                          name_of(m.kind), what, lines);
+  };
+  for (const auto& m : found.memory) {
+    section(m, "who holds more or less at the highest", listing(m.at_peak, "block", differs));
+    section(m, "allocates now and did not before", listing(m.allocated, "block", appeared));
+    section(m, "allocated before and does not now", listing(m.allocated, "block", vanished));
+  }
+  text += "\nTransfers\n";
+  text_table moved("lrrrr");
+  for (const auto& t : found.transfers) {
+    moved.row({fmt::format("{}, {}", device_name(t.device), name_of(t.direction)),
+               format_bytes(t.before.bytes), format_bytes(t.after.bytes), change_of(t.before.bytes, t.after.bytes),
+               format_count(t.before.count) + " -> " + format_some(t.after.count, "copy")});
+  }
+  text += moved.empty() ? "  none\n" : moved.text(2);
+  for (const auto& t : found.transfers) {
+    const std::string lines = listing(t.sites, "copy", differs);
+    if (!lines.empty())
+      text += fmt::format("\n{}, {}: who copies more or less\n{}", device_name(t.device),
+                          name_of(t.direction), lines);
+  }
+  return text;
+}
+
+json figures_of(const analysis::stack_figures& f) {
+  return {{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}};
+}
+
+json stacks_of(const std::vector<stack_change>& changes) {
+  json all = json::array();
+  for (const stack_change& change : changes) {
+    json stack = json::array();
+    for (const auto& line : change.stack) stack.push_back(symbols::text_of(line));
+    all.push_back({{"site", site_of(change)},
+                   {"before", figures_of(change.before)},
+                   {"after", figures_of(change.after)},
+                   {"stack", std::move(stack)}});
+  }
+  return all;
+}
+
+std::string json_of(const analysis::difference& found, const std::string& before, const std::string& after) {
+  json all;
+  all["schema"] = 1;
+  all["before"] = before;
+  all["after"] = after;
+  all["memory"] = json::array();
+  for (const auto& m : found.memory) {
+    const auto figures = [](const analysis::memory_statistics& f) {
+      return json{{"peak_bytes", f.maximum},  {"peak_ns", f.maximum_time},    {"mean_bytes", f.mean},
+                  {"at_end_bytes", f.at_end}, {"allocations", f.allocations}, {"allocated_bytes", f.allocated_bytes}};
+    };
+    all["memory"].push_back({{"device", m.device < 0 ? json(nullptr) : json(m.device)},
+                             {"layer", name_of(m.level)},
+                             {"kind", name_of(m.kind)},
+                             {"before", figures(m.before)},
+                             {"after", figures(m.after)},
+                             {"at_peak", stacks_of(m.at_peak)},
+                             {"allocated", stacks_of(m.allocated)}});
+  }
+  all["transfers"] = json::array();
+  for (const auto& t : found.transfers) {
+    const auto figures = [](const analysis::transfer_statistics& f) {
+      return json{{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}, {"mean_bandwidth", f.mean_bandwidth}};
+    };
+    all["transfers"].push_back({{"device", t.device < 0 ? json(nullptr) : json(t.device)},
+                                {"direction", name_of(t.direction)},
+                                {"before", figures(t.before)},
+                                {"after", figures(t.after)},
+                                {"sites", stacks_of(t.sites)}});
+  }
+  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+result<analysis::time_range> range_of(const std::string& text, const opened& of) {
+  if (text.empty()) return analysis::whole_of(*of.snapshot);
+  return parse_range(text, analysis::whole_of(*of.snapshot));
+}
+
+result<std::string> run(const diff_verb& wanted) {
+  if (wanted.files.size() > 2)
+    return fail(error_code::invalid_argument, "two recordings can be compared, not more", wanted.files[2]);
+  if (wanted.files.size() == 1 && wanted.against.empty()) {
+    return fail(error_code::invalid_argument, "one recording alone has nothing to be compared with", wanted.files[0],
+                "name another, or two ranges of it with --range and --against");
+  }
+  const auto first = open(wanted.files[0]);
+  if (!first) return tl::unexpected(first.error());
+  const auto other = wanted.files.size() == 2
+                         ? open(wanted.files[1])
+                         : result<opened>(opened{first->path, first->file, first->snapshot, nullptr});
+  if (!other) return tl::unexpected(other.error());
+  const auto before = range_of(wanted.range, *first);
+  if (!before) return tl::unexpected(before.error());
+  const auto after = range_of(wanted.against.empty() ? wanted.range : wanted.against, *other);
+  if (!after) return tl::unexpected(after.error());
+  symbols::frame_book names_before;
+  symbols::frame_book names_after;
+  const auto& index_after = other->index ? *other->index : *first->index;
+  const auto found = analysis::compare({*first->index, *first->snapshot, *before}, names_before,
+                                       {index_after, *other->snapshot, *after}, names_after);
+  const auto title = [](const opened& of, analysis::time_range range, bool whole) {
+    return whole ? of.path : fmt::format("{}, {} to {}", of.path, format_moment(range.begin), format_moment(range.end));
+  };
+  const std::string name_before = title(*first, *before, wanted.range.empty());
+  const std::string name_after = title(*other, *after, wanted.range.empty() && wanted.against.empty());
+  return wanted.format == "json" ? json_of(found, name_before, name_after) : text_of(found, name_before, name_after);
+}
+
+int print(const diff_verb& wanted) {
+  const auto text = run(wanted);
+  if (!text) {
+    complain(text.error().to_string());
+    return text.error().code == error_code::invalid_argument ? status_usage : status_failed;
+  }
+  if (std::fwrite(text->data(), 1, text->size(), stdout) != text->size() || std::fflush(stdout) != 0) {
+    complain("cannot write the differences: the output was closed or is full");
+    return status_failed;
+  }
+  return 0;
+}
+
+}  // namespace
+
+action declare_diff(CLI::App& command) {
+  auto wanted = std::make_shared<diff_verb>();
+  command
+      .add_option("FILE", wanted->files,
+                  "The recording before and the one after, or one of which two ranges are compared")
+      ->required()
+      ->type_name("...");
+  command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
+  command.add_option("--against", wanted->against, "The range to compare with, if it is another one")
+      ->type_name("FROM:TO");
+  command.add_option("--format", wanted->format, "For people, or for programs")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("text|json")
+      ->capture_default_str();
+  return [wanted] { return print(*wanted); };
+}
+
+}  // namespace sluice::cli
