@@ -7,54 +7,18 @@
 
 #include "core/export/formats.hpp"
 #include "core/export/pickle_writer.hpp"
+#include "core/export/torch_entries.hpp"
 #include "core/import/torch_categories.hpp"
 
 namespace sluice::exports {
 namespace {
 
+using torch::block;
+using torch::entry;
+using torch::kind;
+
 constexpr std::uint64_t rounding = 512;  // PyTorch's allocator gives out multiples of it
 constexpr std::uint64_t small_segment = std::uint64_t{2} << 20;
-
-enum class kind : std::uint8_t {
-  alloc,
-  free_requested,
-  free_completed,
-  segment_alloc,
-  segment_free,
-  segment_map,
-  segment_unmap,
-  oom,
-  snapshot
-};
-constexpr const char* names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
-                                 "segment_free", "segment_map",    "segment_unmap",  "oom",
-                                 "snapshot"};
-
-struct block {
-  trace::alloc_event born;
-  time_ns died = trace::unknown_time;
-  time_ns completed = trace::unknown_time;
-  trace::event_id free{};
-  bool holds_blocks = false;
-
-  [[nodiscard]] bool live_at(time_ns time) const {
-    return born.time < time && (died == trace::unknown_time || died >= time);
-  }
-  [[nodiscard]] bool pending_at(time_ns time) const {
-    return born.time < time && died != trace::unknown_time && died < time &&
-           (completed == trace::unknown_time || completed >= time);
-  }
-};
-
-struct entry {
-  time_ns time = 0;
-  std::uint64_t order = 0;
-  kind what = kind::alloc;
-  std::uint64_t address = 0, bytes = 0;
-  trace::stream_id stream{};
-  trace::stack_id stack{};
-  trace::event_id event{};  ///< Whose attributes are its own.
-};
 
 /// Whose memory: a device by its place in `device_traces`, or the host's pinned memory.
 constexpr std::int64_t pinned = -1;
@@ -66,6 +30,7 @@ class snapshot_writer {
   result<void> run() {
     if (auto done = collect(); !done) return done;
     choose_process();
+    complete_frees();
     find_segments();
     collect_entries();
     write();
@@ -158,6 +123,14 @@ class snapshot_writer {
     return tables_.text(row.name).find("Map") != std::string_view::npos;
   }
 
+  /// A recording that knows only when frees were requested, as ours do, says nothing of their completion: it is taken for instant. A
+  /// viewer would show all memory as never freed otherwise.
+  void complete_frees() {
+    for (const block& each : blocks_)
+      if (is_inner(each) && each.completed != trace::unknown_time) return;
+    for (block& each : blocks_) each.completed = each.died;
+  }
+
   /// Of the driver's blocks those that hold others, or belong to a framework's pool; all where there is no framework.
   void find_segments() {
     for (const block& each : blocks_) {
@@ -246,11 +219,8 @@ class snapshot_writer {
       if (!before) add(owner, of.time, of.id, kind::alloc, of, of.stack, of.id);
       if (each.died == trace::unknown_time) continue;
       add(owner, each.died, each.free, kind::free_requested, of, {}, each.free);
-      const bool instant = each.born.level == trace::layer::driver && each.completed == trace::unknown_time;
-      if (instant || each.completed != trace::unknown_time) {
-        add(owner, instant ? each.died : std::max(each.completed, each.died), each.free, kind::free_completed, of, {},
-            {});
-      }
+      if (each.completed == trace::unknown_time) continue;
+      add(owner, std::max(each.completed, each.died), each.free, kind::free_completed, of, {}, {});
     }
     for (const trace::alloc_failed_event& row : failed_) {
       if (row.process != process_ || row.time < range_.begin || row.time >= range_.end) continue;
@@ -343,7 +313,7 @@ class snapshot_writer {
 
   void put_entry(const entry& each) {
     out_.open_dictionary();
-    put("action", names[static_cast<std::size_t>(each.what)]);
+    put("action", torch::names[static_cast<std::size_t>(each.what)]);
     put(each.what == kind::oom ? "device_free" : "addr", each.address);
     put("size", each.bytes);
     put("stream", handle_of(each.stream));

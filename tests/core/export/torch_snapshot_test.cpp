@@ -189,6 +189,21 @@ TEST(TorchExport, IsWhatPythonReads) {
   EXPECT_EQ(ask_python(path, "all(sum(b['size'] for b in x['blocks']) == x['total_size'] for x in s['segments'])"), 0);
 }
 
+TEST(TorchExport, CompletesFreesOfWhichOnlyTheRequestIsKnown) {  // our own recordings of PyTorch
+  testing::recording made;
+  made.standard_tables();
+  made.add_alloc(1 * ms, 1, 4096);
+  made.add_alloc(2 * ms, 2, 1024, trace::memory_kind::device, trace::layer::framework);
+  made.add_free(3 * ms, 2, trace::layer::framework);
+  made.close();
+  const own_folder folder;
+  exported(*made.open(), folder.file("out.pickle"));
+  const auto again = imported(folder.file("out.pickle"), folder.file("again.sluice"));
+  const auto frees = rows_of<trace::free_event>(*again);
+  ASSERT_EQ(frees.size(), 1U);
+  EXPECT_EQ(frees[0].completed, frees[0].time);
+}
+
 TEST(TorchExport, WritesTextsThatPythonReads) {
   if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
   testing::recording made;
