@@ -249,7 +249,7 @@ class Bench:
         self.headline("Imports (sluice import, warm)")
         for what, maker, arguments, file, seconds, resident in (
                 ("Kineto JSON, 1M events", "make-kineto-json", ["1000000"], "kineto.json", 0.35, 150),
-                ("Kineto JSON, 1M events, .gz", "make-kineto-json", ["1000000", "--gz"], "kineto.json.gz", None, 150),
+                ("Kineto JSON, 1M events, .gz", "make-kineto-json", ["1000000"], "kineto.json.gz", None, 150),
                 ("PyTorch snapshot, 200k events", "make-torch-snapshot", ["200000"], "snapshot.pickle", 0.2, None),
                 ("Nsight Systems SQLite, 10M rows", "make-nsys-sqlite", ["10000000"], "nsys.sqlite", 5, None)):
             program = os.path.join(ROOT, "tests/bench", maker)

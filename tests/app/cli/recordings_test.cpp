@@ -1,0 +1,99 @@
+// The verbs that make recordings of recordings: what they print, and with what status they end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct outcome {
+  int status = -1;
+  std::string said;  ///< On both outputs.
+};
+
+class recordings : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("sluice-recordings-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static outcome sluice(const std::string& arguments) {
+    outcome made;
+    FILE* pipe = ::popen((SLUICE_BINARY_DIR "/sluice " + arguments + " 2>&1").c_str(), "r");
+    char buffer[4096];
+    for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) made.said.append(buffer, got);
+    made.status = WEXITSTATUS(::pclose(pipe));
+    return made;
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::filesystem::path folder_;
+};
+
+const std::string leak = SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice";
+const std::string overlap = SLUICE_SOURCE_DIR "/assets/recordings/overlap.sluice";
+
+TEST_F(recordings, are_generated_the_same_for_a_seed_and_repeated) {
+  const auto made =
+      sluice("generate --events 20000 --seed 5 --pattern inference --stacks all --processes 2 -o " + file("a.sluice"));
+  EXPECT_EQ(made.status, 0) << made.said;
+  EXPECT_THAT(made.said, HasSubstr("bytes an event"));
+  EXPECT_EQ(sluice("report " + file("a.sluice")).status, 0);
+  EXPECT_EQ(sluice("generate --tile " + leak + " --events 5000 -o " + file("b.sluice")).status, 0);
+  EXPECT_EQ(sluice("report " + file("b.sluice")).status, 0);
+  EXPECT_EQ(sluice("generate --events 0 -o " + file("c.sluice")).status, 2);
+  EXPECT_EQ(sluice("generate --pattern dreaming -o " + file("c.sluice")).status, 2);
+  EXPECT_NE(sluice("generate -o /nonexistent/c.sluice").status, 0);
+  EXPECT_EQ(sluice("generate --tile " + file("b.sluice") + " -o " + file("b.sluice")).status, 2);
+}
+
+TEST_F(recordings, are_cut_redacted) {
+  const auto cut = sluice("trim " + leak + " --range 100ms:300ms --redact -o " + file("cut.sluice"));
+  EXPECT_EQ(cut.status, 0) << cut.said;
+  EXPECT_THAT(cut.said, HasSubstr("from before"));
+  const auto report = sluice("report " + file("cut.sluice"));
+  EXPECT_EQ(report.status, 0);
+  EXPECT_THAT(report.said, HasSubstr("[redacted]"));
+  EXPECT_EQ(sluice("trim " + leak + " --range 5s:1s -o " + file("cut.sluice")).status, 2);
+  EXPECT_EQ(sluice("trim " + leak + " --range soon -o " + file("cut.sluice")).status, 2);
+  EXPECT_EQ(sluice("trim /nonexistent.sluice -o " + file("cut.sluice")).status, 1);
+  std::filesystem::copy_file(leak, file("own.sluice"));
+  EXPECT_EQ(sluice("trim " + file("own.sluice") + " -o " + file("own.sluice")).status, 2);
+  EXPECT_EQ(std::filesystem::file_size(file("own.sluice")), std::filesystem::file_size(leak))
+      << "the recording is as it was";
+}
+
+TEST_F(recordings, are_put_together) {
+  const auto merged = sluice("merge " + leak + " " + overlap + " -o " + file("both.sluice"));
+  EXPECT_EQ(merged.status, 0) << merged.said;
+  EXPECT_THAT(merged.said, HasSubstr("CLOCK_REALTIME"));
+  EXPECT_EQ(sluice("report " + file("both.sluice")).status, 0);
+  EXPECT_EQ(sluice("merge " + leak + " -o " + file("one.sluice")).status, 2);
+}
+
+TEST_F(recordings, are_compared) {
+  const auto text = sluice("diff " + leak + " " + overlap);
+  EXPECT_EQ(text.status, 0) << text.said;
+  EXPECT_THAT(text.said, HasSubstr("Memory, at the highest of each"));
+  const auto same = nlohmann::json::parse(sluice("diff --format json " + leak + " " + leak).said);
+  for (const auto& memory : same.at("memory")) {
+    EXPECT_EQ(memory.at("before"), memory.at("after"));
+    for (const auto& site : memory.at("at_peak")) EXPECT_EQ(site.at("before"), site.at("after"));
+  }
+  EXPECT_EQ(sluice("diff " + leak + " --range 0:200ms --against 200ms:400ms").status, 0);
+  EXPECT_EQ(sluice("diff " + leak).status, 2);
+  EXPECT_EQ(sluice("diff " + leak + " " + leak + " " + leak).status, 2);
+}
+
+}  // namespace
+}  // namespace sluice
