@@ -57,8 +57,8 @@ void session::state::run() {
       synced.notify_all();
     }
   }
-  ask_for_links();
   rows.finish(read_clocks());
+  ask_for_links();
   if (options.sources) {
     const std::string missed = add_sources(file, rows.python_lines());
     if (!missed.empty()) add_warning(missed);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "instrumentation/collector/producer.hpp"
 #include "tests/instrumentation/collector/assembler_fixture.hpp"
 
 namespace sluice::collector {
@@ -22,6 +23,29 @@ TEST(Nvml, TellsWhatTheActiveLinksOfAGpuCanCarry) {
 TEST(Nvml, IsNotNeeded) {
   EXPECT_TRUE(nvlink_peaks({linked}, "/nowhere/libnvidia-ml.so.1").empty());
   EXPECT_TRUE(nvlink_peaks({linked}, "libc.so.6").empty()) << "a library that is another";
+}
+
+// The program ends at once: what it said of its devices is the last that the writer sees.
+TEST(Nvml, IsAskedAtTheEndOfARecordingOfSeveralGpus) {
+  recording r({.management_library = SLUICE_FAKE_NVML});
+  ASSERT_TRUE(start(r.socket(), {}));
+  std::uint32_t number = 0;
+  for (const gpu_uuid& gpu : {linked, alone}) {
+    device_record said{};
+    said.header.time = now();
+    said.device = number++;
+    said.kind = static_cast<std::uint32_t>(device_kind::cuda);
+    said.uuid_high = gpu.first;
+    said.uuid_low = gpu.second;
+    said.memory_bytes = 1;
+    emit(said);
+  }
+  stop();
+  const recorded trace = r.finish();
+  const auto& devices = trace.tables().devices.rows();
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0].peer_peak, sixteen_links);
+  EXPECT_EQ(devices[1].peer_peak, 0U);
 }
 
 class PeerPeaks : public Assembler {
