@@ -515,6 +515,7 @@ result<void> import_torch_snapshot(job& work) {
   if (!document) {
     error why = document.error();
     why.file = work.source().path();
+    why.hint = "expected what torch.cuda.memory._dump_snapshot writes";
     return tl::unexpected(std::move(why));
   }
   if (document->trailing_bytes() > 0) work.not_understood("bytes behind the pickle", document->trailing_bytes());

@@ -189,6 +189,23 @@ TEST(TorchExport, IsWhatPythonReads) {
   EXPECT_EQ(ask_python(path, "all(sum(b['size'] for b in x['blocks']) == x['total_size'] for x in s['segments'])"), 0);
 }
 
+TEST(TorchExport, UsesOpcodesThatTheViewerKnows) {  // torch/utils/viz/MemoryViz.js has a reader of its own
+  const own_folder folder;
+  testing::recording made;
+  made.standard_tables();
+  for (std::uint64_t i = 1; i <= 300; ++i) made.add_alloc(static_cast<trace::time_ns>(i) * ms, i, i * mib);
+  made.close();
+  const std::string path = folder.file("out.pickle");
+  exported(*made.open(), path);
+  const std::string known =
+      "APPENDS BINGET BININT BININT1 BININT2 BINUNICODE EMPTY_DICT EMPTY_LIST LONG1 LONG_BINGET MARK MEMOIZE NEWFALSE "
+      "NEWTRUE NONE PROTO SETITEMS SHORT_BINUNICODE STOP TUPLE2 BINFLOAT";
+  const std::string program = "import pickletools, sys; used = {o.name for o, _, _ in pickletools.genops(open('" +
+                              path + "', 'rb'))}; sys.exit(3 if used - set('" + known + "'.split()) else 0)";
+  if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
+  EXPECT_EQ(std::system(("python3 -c \"" + program + "\"").c_str()), 0);
+}
+
 TEST(TorchExport, CompletesFreesOfWhichOnlyTheRequestIsKnown) {  // our own recordings of PyTorch
   testing::recording made;
   made.standard_tables();
