@@ -9,11 +9,12 @@
 namespace sluice::collector {
 namespace {
 
-// Of nvml.h, which is not needed to build: the parts that are used have been the same since they came (NVLink's speed in driver 410).
+// Of nvml.h, which is not needed to build: the parts that are used have been the same since they came.
 using nvml_device = struct nvmlDevice_st*;
 constexpr int nvml_success = 0;
-constexpr unsigned most_links = 64;   // 18 on an H200; asking for more than there are is answered so.
-constexpr unsigned speed_field = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON
+constexpr unsigned most_links = 64;    // 18 on an H200; asking for more than there are is answered so.
+constexpr unsigned speed_field = 164;  // NVML_FI_DEV_NVLINK_GET_SPEED, in MB/s, of the link that `scope` names
+constexpr unsigned version_4_0 = 6;    // NVML_NVLINK_VERSION_4_0: Hopper's
 constexpr unsigned unsigned_int = 1;
 struct field_value {
   unsigned field = 0;
@@ -54,22 +55,23 @@ class management {
   [[nodiscard]] std::optional<std::uint64_t> nvlink_peak(const gpu_uuid& gpu) const {
     nvml_device device = nullptr;
     if (!ready_ || by_uuid_(text_of(gpu).c_str(), &device) != nvml_success) return std::nullopt;
-    std::uint64_t links = 0;
+    std::uint64_t megabytes = 0;
     unsigned version = 0;
     for (unsigned link = 0; link < most_links; ++link) {
       unsigned active = 0;
       if (link_state_(device, link, &active) != nvml_success || active == 0) continue;
-      if (links++ == 0 && link_version_(device, link, &version) != nvml_success) version = 0;
+      if (link_version_(device, link, &version) != nvml_success) version = 0;
+      field_value speed;
+      speed.field = speed_field;
+      speed.scope = link;
+      const bool known =
+          fields_(device, 1, &speed) == nvml_success && speed.result == nvml_success && speed.type == unsigned_int;
+      if (known && speed.value.number <= most_megabytes) megabytes += speed.value.number;
     }
-    field_value speed;
-    speed.field = speed_field;
-    const bool known = links > 0 && fields_(device, 1, &speed) == nvml_success && speed.result == nvml_success &&
-                       speed.type == unsigned_int;
-    if (!known || speed.value.number == 0 || speed.value.number > most_megabytes) return std::nullopt;
-    const std::uint64_t raw = links * speed.value.number * 1'000'000;
+    if (megabytes == 0) return std::nullopt;
     // The rate on the wire. CUPTI states 849.96 GB/s both ways for an H200's 18 links of 26,562 MB/s: of what the wires carry, 8 of 9.
-    constexpr unsigned fourth = 4;
-    return version >= fourth ? raw / 9 * 8 : raw;
+    const std::uint64_t raw = megabytes * 1'000'000;
+    return version >= version_4_0 ? raw / 9 * 8 : raw;
   }
 
  private:

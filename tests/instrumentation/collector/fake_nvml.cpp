@@ -30,14 +30,16 @@ int nvmlDeviceGetNvLinkState(const void* device, unsigned link, unsigned* active
   return 0;
 }
 int nvmlDeviceGetNvLinkVersion(const void* device, unsigned link, unsigned* version) {
-  *version = 4;
+  *version = 6;  // 4.0
   return has_links(device) && link < 18 ? 0 : 3;
 }
 int nvmlDeviceGetFieldValues(const void* device, int count, field* fields) {
   for (int i = 0; i < count; ++i) {
-    fields[i].result = has_links(device) && fields[i].id == 90 ? 0 : 3;
-    fields[i].type = 1;
-    fields[i].value = 26562;
+    // As driver 580 answers: of each link; that which all have in common (90) is known, and 0.
+    const bool of_link = fields[i].id == 164 && fields[i].scope < 18;
+    fields[i].result = has_links(device) && (of_link || fields[i].id == 90) ? 0 : 3;
+    fields[i].type = of_link ? 1 : 3;
+    fields[i].value = of_link ? 26562 : 0;
   }
   return 0;
 }
