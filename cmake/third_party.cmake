@@ -38,6 +38,11 @@ add_library(xxhash INTERFACE)
 target_include_directories(xxhash SYSTEM INTERFACE "${SLUICE_XXHASH_INCLUDE}")
 target_compile_definitions(xxhash INTERFACE XXH_INLINE_ALL)
 
+# Protocol buffers as headers only, without schemas: Perfetto's field numbers are in the export.
+find_path(SLUICE_PROTOZERO_INCLUDE protozero/pbf_writer.hpp REQUIRED)
+add_library(protozero INTERFACE)
+target_include_directories(protozero SYSTEM INTERFACE "${SLUICE_PROTOZERO_INCLUDE}")
+
 find_path(SLUICE_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 add_library(expected INTERFACE)
 target_include_directories(expected SYSTEM INTERFACE "${SLUICE_EXPECTED_INCLUDE}")

@@ -17,6 +17,10 @@ constexpr std::array all_formats = {
            write_folded},
     format{"torch-snapshot", ".pickle", "a PyTorch memory snapshot, for pytorch.org/memory_viz",
            shape_of_torch_snapshot, write_torch_snapshot},
+    format{"perfetto", ".pftrace", "a trace for ui.perfetto.dev: tracks, flows, counters with units", shape_of_perfetto,
+           write_perfetto},
+    format{"chrome", ".json", "Chrome's trace format, as torch.profiler writes it", shape_of_chrome, write_chrome},
+    format{"chrome-gz", ".json.gz", "the same, compressed", shape_of_chrome, write_chrome_gz},
 };
 
 constexpr std::array<std::pair<std::string_view, query::id_kind>, 8> subjects = {{

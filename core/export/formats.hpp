@@ -21,4 +21,13 @@ namespace sluice::exports {
 [[nodiscard]] output_shape shape_of_torch_snapshot(const options& wanted);
 [[nodiscard]] result<void> write_torch_snapshot(job& what, output& to);
 
+/// chrome.cpp: Chrome's trace format, plain or through gzip.
+[[nodiscard]] output_shape shape_of_chrome(const options& wanted);
+[[nodiscard]] result<void> write_chrome(job& what, output& to);
+[[nodiscard]] result<void> write_chrome_gz(job& what, output& to);
+
+/// perfetto.cpp: Perfetto's protobuf.
+[[nodiscard]] output_shape shape_of_perfetto(const options& wanted);
+[[nodiscard]] result<void> write_perfetto(job& what, output& to);
+
 }  // namespace sluice::exports

@@ -1,0 +1,504 @@
+// Exports of the timeline: Chrome's format, read back by our own importer, and Perfetto's, taken apart again.
+#include <gmock/gmock.h>
+
+#include <protozero/pbf_reader.hpp>
+
+#include "core/export/export.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/core/import/files.hpp"
+#include "tests/core/import/shared_traces.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using testing::own_folder;
+using testing::rows_of;
+
+/// A small recording with something of each kind that the formats know.
+std::string recording(const own_folder& folder) {
+  trace::writer_options options;
+  options.realtime_origin = 1'790'857'026'000'000'000;
+  const std::string path = folder.file("made.sluice");
+  auto made = trace::file_writer::create(path, options);
+  trace::file_writer& out = *made;
+  const auto process = static_cast<trace::process_id>(1);
+  const auto thread = static_cast<trace::thread_id>(1);
+  const auto device = static_cast<trace::device_id>(1);
+  const auto stream = static_cast<trace::stream_id>(1);
+  trace::process_row process_row;
+  process_row.id = process;
+  process_row.pid = 77;
+  process_row.command = out.intern("python train.py");
+  out.add(process_row);
+  out.add(trace::thread_row{thread, process, 78, out.intern("main")});
+  trace::device_row device_row;
+  device_row.id = device;
+  device_row.ordinal = 0;
+  device_row.name = out.intern("NVIDIA H200");
+  device_row.memory_bytes = 1 << 30;
+  out.add(device_row);
+  trace::stream_row stream_row;
+  stream_row.id = stream;
+  stream_row.process = process;
+  stream_row.device = device;
+  stream_row.handle = 7;
+  out.add(stream_row);
+
+  const auto at = [&](auto row, trace::time_ns begin, trace::time_ns end) {
+    row.time = begin;
+    row.end = end;
+    row.process = process;
+    row.thread = thread;
+    return row;
+  };
+  trace::event_id ranges[3];
+  const std::pair<int, int> spans[3] = {{0, 1000}, {100, 400}, {300, 700}};  // The last overlaps without nesting.
+  for (int i = 0; i < 3; ++i) {
+    trace::host_range_event range;
+    range.name = out.intern("range \"" + std::to_string(i) + "\"\n");
+    range.domain = out.intern("user");
+    ranges[i] = static_cast<trace::event_id>(out.add(at(range, spans[i].first, spans[i].second)));
+  }
+  trace::link_event link;
+  link.kind = trace::link_kind::flow;
+  link.from = ranges[0];
+  link.to = ranges[2];
+  out.add(link);
+  trace::api_call_event call;
+  call.name = out.intern("cudaLaunchKernel");
+  call.correlation = 5;
+  trace::kernel_event kernel;
+  kernel.call = static_cast<trace::event_id>(out.add(at(call, 10, 20)));
+  kernel.name = out.intern("kernel<float>");
+  kernel.correlation = 5;
+  kernel.device = device;
+  kernel.stream = stream;
+  kernel.grid_x = kernel.grid_y = kernel.grid_z = 2;
+  kernel.block_x = 32;
+  kernel.enqueued = 10;
+  out.add(at(kernel, 500, 600));
+  trace::transfer_event copy;
+  copy.bytes = 4096;
+  copy.direction = trace::direction::d2h;
+  copy.source_kind = trace::memory_kind::device;
+  copy.destination_kind = trace::memory_kind::pinned;
+  copy.device = device;
+  copy.stream = stream;
+  out.add(at(copy, 600, 700));
+  trace::memset_event set;
+  set.bytes = 64;
+  set.device = device;
+  set.stream = stream;
+  set.kind = trace::memory_kind::device;
+  out.add(at(set, 700, 701));
+  for (const std::uint64_t block : {1U, 2U}) {
+    trace::alloc_event alloc;
+    alloc.time = static_cast<trace::time_ns>(100 * block);
+    alloc.process = process;
+    alloc.thread = thread;
+    alloc.block = static_cast<trace::block_id>(block);
+    alloc.level = block == 1 ? trace::layer::framework : trace::layer::driver;
+    alloc.kind = trace::memory_kind::device;
+    alloc.device = device;
+    alloc.address = 4096 * block;
+    alloc.bytes = 1000 * block;
+    out.add(alloc);
+    trace::free_event gone;
+    gone.time = 900;
+    gone.process = process;
+    gone.thread = thread;
+    gone.block = alloc.block;
+    out.add(gone);
+  }
+  trace::marker_event mark;
+  mark.time = 50;
+  mark.process = process;
+  mark.thread = thread;
+  mark.name = out.intern("here");
+  out.add(mark);
+  trace::counter_row counter_row;
+  counter_row.id = static_cast<trace::counter_id>(1);
+  counter_row.process = process;
+  counter_row.unit = trace::counter_unit::bytes;
+  counter_row.name = out.intern("queue bytes");
+  out.add(counter_row);
+  trace::counter_event counter;
+  counter.time = 60;
+  counter.counter = counter_row.id;
+  counter.value = 2.5;
+  out.add(counter);
+  EXPECT_TRUE(out.close());
+  return path;
+}
+
+void write_as(const trace::file& from, const char* name, const std::string& path, const options& wanted = {}) {
+  const auto done = write(*from.latest(), *find_format(name), path, wanted);
+  ASSERT_TRUE(done) << done.error().to_string();
+}
+
+/// Figures that must survive: numbers, sums of times and bytes, and names.
+using figures = std::map<std::string, std::int64_t>;
+figures figures_of(const trace::file& file) {
+  figures all;
+  const auto snapshot = file.latest();
+  const auto name_of = [&](trace::string_id id) { return std::string(snapshot->tables().text(id)); };
+  const auto lasting = [&](const std::string& kind, const auto& row) {
+    ++all[kind];
+    all[kind + " begin"] += snapshot->realtime_origin() % 1'000'000'000 + row.time;
+    all[kind + " ns"] += row.end - row.time;
+  };
+  for (const auto& row : rows_of<trace::host_range_event>(file))
+    lasting("range " + name_of(row.name) + " of " + name_of(row.domain), row);
+  for (const auto& row : rows_of<trace::api_call_event>(file)) lasting("call " + name_of(row.name), row);
+  for (const auto& row : rows_of<trace::kernel_event>(file)) {
+    lasting("kernel " + name_of(row.name), row);
+    all["threads"] += row.grid_x * row.grid_y * row.grid_z * row.block_x;
+    if (row.call != trace::event_id::none) ++all["kernels with a call"];
+  }
+  for (const auto& row : rows_of<trace::transfer_event>(file)) {
+    lasting("copy " + std::to_string(static_cast<int>(row.direction)), row);
+    all["copied"] += static_cast<std::int64_t>(row.bytes);
+    all["from " + std::to_string(static_cast<int>(row.source_kind)) + " to " +
+        std::to_string(static_cast<int>(row.destination_kind))] += 1;
+  }
+  for (const auto& row : rows_of<trace::memset_event>(file)) {
+    lasting("memset", row);
+    all["set"] += static_cast<std::int64_t>(row.bytes);
+  }
+  for (const auto& row : rows_of<trace::marker_event>(file)) ++all["mark " + name_of(row.name)];
+  for (const auto& row : rows_of<trace::alloc_event>(file)) {
+    if (row.level != trace::layer::framework) continue;
+    ++all["blocks"];
+    all["block bytes"] += static_cast<std::int64_t>(row.bytes);
+    all["block addresses"] += static_cast<std::int64_t>(row.address % 1'000'003);
+  }
+  for (const auto& row : rows_of<trace::link_event>(file)) all["arrows"] += row.kind == trace::link_kind::flow ? 1 : 0;
+  return all;
+}
+
+void expect_round_trip(const trace::file& first, const own_folder& folder, const char* format, const char* name) {
+  const std::string text = folder.file(name);
+  write_as(first, format, text);
+  const std::string again = folder.file("again.sluice");
+  const auto imported = importing::import_file(text, again);
+  ASSERT_TRUE(imported) << imported.error().to_string();
+  for (const importing::count& each : imported->not_understood)
+    EXPECT_EQ(each.what, "kernels, copies and memsets whose call is not in the file");
+  const auto second = trace::file::open(again);
+  ASSERT_TRUE(second);
+  const figures before = figures_of(first), after = figures_of(**second);
+  for (const auto& [figure, value] : before) EXPECT_EQ(after.contains(figure) ? after.at(figure) : 0, value) << figure;
+  EXPECT_EQ(before.size(), after.size());
+}
+
+TEST(ChromeExport, IsReadBackWithEqualTotals) {
+  const own_folder folder;
+  const auto first = trace::file::open(recording(folder));
+  ASSERT_TRUE(first);
+  expect_round_trip(**first, folder, "chrome", "out.json");
+  expect_round_trip(**first, folder, "chrome-gz", "out.json.gz");
+}
+
+TEST(ChromeExport, OfARealTraceIsReadBackWithEqualTotals) {
+  for (const char* const name : {"kineto-train1.json.gz", "kineto-infer1.json.gz"}) {
+    const auto path = testing::shared_trace(name);
+    if (!path) GTEST_SKIP() << name << " is not here: it lies in shared/traces beside the source tree";
+    const own_folder folder;
+    ASSERT_TRUE(importing::import_file(*path, folder.file("first.sluice")));
+    const auto first = trace::file::open(folder.file("first.sluice"));
+    ASSERT_TRUE(first);
+    expect_round_trip(**first, folder, "chrome", "out.json");
+  }
+}
+
+TEST(ChromeExport, OfARangeHasWhatOverlapsIt) {
+  const own_folder folder;
+  const auto first = trace::file::open(recording(folder));
+  ASSERT_TRUE(first);
+  options wanted;
+  wanted.range = analysis::time_range{550, 650};
+  write_as(**first, "chrome", folder.file("part.json"), wanted);
+  ASSERT_TRUE(importing::import_file(folder.file("part.json"), folder.file("part.sluice")));
+  const auto part = trace::file::open(folder.file("part.sluice"));
+  ASSERT_TRUE(part);
+  EXPECT_EQ(rows_of<trace::host_range_event>(**part).size(), 2U);
+  EXPECT_EQ(rows_of<trace::kernel_event>(**part).size(), 1U);
+  EXPECT_EQ(rows_of<trace::transfer_event>(**part).size(), 1U);
+  EXPECT_EQ(rows_of<trace::memset_event>(**part).size(), 0U);
+}
+
+// --- Perfetto ------------------------------------------------------------------------------------------------------------
+
+/// A Perfetto trace, taken apart as its reader does: packets in order of time, those of one time in order of the file.
+struct perfetto {
+  struct slice {
+    std::string name, track;
+    std::uint64_t begin = 0, end = 0;
+    std::vector<std::uint64_t> flows, flow_ends;
+    std::size_t depth = 0;
+  };
+  struct track {
+    std::string name;
+    std::uint64_t parent = 0, unit = 0;
+    bool counter = false;
+  };
+  std::map<std::uint64_t, track> tracks;
+  std::vector<slice> slices;
+  std::map<std::string, std::vector<double>> counters;
+  std::vector<std::string> instants;
+  std::map<std::uint32_t, std::uint64_t> clocks;
+  std::size_t loose_ends = 0;
+
+  explicit perfetto(const std::string& bytes) {
+    struct timed {
+      std::uint64_t time = 0;
+      std::string event;
+    };
+    std::vector<timed> events;
+    protozero::pbf_reader trace(bytes);
+    while (trace.next(1)) {
+      protozero::pbf_reader packet = trace.get_message();
+      timed now;
+      while (packet.next()) {
+        switch (packet.tag()) {
+          case 6:
+            read_clocks(packet.get_message());
+            break;
+          case 8:
+            now.time = packet.get_uint64();
+            break;
+          case 11:
+            now.event = packet.get_bytes();
+            break;
+          case 12:
+            read_names(packet.get_message());
+            break;
+          case 60:
+            read_track(packet.get_message());
+            break;
+          default:
+            packet.skip();
+        }
+      }
+      if (!now.event.empty()) events.push_back(now);
+    }
+    std::stable_sort(events.begin(), events.end(), [](const timed& a, const timed& b) { return a.time < b.time; });
+    for (const timed& each : events) read_event(each.time, protozero::pbf_reader(each.event));
+  }
+
+  [[nodiscard]] const slice* find(std::string_view name) const {
+    for (const slice& each : slices)
+      if (each.name == name) return &each;
+    return nullptr;
+  }
+
+ private:
+  void read_clocks(protozero::pbf_reader snapshot) {
+    while (snapshot.next()) {
+      if (snapshot.tag() != 1) {
+        snapshot.skip();
+        continue;
+      }
+      protozero::pbf_reader clock = snapshot.get_message();
+      std::uint32_t id = 0;
+      while (clock.next()) {
+        if (clock.tag() == 1)
+          id = clock.get_uint32();
+        else
+          clocks[id] = clock.get_uint64();
+      }
+    }
+  }
+  void read_names(protozero::pbf_reader data) {
+    while (data.next()) {
+      const auto kind = data.tag();
+      protozero::pbf_reader entry = data.get_message();
+      std::uint64_t id = 0;
+      while (entry.next()) {
+        if (entry.tag() == 1)
+          id = entry.get_uint64();
+        else
+          names_[{kind, id}] = entry.get_string();
+      }
+    }
+  }
+  void read_track(protozero::pbf_reader about) {
+    std::uint64_t id = 0;
+    track made;
+    while (about.next()) {
+      switch (about.tag()) {
+        case 1:
+          id = about.get_uint64();
+          break;
+        case 2:
+          made.name = about.get_string();
+          break;
+        case 3:
+        case 4: {
+          const bool process = about.tag() == 3;
+          protozero::pbf_reader part = about.get_message();
+          while (part.next()) {
+            if (part.tag() == (process ? 6U : 5U))
+              made.name = part.get_string();
+            else
+              part.skip();
+          }
+          break;
+        }
+        case 5:
+          made.parent = about.get_uint64();
+          break;
+        case 8: {
+          made.counter = true;
+          protozero::pbf_reader counter = about.get_message();
+          while (counter.next(3)) made.unit = static_cast<std::uint64_t>(counter.get_enum());
+          break;
+        }
+        default:
+          about.skip();
+      }
+    }
+    EXPECT_TRUE(tracks.try_emplace(id, made).second) << "a track is described twice: " << made.name;
+  }
+  void read_event(std::uint64_t time, protozero::pbf_reader event) {
+    std::uint64_t type = 0, id = 0;
+    slice made;
+    double value = 0;
+    while (event.next()) {
+      switch (event.tag()) {
+        case 9:
+          type = static_cast<std::uint64_t>(event.get_enum());
+          break;
+        case 10:
+          made.name = names_.at({2, event.get_uint64()});
+          break;
+        case 11:
+          id = event.get_uint64();
+          break;
+        case 30:
+          value = static_cast<double>(event.get_int64());
+          break;
+        case 44:
+          value = event.get_double();
+          break;
+        case 47:
+          made.flows.push_back(event.get_fixed64());
+          break;
+        case 48:
+          made.flow_ends.push_back(event.get_fixed64());
+          break;
+        default:
+          event.skip();
+      }
+    }
+    ASSERT_TRUE(tracks.contains(id)) << "an event on a track that nobody described";
+    made.track = tracks[id].name;
+    made.begin = time;
+    std::vector<std::size_t>& open = open_[id];
+    if (type == 1) {
+      made.depth = open.size();
+      open.push_back(slices.size());
+      slices.push_back(made);
+    } else if (type == 2) {
+      if (open.empty()) {
+        ++loose_ends;
+        return;
+      }
+      slices[open.back()].end = time;
+      open.pop_back();
+    } else if (type == 3) {
+      instants.push_back(made.name);
+    } else {
+      counters[made.track].push_back(value);
+    }
+  }
+
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> names_;
+  std::map<std::uint64_t, std::vector<std::size_t>> open_;
+};
+
+TEST(PerfettoExport, SlicesEndWhenTheyEndAlsoWhereTheyOverlap) {
+  const own_folder folder;
+  const auto first = trace::file::open(recording(folder));
+  ASSERT_TRUE(first);
+  write_as(**first, "perfetto", folder.file("out.pftrace"));
+  const perfetto made(testing::read_file(folder.file("out.pftrace")));
+  const auto* outer = made.find("range \"0\"\n");
+  const auto* inner = made.find("range \"1\"\n");
+  const auto* overlapping = made.find("range \"2\"\n");
+  const auto* kernel = made.find("kernel<float>");
+  const auto* call = made.find("cudaLaunchKernel");
+  ASSERT_TRUE(outer && inner && overlapping && kernel && call);
+  EXPECT_EQ(outer->end - outer->begin, 1000U);
+  EXPECT_EQ(inner->end - inner->begin, 300U);
+  EXPECT_EQ(inner->depth, 1U);
+  EXPECT_EQ(overlapping->end - overlapping->begin, 400U);
+  EXPECT_EQ(overlapping->depth, 0U);  // On a track of its own.
+  EXPECT_EQ(kernel->end - kernel->begin, 100U);
+  EXPECT_EQ(made.loose_ends, 0U);
+  // Arrows, clocks, counters with units, marks.
+  ASSERT_EQ(kernel->flow_ends.size(), 1U);
+  EXPECT_THAT(call->flows, ::testing::Contains(kernel->flow_ends[0]));
+  ASSERT_EQ(overlapping->flow_ends.size(), 1U);
+  EXPECT_EQ(outer->flows, overlapping->flow_ends);
+  EXPECT_EQ(made.clocks.at(1), 1'790'857'026'000'000'000U);
+  EXPECT_EQ(made.counters.at("Memory: framework device, NVIDIA H200 (GPU 0)"), (std::vector<double>{1000, 0}));
+  EXPECT_EQ(made.counters.at("Memory: driver device, NVIDIA H200 (GPU 0)"), (std::vector<double>{2000, 0}));
+  EXPECT_EQ(made.counters.at("queue bytes"), std::vector<double>{2.5});
+  for (const auto& [id, track] : made.tracks)
+    if (track.counter) {
+      EXPECT_EQ(track.unit, 3U) << track.name;
+    }
+  EXPECT_EQ(made.instants, std::vector<std::string>{"here"});
+}
+
+TEST(PerfettoExport, OfARangeBeginsWithTheMemoryThatIsInUseThen) {
+  const own_folder folder;
+  const auto first = trace::file::open(recording(folder));
+  ASSERT_TRUE(first);
+  options wanted;
+  wanted.range = analysis::time_range{150, 650};
+  write_as(**first, "perfetto", folder.file("out.pftrace"), wanted);
+  const perfetto made(testing::read_file(folder.file("out.pftrace")));
+  EXPECT_EQ(made.counters.at("Memory: framework device, NVIDIA H200 (GPU 0)"), std::vector<double>{1000});
+  EXPECT_EQ(made.counters.at("Memory: driver device, NVIDIA H200 (GPU 0)"), (std::vector<double>{0, 2000}));
+  EXPECT_EQ(made.find("cudaLaunchKernel"), nullptr);
+  EXPECT_NE(made.find("kernel<float>"), nullptr);
+}
+
+TEST(PerfettoExport, OfARealTraceHasEverySliceWithItsLength) {
+  const auto path = testing::shared_trace("kineto-train1.json.gz");
+  if (!path) GTEST_SKIP() << "kineto-train1.json.gz is not here: it lies in shared/traces beside the source tree";
+  const own_folder folder;
+  ASSERT_TRUE(importing::import_file(*path, folder.file("first.sluice")));
+  const auto first = trace::file::open(folder.file("first.sluice"));
+  ASSERT_TRUE(first);
+  write_as(**first, "perfetto", folder.file("out.pftrace"));
+  const perfetto made(testing::read_file(folder.file("out.pftrace")));
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> ours, theirs;
+  const auto count = [&](const auto& row) {
+    auto& [number, ns] = ours[std::string((*first)->latest()->tables().text(row.name))];
+    ++number;
+    ns += static_cast<std::uint64_t>(row.end - row.time);
+  };
+  for (const auto& row : rows_of<trace::host_range_event>(**first)) count(row);
+  for (const auto& row : rows_of<trace::kernel_event>(**first)) count(row);
+  for (const auto& row : rows_of<trace::api_call_event>(**first)) count(row);
+  std::set<std::uint64_t> begun;
+  std::size_t ended = 0;
+  for (const auto& each : made.slices) begun.insert(each.flows.begin(), each.flows.end());
+  for (const auto& each : made.slices) {
+    for (const std::uint64_t flow : each.flow_ends) ended += begun.count(flow);
+    if (each.name.starts_with("Copy") || each.name == "Memset") continue;
+    auto& [number, ns] = theirs[each.name];
+    ++number;
+    ns += each.end - each.begin;
+  }
+  EXPECT_EQ(ours, theirs);
+  EXPECT_EQ(made.loose_ends, 0U);
+  EXPECT_EQ(ended, 1522U + 840U);  // From calls to their work, and from forward operations to backward ones.
+  EXPECT_EQ(made.counters.at("PyTorch allocator used").back(), 68157440);
+}
+
+}  // namespace
+}  // namespace sluice::exports
