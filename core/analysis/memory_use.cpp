@@ -18,14 +18,14 @@ bool is_driver_pool(const trace::pool_row& row, const pool_use& pool) {
 }
 
 block_record& memory_use::at(trace::block_id id) {
-  const auto [place, fresh] = by_id_.try_emplace(raw(id), blocks_.size());
+  const auto [place, fresh] = by_id_.put(raw(id), blocks_.size());
   if (fresh) blocks_.emplace_back().id = id;
-  return blocks_[place->second];
+  return blocks_[place];
 }
 
 const block_record* memory_use::find(trace::block_id id) const {
-  const auto place = by_id_.find(raw(id));
-  return place == by_id_.end() || !blocks_[place->second].allocated ? nullptr : &blocks_[place->second];
+  const std::size_t place = by_id_.find(raw(id));
+  return place == positions::none || !blocks_[place].allocated ? nullptr : &blocks_[place];
 }
 
 void memory_use::count(const block_record& block, time_ns time, double sign) {
@@ -77,9 +77,9 @@ void memory_use::birth(const trace::alloc_event& row, time_ns born) {
 }
 
 void memory_use::add(const trace::alloc_event& row) {
-  const auto known = by_id_.find(raw(row.block));
-  if (known != by_id_.end() && blocks_[known->second].allocated) {
-    block_record& block = blocks_[known->second];
+  const std::size_t known = by_id_.find(raw(row.block));
+  if (known != positions::none && blocks_[known].allocated) {
+    block_record& block = blocks_[known];
     // A checkpoint may tell of a block before the chunk with its allocation comes.
     if (block.alloc == trace::event_id::none) {
       block.alloc = row.id;
@@ -93,8 +93,7 @@ void memory_use::add(const trace::alloc_event& row) {
 
 void memory_use::add(const trace::live_block_event& row) {
   checkpoints_[row.checkpoint].blocks.push_back(row.block);
-  const auto known = by_id_.find(raw(row.block));
-  if (known != by_id_.end() && blocks_[known->second].allocated) return;
+  if (find(row.block) != nullptr) return;
   birth(row, row.born);
   if (row.block != trace::block_id::none) at(row.block).alloc = trace::event_id::none;  // Its own row may follow.
 }

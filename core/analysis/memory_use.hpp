@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
+#include "core/analysis/positions.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/summary/time_tree.hpp"
 #include "core/trace/model.hpp"
@@ -134,7 +134,7 @@ class memory_use {
   void settle_untracked(device_samples& of, const tracked& by) const;
 
   std::vector<block_record> blocks_;
-  std::unordered_map<std::uint64_t, std::size_t> by_id_;
+  positions by_id_;
   std::map<memory_key, summaries::level_tree> use_;
   std::map<trace::pool_id, pool_use> pools_;
   std::map<trace::device_id, device_samples> devices_;

@@ -28,7 +28,11 @@ bool is_copying_call(std::string_view name) {
          name.starts_with("cudaMemset");
 }
 
-touch_index::direct& touch_index::at(trace::block_id id) { return blocks_[raw(id)]; }
+touch_index::direct& touch_index::at(trace::block_id id) {
+  const auto [place, fresh] = by_id_.put(raw(id), blocks_.size());
+  if (fresh) blocks_.emplace_back();
+  return blocks_[place];
+}
 
 void touch_index::use(direct& of, touch now) { join(of.first, of.last, now); }
 
@@ -106,9 +110,9 @@ void touch_index::settle() {
 
 block_touches touch_index::of(const block_record& block) const {
   block_touches all;
-  const auto found = blocks_.find(raw(block.id));
-  if (found == blocks_.end()) return all;
-  const direct& own = found->second;
+  const std::size_t place = by_id_.find(raw(block.id));
+  if (place == positions::none) return all;
+  const direct& own = blocks_[place];
   all.first = own.first;
   all.last = own.last;
   all.kernels = own.kernels;
@@ -145,9 +149,9 @@ std::uint64_t touch_index::launches_that_copy(time_range range) const {
 
 std::vector<graph_use> touch_index::graphs_of(trace::block_id block) const {
   std::vector<graph_use> all;
-  const auto found = blocks_.find(raw(block));
-  if (found == blocks_.end()) return all;
-  for (const std::uint32_t which : found->second.graphs) all.push_back(graph_uses_[which]);
+  const std::size_t place = by_id_.find(raw(block));
+  if (place == positions::none) return all;
+  for (const std::uint32_t which : blocks_[place].graphs) all.push_back(graph_uses_[which]);
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/analysis/memory_use.hpp"
+#include "core/analysis/positions.hpp"
 #include "core/trace/model.hpp"
 #include "core/trace/tables.hpp"
 
@@ -95,7 +96,8 @@ class touch_index {
   void add_copy(const Copy& row, time_ns time);
   bool copies(trace::string_id name, const trace::tables& tables);
 
-  std::unordered_map<std::uint64_t, direct> blocks_;
+  std::vector<direct> blocks_;
+  positions by_id_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
   std::unordered_map<std::uint64_t, bool> moving_;   ///< Graphs by their id: a node of it copies.
