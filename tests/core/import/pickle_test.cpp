@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 using testing::pickle_bytes;
 
 result<pickle_document> read(const std::string& bytes, std::size_t memory = std::size_t{1} << 30) {
-  return read_pickle(std::as_bytes(std::span(bytes)), memory);
+  static std::list<std::string> kept;  // A document refers to its bytes.
+  return read_pickle(std::as_bytes(std::span(kept.emplace_back(bytes))), memory);
 }
 
 /// What is read, as Python's repr would say it.
