@@ -3,10 +3,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/cli/range_option.hpp"
@@ -18,6 +22,8 @@
 
 namespace sluice::cli {
 namespace {
+
+constexpr int status_interrupted = 130;  // As shells have it: 128 + SIGINT.
 
 struct wish {
   std::string file;
@@ -76,6 +82,25 @@ class progress_line {
   int last_ = -1;
 };
 
+/// While it lives, Ctrl-C and SIGTERM end the export and not the program, so that nothing half written is left.
+class interruptible {
+ public:
+  interruptible() {
+    stopped_ = false;
+    for (auto& [signal, before] : before_) before = std::signal(signal, [](int) { stopped_ = true; });
+  }
+  ~interruptible() {
+    for (const auto& [signal, before] : before_) std::signal(signal, before);
+  }
+  interruptible(const interruptible&) = delete;
+  interruptible& operator=(const interruptible&) = delete;
+  [[nodiscard]] static const std::atomic<bool>& stopped() { return stopped_; }
+
+ private:
+  static inline std::atomic<bool> stopped_{false};
+  std::array<std::pair<int, void (*)(int)>, 2> before_ = {{{SIGINT, nullptr}, {SIGTERM, nullptr}}};
+};
+
 result<exports::outcome> run(const wish& wanted, const exports::format& as) {
   if (auto free = check_place(wanted); !free) return tl::unexpected(free.error());
   const auto opened = open_recording(wanted.file);
@@ -97,6 +122,8 @@ result<exports::outcome> run(const wish& wanted, const exports::format& as) {
   if (wanted.redact) options.redact = exports::redaction::all();
   progress_line line;
   options.progress = [&](float share) { line.show(share); };
+  const interruptible by_user;
+  options.cancelled = &interruptible::stopped();
   return exports::write(*now, as, wanted.out, options);
 }
 
@@ -109,6 +136,7 @@ int export_file(const wish& wanted) {
   const auto done = run(wanted, **as);
   if (!done) {
     complain(done.error().to_string());
+    if (done.error().code == error_code::cancelled) return status_interrupted;
     return done.error().code == error_code::invalid_argument ? status_usage : status_failed;
   }
   for (const std::string& each : done->notes) std::fprintf(stderr, "sluice: note: %s\n", each.c_str());

@@ -51,7 +51,7 @@ application::application(application_options options)
   views_.push_back(make_statistics_view());
   views_.push_back(make_blocks_view());
   views_.push_back(make_stacks_view());
-  auto asked = std::make_unique<query_view>(options_.wake);
+  auto asked = std::make_unique<query_view>(options_.wake, settings_);
   query_ = asked.get();
   views_.push_back(std::move(asked));
   views_.push_back(make_messages_view());

@@ -323,6 +323,9 @@ void application::add_query_commands() {
                        query_->ask(text != nullptr ? *text : std::string());
                      },
                  .enabled = ready});
+  commands_.add({.id = "query.remember", .run = [this](const argument& with) {
+                   if (const auto* text = std::get_if<std::string>(&with)) settings_.add_query(*text);
+                 }});
   commands_.add({.id = "query.cancel",
                  .title = "Stop the query",
                  .group = "Query",

@@ -18,6 +18,26 @@ int number(const std::string& text, int least, int most, int otherwise) {
   return value >= least && value <= most ? value : otherwise;
 }
 
+/// One line of a text: ends of lines and backslashes are written with a backslash.
+std::string escaped(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    if (c == '\n' || c == '\\') line += '\\';
+    line += c == '\n' ? 'n' : c;
+  }
+  return line;
+}
+
+std::string unescaped(const std::string& line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool escape = line[i] == '\\' && i + 1 < line.size();
+    if (escape) ++i;
+    text += escape && line[i] == 'n' ? '\n' : line[i];
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string settings::default_folder() {
@@ -42,6 +62,7 @@ settings::settings(std::string folder) : folder_(std::move(folder)) {
     if (key == "width") width = number(value, 320, 16384, width);
     if (key == "height") height = number(value, 200, 16384, height);
     if (key == "recent" && recent_.size() < recent_limit) recent_.push_back(value);
+    if (key == "query" && queries_.size() < query_limit) queries_.push_back(unescaped(value));
   }
 }
 
@@ -60,6 +81,14 @@ void settings::forget_recent() {
   save();
 }
 
+void settings::add_query(const std::string& text) {
+  if (text.empty() || text.size() > query_length) return;
+  std::erase(queries_, text);
+  queries_.insert(queries_.begin(), text);
+  if (queries_.size() > query_limit) queries_.resize(query_limit);
+  save();
+}
+
 void settings::save() const {
   if (folder_.empty()) return;
   std::error_code failed;
@@ -71,6 +100,7 @@ void settings::save() const {
        << "width " << width << "\nheight " << height << '\n';
   for (const std::string& path : recent_)
     if (path.find('\n') == std::string::npos) text << "recent " << path << '\n';
+  for (const std::string& query : queries_) text << "query " << escaped(query) << '\n';
   const std::string partial = folder_ + "/settings.part";
   {
     std::ofstream file(partial, std::ios::trunc);

@@ -26,15 +26,22 @@ class settings {
   [[nodiscard]] const std::vector<std::string>& recent() const { return recent_; }
   void add_recent(const std::string& path);
   void forget_recent();
+  /// What was asked in SQL, the newest first, at most `query_limit`.
+  [[nodiscard]] const std::vector<std::string>& queries() const { return queries_; }
+  /// Long ones are not kept.
+  void add_query(const std::string& text);
   void save() const;
   /// Where ImGui keeps the layout of the panels; empty: nowhere.
   [[nodiscard]] std::string layout_file() const { return folder_.empty() ? "" : folder_ + "/layout.ini"; }
 
   static constexpr std::size_t recent_limit = 12;
+  static constexpr std::size_t query_limit = 50;
+  static constexpr std::size_t query_length = 4096;
 
  private:
   std::string folder_;
   std::vector<std::string> recent_;
+  std::vector<std::string> queries_;
 };
 
 }  // namespace sluice::gui

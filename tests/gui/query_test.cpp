@@ -119,7 +119,17 @@ TEST_F(QueryPanel, RemembersWhatWasAskedAndGivesCsvAway) {
     std::filesystem::remove(place);
     ask(user, "SELECT 2");
     ask(user, "SELECT 1 AS a, 'x,y' AS b");
-    EXPECT_EQ(app().asked().history(), (std::vector<std::string>{"SELECT 2", "SELECT 1 AS a, 'x,y' AS b"}));
+    EXPECT_EQ(app().asked().history(), (std::vector<std::string>{"SELECT 1 AS a, 'x,y' AS b", "SELECT 2"}));
+    // Back to the one before with the keys.
+    user.ItemInput("//Query/##sql");
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_UpArrow);
+    user.Yield(3);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_UpArrow);
+    user.Yield(3);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Enter);
+    user.Yield(3);
+    settle(user);
+    EXPECT_EQ(app().asked().history().front(), "SELECT 2");
   });
 }
 

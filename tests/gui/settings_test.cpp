@@ -43,6 +43,18 @@ TEST_F(Settings, ListRecentFilesNewestFirstWithoutRepeats) {
   EXPECT_TRUE(some.recent().empty());
 }
 
+TEST_F(Settings, KeepWhatWasAskedWithItsLines) {
+  settings first(folder);
+  first.add_query("SELECT 1\nFROM \\n");
+  first.add_query("SELECT 2");
+  first.add_query(std::string(settings::query_length + 1, 'x'));
+  const settings second(folder);
+  EXPECT_EQ(second.queries(), (std::vector<std::string>{"SELECT 2", "SELECT 1\nFROM \\n"}));
+  first.add_query("SELECT 1\nFROM \\n");
+  EXPECT_EQ(first.queries().size(), 2U);
+  EXPECT_EQ(first.queries()[1], "SELECT 2");
+}
+
 TEST_F(Settings, SurviveAFileOfNonsense) {
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/settings") << "theme\n\0\xff\ntext 9999999999999\nwidth -5\nrecent \nwhat is this";

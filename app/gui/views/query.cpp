@@ -16,7 +16,6 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::size_t history_limit = 100;
 constexpr std::size_t most_columns = 200;  // ImGui's tables take 512.
 constexpr std::uint64_t rows_to_measure = 256;
 constexpr std::uint64_t most_copied = 100'000;
@@ -62,9 +61,24 @@ std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t
   return std::nullopt;
 }
 
+/// As ImGui::TableHeadersRow(), with the names of figures set right, over their figures.
+void draw_headings(const query::sql_answer& shown, std::size_t columns) {
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (std::size_t i = 0; i < columns; ++i) {
+    if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
+    const std::string& name = shown.columns[i].name;
+    const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(name.c_str()).x;
+    if (shown.is_number(0, i) && room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
+    ImGui::PushID(static_cast<int>(i));
+    ImGui::TableHeader(name.c_str());
+    ImGui::PopID();
+  }
+}
+
 }  // namespace
 
-query_view::query_view(std::function<void()> wake) : wake_(std::move(wake)), text_(examples[0].text) {}
+query_view::query_view(std::function<void()> wake, const settings& remembered)
+    : wake_(std::move(wake)), remembered_(remembered), text_(examples[0].text) {}
 
 query_view::~query_view() {
   if (save_cancelled_) *save_cancelled_ = true;
@@ -145,10 +159,8 @@ void query_view::begin(const view_context& with) {
   wanted_ = false;
   reset();
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos) return;
-  std::erase(history_, text_);
-  history_.push_back(text_);
-  if (history_.size() > history_limit) history_.erase(history_.begin());
-  place_ = history_.size();
+  with.commands.invoke("query.remember", text_);
+  place_ = 0;
   trace_ = with.state.active()->engine->snapshot();
   query::sql_task_options options;
   options.wake = wake_;
@@ -170,29 +182,29 @@ void query_view::draw_text(const view_context& with) {
   // Ctrl+Enter asks, Enter is a new line, Ctrl with the arrows goes through what was asked.
   if (ImGui::InputTextMultiline("##sql", &text_, {-1, height}, ImGuiInputTextFlags_EnterReturnsTrue))
     with.commands.invoke("query.run");
-  if (!ImGui::IsItemActive() || history_.empty() || !ImGui::GetIO().KeyCtrl) return;
+  if (!ImGui::IsItemActive() || !ImGui::GetIO().KeyCtrl) return;
   const bool up = ImGui::IsKeyPressed(ImGuiKey_UpArrow);
   if (!up && !ImGui::IsKeyPressed(ImGuiKey_DownArrow)) return;
-  if (up ? place_ == 0 : place_ + 1 >= history_.size()) return;
-  place_ += up ? std::size_t(-1) : 1;
+  if (up ? place_ >= history().size() : place_ < 2) return;
+  place_ = up ? place_ + 1 : place_ - 1;
   // The box holds a text of its own while it is active.
   ImGui::ClearActiveID();
-  text_ = history_[place_];
+  text_ = history()[place_ - 1];
   ImGui::SetKeyboardFocusHere(-1);
 }
 
 void query_view::draw_history(const view_context& with) {
   ImGui::SetNextWindowSizeConstraints({with.px(240), 0}, {with.px(620), with.px(320)});
   if (!ImGui::BeginPopup("history")) return;
-  if (!history_.empty()) ImGui::TextDisabled("Asked before");
-  for (auto each = history_.rbegin(); each != history_.rend(); ++each) {
-    ImGui::PushID(static_cast<int>(each - history_.rbegin()));
-    std::string line = *each;
+  if (!history().empty()) ImGui::TextDisabled("Asked before");
+  for (std::size_t i = 0; i < history().size(); ++i) {
+    ImGui::PushID(static_cast<int>(i));
+    std::string line = history()[i];
     std::replace(line.begin(), line.end(), '\n', ' ');
-    if (ImGui::Selectable(shortened(line, 90).c_str())) text_ = *each;
+    if (ImGui::Selectable(shortened(line, 90).c_str())) text_ = history()[i];
     ImGui::PopID();
   }
-  if (!history_.empty()) ImGui::Separator();
+  if (!history().empty()) ImGui::Separator();
   ImGui::TextDisabled("Examples");
   for (const example& each : examples)
     if (ImGui::Selectable(each.what)) text_ = each.text;
@@ -295,7 +307,9 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
   const float bar = ImGui::GetStyle().ScrollbarSize;
-  const float level_bar = bar;  // ImGui's own, for columns that do not fit
+  float width = 0;
+  for (const float each : widths_) width += each + with.px(4) + ImGui::GetStyle().CellPadding.x * 2 + 1;
+  const float level_bar = width > room.x - bar ? bar : 0;  // ImGui's own, where columns do not fit
   const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor((room.y - level_bar) / row_height) - 1));
   const auto rows = static_cast<std::int64_t>(shown.rows);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -315,7 +329,7 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
   if (ImGui::BeginTable("answer", columns, flags, {room.x - bar - with.px(2), room.y})) {
     for (std::size_t i = 0; i < widths_.size(); ++i)
       ImGui::TableSetupColumn(shown.columns[i].name.c_str(), ImGuiTableColumnFlags_WidthFixed, widths_[i] + with.px(4));
-    ImGui::TableHeadersRow();
+    draw_headings(shown, widths_.size());
     for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
       draw_row(with, shown, static_cast<std::uint64_t>(i));
     ImGui::EndTable();

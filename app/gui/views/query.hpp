@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/settings.hpp"
 #include "app/gui/views/view.hpp"
 #include "core/query/sql_task.hpp"
 
@@ -21,8 +22,8 @@ namespace sluice::gui {
 /// own; a row that names an event or a block selects it.
 class query_view final : public view {
  public:
-  /// `wake` may be called from any thread.
-  explicit query_view(std::function<void()> wake);
+  /// `wake` may be called from any thread; `remembered` outlives the view.
+  query_view(std::function<void()> wake, const settings& remembered);
   ~query_view() override;
 
   [[nodiscard]] const char* name() const override { return "Query"; }
@@ -41,7 +42,8 @@ class query_view final : public view {
   [[nodiscard]] bool has_rows() const { return answer_ && answer_->rows > 0; }
   /// A query runs or a file is written.
   [[nodiscard]] bool busy() const;
-  [[nodiscard]] const std::vector<std::string>& history() const { return history_; }
+  /// What was asked, the newest first.
+  [[nodiscard]] const std::vector<std::string>& history() const { return remembered_.queries(); }
 
  private:
   void begin(const view_context& with);
@@ -57,6 +59,7 @@ class query_view final : public view {
   void measure(const view_context& with, const query::sql_answer& shown);
 
   std::function<void()> wake_;
+  const settings& remembered_;
   std::string text_;
   bool wanted_ = false;  ///< To be asked with the next frame.
   std::unique_ptr<query::sql_task> task_;
@@ -64,8 +67,7 @@ class query_view final : public view {
   std::vector<std::future<void>> given_up_;
   std::shared_ptr<const query::sql_answer> answer_;
   std::shared_ptr<const trace::snapshot> trace_;  ///< That it is about.
-  std::vector<std::string> history_;              ///< The newest last.
-  std::size_t place_ = 0;                         ///< In the history, while going through it.
+  std::size_t place_ = 0;                         ///< In the history, counted from 1, while going through it.
   std::vector<float> widths_;                     ///< Of columns, in pixels.
   std::uint64_t measured_ = 0;                    ///< Rows that `widths_` have been taken from.
   std::int64_t first_ = 0;
