@@ -128,7 +128,8 @@ TEST(generate, takes_about_as_many_bytes_an_event_as_a_recording) {
     events += trace::is_event(chunk.type) ? chunk.rows : 0;
     bytes += chunk.stored_bytes;
   }
-  for (const auto& chunk : read(file.path())->chunks()) generated_bytes += chunk.stored_bytes;
+  const auto now = read(file.path());
+  for (const auto& chunk : now->chunks()) generated_bytes += chunk.stored_bytes;
   const double recorded = static_cast<double>(bytes) / static_cast<double>(events);
   EXPECT_NEAR(static_cast<double>(generated_bytes) / static_cast<double>(made->events), recorded, recorded / 10);
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <list>
 
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/pickle_bytes.hpp"
