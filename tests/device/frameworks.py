@@ -194,6 +194,33 @@ def ranks(path, steps):
     dist.destroy_process_group()
 
 
+def tags(path):
+    """A training whose model is tagged. At its last mark the weights, gradients and what the optimizer keeps are all there."""
+    import torch
+
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.Linear(300, 700), torch.nn.BatchNorm1d(700), torch.nn.ReLU(),
+                              torch.nn.Linear(700, 50)).cuda()
+    optimizer = torch.optim.Adam(net.parameters())
+    sluice.tag_model(net, optimizer)
+    for _ in range(5):
+        optimizer.zero_grad()
+        net(torch.randn(64, 300, device="cuda")).square().mean().backward()
+        optimizer.step()
+    torch.cuda.synchronize()
+    sluice.step()
+
+    def on_device(tensors):
+        blocks = {t.data_ptr(): (t.nbytes + 511) // 512 * 512 for t in tensors if t.is_cuda}
+        return [len(blocks), sum(blocks.values())]
+
+    said = {"weight": on_device([*net.parameters(), *net.buffers()]),
+            "gradient": on_device([p.grad for p in net.parameters()]),
+            "optimizer state": on_device([v for state in optimizer.state.values() for v in state.values()])}
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump({"recording": sluice.recording(), "tags": said}, out)
+
+
 def fork():
     """CUDA's own threads and the recorder's: from Python 3.12 on os.fork() warns where there is more than one."""
     import ctypes
@@ -255,7 +282,7 @@ def main():
     single = {"torch": torch_steps, "cupy": cupy_steps, "numba": numba_steps, "rmm": rmm_pool_steps, "rmm-async": rmm_async_steps,
               "jax": jax_steps}
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=[*single, "ranks", "fork", "threads"])
+    parser.add_argument("what", choices=[*single, "ranks", "fork", "threads", "tags"])
     parser.add_argument("said", nargs="?")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=20)
@@ -264,6 +291,8 @@ def main():
         sys.exit(threads(args.seconds))
     if args.what == "fork":
         return fork()
+    if args.what == "tags":
+        return tags(args.said)
     if args.what == "ranks":
         return ranks(args.said, args.steps)
     steps = single[args.what](args.steps)
