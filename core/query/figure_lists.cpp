@@ -34,7 +34,8 @@ constexpr std::array block_parts = {
     figure_column{"imported", "1: its bytes belong to another process and are counted there", type::flag},
     figure_column{"death_inferred", "1: no event frees it, but a checkpoint after a loss knows it no more", type::flag},
     figure_column{"category", "What a framework's block is for: weight, gradient, ...; null: not known", type::text},
-    figure_column{"category_why", "What led to the category; \"tag\" is exact, the others are inferred", type::text},
+    figure_column{"category_why", "What led to the category; \"the program said so\" is exact, the others are inferred",
+                  type::text},
 };
 
 constexpr std::array stack_parts = {
