@@ -107,8 +107,8 @@ std::string text_of(const analysis::difference& found, const std::string& before
   text += peaks.empty() ? "  none\n" : peaks.text(2);
   const auto section = [&](const analysis::memory_change& m, const char* what, const std::string& lines) {
     if (!lines.empty())
-      text += fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), name_of(m.level),
-                          name_of(m.kind), what, lines);
+      text +=
+          fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), name_of(m.level), name_of(m.kind), what, lines);
   };
   for (const auto& m : found.memory) {
     section(m, "who holds more or less at the highest", listing(m.at_peak, "block", differs));
@@ -118,16 +118,15 @@ std::string text_of(const analysis::difference& found, const std::string& before
   text += "\nTransfers\n";
   text_table moved("lrrrr");
   for (const auto& t : found.transfers) {
-    moved.row({fmt::format("{}, {}", device_name(t.device), name_of(t.direction)),
-               format_bytes(t.before.bytes), format_bytes(t.after.bytes), change_of(t.before.bytes, t.after.bytes),
+    moved.row({fmt::format("{}, {}", device_name(t.device), name_of(t.direction)), format_bytes(t.before.bytes),
+               format_bytes(t.after.bytes), change_of(t.before.bytes, t.after.bytes),
                format_count(t.before.count) + " -> " + format_some(t.after.count, "copy")});
   }
   text += moved.empty() ? "  none\n" : moved.text(2);
   for (const auto& t : found.transfers) {
     const std::string lines = listing(t.sites, "copy", differs);
     if (!lines.empty())
-      text += fmt::format("\n{}, {}: who copies more or less\n{}", device_name(t.device),
-                          name_of(t.direction), lines);
+      text += fmt::format("\n{}, {}: who copies more or less\n{}", device_name(t.device), name_of(t.direction), lines);
   }
   return text;
 }

@@ -60,8 +60,8 @@ constexpr std::array words_of<counter_unit> = {string_view("none"), string_view(
                                                string_view("bytes_per_second"), string_view("nanoseconds"),
                                                string_view("fraction")};
 template <>
-constexpr std::array words_of<link_kind> = {string_view("call_to_work"), string_view("record_to_wait"),
-                                            string_view("block_to_touch"), string_view("node_to_definition"),
+constexpr std::array words_of<link_kind> = {string_view("call_to_work"),    string_view("record_to_wait"),
+                                            string_view("block_to_touch"),  string_view("node_to_definition"),
                                             string_view("import_to_owner"), string_view("flow")};
 template <>
 constexpr std::array words_of<recording_mode> = {string_view("unknown"), string_view("memory"), string_view("timeline"),

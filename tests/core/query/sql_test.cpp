@@ -234,9 +234,8 @@ TEST_F(Sql, TextForPeopleAndForPrograms) {
   const std::string two = "SELECT 'a,b' AS name, 10 AS n, NULL AS none UNION ALL SELECT 'x', 9, 1.5";
   EXPECT_EQ(text(sql_format::table, two), "name   n  none\na,b   10\nx      9   1.5\n");
   EXPECT_EQ(text(sql_format::csv, two), "name,n,none\n\"a,b\",10,\nx,9,1.5\n");
-  EXPECT_EQ(
-      text(sql_format::json, two),
-      "[\n{\"name\": \"a,b\", \"n\": 10, \"none\": null},\n{\"name\": \"x\", \"n\": 9, \"none\": 1.5}\n]\n");
+  EXPECT_EQ(text(sql_format::json, two),
+            "[\n{\"name\": \"a,b\", \"n\": 10, \"none\": null},\n{\"name\": \"x\", \"n\": 9, \"none\": 1.5}\n]\n");
   EXPECT_EQ(text(sql_format::json, "SELECT 1 AS a, 2 AS a"), "[\n{\"a\": 1, \"a:2\": 2}\n]\n");
   EXPECT_EQ(text(sql_format::json, "SELECT 9e999 AS a, char(7, 34, 92) AS b"),
             "[\n{\"a\": null, \"b\": \"\\u0007\\\"\\\\\"}\n]\n");
