@@ -251,8 +251,8 @@ class stored_columns {
     byte_cursor cursor(payload);
     const std::uint64_t count = cursor.varint();
     constexpr std::size_t shortest_line = 3;
-    if (cursor.failed() || count > cursor.left() / shortest_line)
-      return refuse(0, "the directory of columns is cut off");
+    if (cursor.failed() || count > max_chunk_columns || count > cursor.left() / shortest_line)
+      return refuse(0, "the directory of columns is cut off, or of too many");
     columns_.resize(count);
     for (stored_column& line : columns_) {
       if (!get_line(cursor, line)) return refuse(line.at, "a column's line in the directory makes no sense");

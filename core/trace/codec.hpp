@@ -12,7 +12,7 @@
 
 /// Rows to bytes and back, column by column. A payload is a directory, then the bytes that it speaks of:
 ///
-///   directory   columns: varint | column | column | ... |
+///   directory   columns: varint, at most `max_chunk_columns` | column | column | ... |
 ///   column      number: varint | form: u8 | what the form needs
 ///     0 constant  value: zigzag varint
 ///     1 offset    smallest: varint | planes
@@ -29,6 +29,8 @@
 namespace sluice::trace {
 
 inline constexpr std::size_t max_chunk_rows = 65'536;
+/// Far more than any kind of row has: a reader keeps a line of each.
+inline constexpr std::size_t max_chunk_columns = 4096;
 inline constexpr std::size_t max_chunk_bytes = std::size_t{64} << 20;
 
 /// Encodes the chunks of one file, and learns what suits its columns. Not thread-safe.

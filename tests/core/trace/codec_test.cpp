@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/trace/byte_cursor.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::trace {
@@ -82,6 +83,19 @@ TEST(codec_errors, a_claim_of_too_many_rows_is_refused_before_memory_is_taken) {
   std::vector<alloc_event> decoded;
   EXPECT_EQ(decode_rows<alloc_event>({}, std::size_t{1} << 40, decoded).error().code, error_code::corrupt);
   EXPECT_EQ(decoded.capacity(), 0U);
+}
+
+/// Each would take a hundred bytes and more to remember, and three in the file.
+TEST(codec_errors, more_columns_than_any_row_has_are_refused) {
+  std::vector<std::byte> payload;
+  const std::size_t columns = max_chunk_columns + 1;
+  put_varint(payload, columns);
+  const std::byte constant[] = {std::byte{100}, std::byte{0}, std::byte{0}};
+  for (std::size_t i = 0; i < columns; ++i) payload.insert(payload.end(), std::begin(constant), std::end(constant));
+  std::vector<alloc_event> decoded;
+  const auto got = decode_rows<alloc_event>(payload, 1, decoded);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, error_code::corrupt);
 }
 
 TEST(codec_errors, an_enum_value_of_a_newer_writer_reads_as_unknown) {
