@@ -37,6 +37,19 @@ void give(sqlite3_context* to, const cell& value, bool fleeting);
 /// INTEGER, REAL or TEXT.
 [[nodiscard]] std::string_view sql_type(column_type type);
 
+/// Registers a module under `module_name`, and a virtual table of it for each of `tables`, under its `name`.
+template <class Tables>
+int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_module& module, sql_context& context,
+                       const Tables& tables) {
+  int code = sqlite3_create_module_v2(db, module_name, &module, &context, nullptr);
+  for (const auto& each : tables) {
+    if (code != SQLITE_OK) return code;
+    const std::string make = "CREATE VIRTUAL TABLE \"" + std::string(each.name) + "\" USING " + module_name;
+    code = sqlite3_exec(db, make.c_str(), nullptr, nullptr, nullptr);
+  }
+  return code;
+}
+
 /// Make the virtual tables of a database. Errors are SQLite's codes.
 int add_row_tables(sqlite3* db, sql_context& context);
 int add_figure_tables(sqlite3* db, sql_context& context);

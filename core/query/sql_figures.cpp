@@ -188,13 +188,7 @@ constexpr sqlite3_module figures_module = make_module();
 }  // namespace
 
 int add_figure_tables(sqlite3* db, sql_context& context) {
-  int code = sqlite3_create_module_v2(db, "trace_figures", &figures_module, &context, nullptr);
-  for (const figure_table& each : figure_tables()) {
-    if (code != SQLITE_OK) return code;
-    code = sqlite3_exec(db, ("CREATE VIRTUAL TABLE \"" + std::string(each.name) + "\" USING trace_figures").c_str(),
-                        nullptr, nullptr, nullptr);
-  }
-  return code;
+  return add_virtual_tables(db, "trace_figures", figures_module, context, figure_tables());
 }
 
 }  // namespace sluice::query

@@ -505,13 +505,7 @@ constexpr sqlite3_module rows_module = make_module();
 }  // namespace
 
 int add_row_tables(sqlite3* db, sql_context& context) {
-  int code = sqlite3_create_module_v2(db, "trace_rows", &rows_module, &context, nullptr);
-  for (const table& each : tables()) {
-    if (code != SQLITE_OK) return code;
-    code = sqlite3_exec(db, ("CREATE VIRTUAL TABLE \"" + std::string(each.name) + "\" USING trace_rows").c_str(),
-                        nullptr, nullptr, nullptr);
-  }
-  return code;
+  return add_virtual_tables(db, "trace_rows", rows_module, context, tables());
 }
 
 }  // namespace sluice::query
