@@ -23,19 +23,10 @@ void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use)
     return;
   }
   if (rows.empty()) return;
-  const auto subject = [](const Row& row) {
-    if constexpr (std::is_same_v<Row, trace::attribute_event>) {
-      return raw(row.target);
-    } else if constexpr (std::is_same_v<Row, trace::link_event>) {
-      return raw(row.from);
-    } else {
-      return raw(row.id);
-    }
-  };
-  chunk_events about{chunk, subject(rows.front()), subject(rows.front())};
+  chunk_events about{chunk, trace::subject_of(rows.front()), trace::subject_of(rows.front())};
   for (const Row& row : rows) {
-    about.lowest = std::min(about.lowest, subject(row));
-    about.highest = std::max(about.highest, subject(row));
+    about.lowest = std::min(about.lowest, trace::subject_of(row));
+    about.highest = std::max(about.highest, trace::subject_of(row));
   }
   chunks_.push_back(about);
   events_ += rows.size();

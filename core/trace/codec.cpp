@@ -157,7 +157,7 @@ std::size_t row_encoder::encode(std::span<const Row> rows, std::vector<std::byte
       const std::uint64_t usual = to_bits(defaults.*column.member);
       const bool absent = std::all_of(values.begin(), values.end(), [=](std::uint64_t v) { return v == usual; });
       constexpr bool is_time = std::is_same_v<std::decay_t<decltype(defaults.*column.member)>, time_ns>;
-      if (is_event_row<Row> && number == time_number) times = values;
+      if (is_time && number == time_number) times = values;
       if (!absent)
         s.put_integers(number, values, is_time && number != time_number ? times : std::span<const std::uint64_t>{},
                        how),
@@ -322,6 +322,7 @@ result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, s
   template std::size_t row_encoder::encode<row>(std::span<const row>, std::vector<std::byte>&); \
   template result<void> decode_rows<row>(std::span<const std::byte>, std::size_t, std::vector<row>&);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
+SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 SLUICE_INSTANTIATE(index_row, index)
 #undef SLUICE_INSTANTIATE
 

@@ -178,7 +178,14 @@ struct file::state {
     bool columns = false;
     const auto bytes = payload(chunk, columns);
     if (!bytes) return tl::unexpected<error>(bytes.error());
-    auto decoded = columns ? decode_rows<Row>(*bytes, chunk.rows, into) : decode_rows_v1<Row>(*bytes, chunk.rows, into);
+    auto decoded = [&]() -> result<void> {
+      if constexpr (is_summary(type_of_row<Row>)) {
+        if (!columns) return fail(error_code::corrupt, "files of version 1 have no summaries");
+      } else {
+        if (!columns) return decode_rows_v1<Row>(*bytes, chunk.rows, into);
+      }
+      return decode_rows<Row>(*bytes, chunk.rows, into);
+    }();
     if (!decoded) {
       decoded.error().file = path;
       decoded.error().offset = chunk.offset;
@@ -213,14 +220,14 @@ struct file::state {
       if (!is_sound(*header) || header->type != static_cast<std::uint16_t>(row_type::index)) {
         return fail(error_code::corrupt, "the index is damaged", path, {}, at);
       }
-      const chunk_info here{row_type::index, header->rows, at, header->stored_bytes, header->raw_bytes, 0, 0};
+      const chunk_info here{row_type::index, header->rows, at, header->stored_bytes, header->raw_bytes, 0, 0, 0, 0};
       if (auto got = rows<index_row>(here, lines); !got) return tl::unexpected<error>(got.error());
       for (const index_row& line : lines) {
         if (line.offset < sizeof(file_header) || line.offset >= at || line.rows > max_chunk_rows) {
           return fail(error_code::corrupt, "the index names a chunk outside the file", path, {}, at);
         }
-        chunks.push_back(
-            {line.type, line.rows, line.offset, line.stored_bytes, line.raw_bytes, line.min_time, line.max_time});
+        chunks.push_back({line.type, line.rows, line.offset, line.stored_bytes, line.raw_bytes, line.min_time,
+                          line.max_time, line.lowest_event, line.highest_event});
       }
       at += sizeof(chunk_header) + header->stored_bytes;
     }
@@ -268,8 +275,8 @@ struct file::state {
       if (next > file_size) return;
       const auto type = static_cast<row_type>(header->type);
       if (type != row_type::index) {
-        found.chunks.push_back(
-            {type, header->rows, walked, header->stored_bytes, header->raw_bytes, header->min_time, header->max_time});
+        found.chunks.push_back({type, header->rows, walked, header->stored_bytes, header->raw_bytes, header->min_time,
+                                header->max_time, 0, 0});
       }
       walked = next;
     }
@@ -344,7 +351,12 @@ std::shared_ptr<snapshot> file::state::grow() {
   }
   next->begin_ = latest ? latest->begin_ : INT64_MAX;
   next->end_ = latest ? latest->end_ : INT64_MIN;
+  std::vector<chunk_info> summaries;
   for (const chunk_info& chunk : found.chunks) {
+    if (is_summary(chunk.type)) {
+      if (found.complete) summaries.push_back(chunk);
+      continue;
+    }
     if (!is_known(chunk.type)) {
       if (unknown_types.insert(static_cast<std::uint16_t>(chunk.type)).second) {
         warnings.push_back("rows of kind " + std::to_string(static_cast<unsigned>(chunk.type)) +
@@ -359,6 +371,7 @@ std::shared_ptr<snapshot> file::state::grow() {
   }
   next->tables_ = std::move(all_tables);
   next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
+  next->summaries_ = std::make_shared<const std::vector<chunk_info>>(std::move(summaries));
   next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
   next->version_ = latest ? latest->version_ + 1 : 1;
   next->file_bytes_ = *file_size;
@@ -451,6 +464,10 @@ result<void> file::read_into(const chunk_info& chunk, std::vector<Row>& rows) co
   template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&) const; \
   template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&) const;
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
+#undef SLUICE_INSTANTIATE
+#define SLUICE_INSTANTIATE(row, kind) \
+  template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&) const;
+SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
 
 }  // namespace sluice::trace

@@ -21,8 +21,11 @@ struct chunk_info {
   std::uint64_t offset = 0;        ///< Of its header in the file.
   std::uint32_t stored_bytes = 0;  ///< Payload on disk.
   std::uint32_t raw_bytes = 0;     ///< Payload decoded.
-  time_ns min_time = 0;            ///< Of the rows' times and ends; 0 for tables.
+  time_ns min_time = 0;            ///< Of the rows' times and ends; 0 for tables. Of bins: their tile's.
   time_ns max_time = 0;
+  /// Ids of its events, those of attributes and links of what they are about; 0: not known, as the file was not closed.
+  std::uint64_t lowest_event = 0;
+  std::uint64_t highest_event = 0;
 };
 
 struct reader_options {
@@ -39,6 +42,8 @@ class snapshot {
   [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] const trace::tables& tables() const { return *tables_; }
   [[nodiscard]] std::span<const chunk_info> chunks() const { return *chunks_; }
+  /// The chunks that sum up the others, in order of the file (summary_rows.hpp); none unless the file is complete.
+  [[nodiscard]] std::span<const chunk_info> summaries() const { return *summaries_; }
   /// The time span of all events; begin > end when there are none.
   [[nodiscard]] time_ns begin() const { return begin_; }
   [[nodiscard]] time_ns end() const { return end_; }
@@ -63,6 +68,10 @@ class snapshot {
   template <class Row>
   [[nodiscard]] result<void> read_into(std::size_t index, std::vector<Row>& rows) const;
 
+  /// Decodes one of `summaries()`, past the cache. Thread-safe. Errors as of `read`.
+  template <class Row>
+  [[nodiscard]] result<void> read_summary(const chunk_info& chunk, std::vector<Row>& rows) const;
+
   /// Every row of a kind that overlaps [from, to], chunk after chunk in file order; `visit(const Row&)`.
   /// Rows of a kind come nearly, not strictly, in order of time. Stops at the first error.
   template <class Row, class Visit>
@@ -73,6 +82,7 @@ class snapshot {
   std::shared_ptr<const file> file_;
   std::shared_ptr<const trace::tables> tables_;
   std::shared_ptr<const std::vector<chunk_info>> chunks_;
+  std::shared_ptr<const std::vector<chunk_info>> summaries_;
   std::shared_ptr<const std::vector<std::string>> warnings_;
   std::uint64_t version_ = 0;
   std::uint64_t file_bytes_ = 0;

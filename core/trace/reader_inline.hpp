@@ -34,6 +34,13 @@ result<void> snapshot::read_into(std::size_t index, std::vector<Row>& rows) cons
   return file_->read_into<Row>((*chunks_)[index], rows);
 }
 
+template <class Row>
+result<void> snapshot::read_summary(const chunk_info& chunk, std::vector<Row>& rows) const {
+  static_assert(is_summary(type_of_row<Row>));
+  if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
+  return file_->read_into<Row>(chunk, rows);
+}
+
 template <class Row, class Visit>
 result<void> snapshot::for_each(Visit&& visit, time_ns from, time_ns to) const {
   std::vector<Row> rows;

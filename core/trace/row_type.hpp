@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "core/trace/model.hpp"
+#include "core/trace/summary_rows.hpp"
 
 /// The number each kind of row has in a file. Numbers are never reused; readers skip the ones they do not know.
 namespace sluice::trace {
@@ -55,9 +56,17 @@ enum class row_type : std::uint16_t {
   transfer_part = 92,
   // The file's own.
   index = 1024,
+  epoch = 1025,
+  crossing_block = 1026,
+  block_category = 1027,
+  curve = 1028,
+  curve_bin = 1029,
+  lane = 1030,
+  lane_bin = 1031,
+  saved = 1032,
 };
 
-/// Every kind of row: X(struct, row_type).
+/// Every kind of row that says what happened: X(struct, row_type).
 #define SLUICE_FOR_EACH_ROW(X)                \
   X(string_row, string)                       \
   X(host_row, host)                           \
@@ -109,12 +118,27 @@ inline constexpr row_type type_of_row = row_type{};
   template <>                      \
   inline constexpr row_type type_of_row<row> = row_type::kind;
 SLUICE_FOR_EACH_ROW(SLUICE_ROW_TYPE)
+SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ROW_TYPE)
 #undef SLUICE_ROW_TYPE
 
 template <class Row>
 inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
 
+/// Whether it sums up what other rows say.
+[[nodiscard]] constexpr bool is_summary(row_type type) { return type >= row_type::epoch && type <= row_type::saved; }
 [[nodiscard]] constexpr bool is_table(row_type type) { return static_cast<std::uint16_t>(type) < 64; }
+/// The id of the event that an event's row is about: itself, or what an attribute or link belongs to.
+template <class Row>
+[[nodiscard]] std::uint64_t subject_of(const Row& row) {
+  if constexpr (std::is_same_v<Row, attribute_event>) {
+    return raw(row.target);
+  } else if constexpr (std::is_same_v<Row, link_event>) {
+    return raw(row.from);
+  } else {
+    return raw(row.id);
+  }
+}
+
 [[nodiscard]] constexpr bool is_event(row_type type) {
   return static_cast<std::uint16_t>(type) >= 64 && static_cast<std::uint16_t>(type) < 1024;
 }

@@ -28,6 +28,8 @@ struct index_row {
   std::uint32_t raw_bytes = 0;
   time_ns min_time = 0;
   time_ns max_time = 0;
+  std::uint64_t lowest_event = 0;  ///< See chunk_info.
+  std::uint64_t highest_event = 0;
 };
 
 template <>
@@ -63,7 +65,28 @@ constexpr auto event(Fields... fields) {
 
 SLUICE_TABLE(index_row, field{1, &row::type}, field{2, &row::rows}, field{3, &row::offset},
              field{4, &row::stored_bytes}, field{5, &row::raw_bytes}, field{6, &row::min_time},
-             field{7, &row::max_time});
+             field{7, &row::max_time}, field{8, &row::lowest_event}, field{9, &row::highest_event});
+
+SLUICE_TABLE(epoch_row, field{1, &row::events}, field{2, &row::time}, field{3, &row::end});
+SLUICE_TABLE(crossing_block_row, field{1, &row::block}, field{2, &row::time}, field{3, &row::end},
+             field{4, &row::parent}, field{5, &row::alloc}, field{6, &row::free}, field{7, &row::process},
+             field{8, &row::thread}, field{9, &row::device}, field{10, &row::stream}, field{11, &row::pool},
+             field{12, &row::stack}, field{13, &row::name}, field{14, &row::address}, field{15, &row::bytes},
+             field{16, &row::reserved_bytes}, field{17, &row::flags}, field{18, &row::level}, field{19, &row::kind},
+             field{20, &row::death_inferred}, field{21, &row::category}, field{22, &row::reason});
+SLUICE_TABLE(block_category_row, field{1, &row::block}, field{2, &row::time}, field{3, &row::category},
+             field{4, &row::reason});
+SLUICE_TABLE(curve_row, field{1, &row::curve}, field{2, &row::what}, field{3, &row::level}, field{4, &row::kind},
+             field{5, &row::way}, field{6, &row::category}, field{7, &row::has_segments}, field{8, &row::device},
+             field{9, &row::pool}, field{10, &row::counter}, field{11, &row::maximum});
+SLUICE_TABLE(curve_bin_row, field{1, &row::curve}, field{2, &row::time}, field{3, &row::minimum},
+             field{4, &row::maximum}, field{5, &row::mean}, field{6, &row::last});
+SLUICE_TABLE(lane_row, field{1, &row::lane}, field{2, &row::depth}, field{3, &row::what}, field{4, &row::way},
+             field{5, &row::process}, field{6, &row::device}, field{7, &row::stream}, field{8, &row::thread});
+SLUICE_TABLE(lane_bin_row, field{1, &row::lane}, field{2, &row::time}, field{3, &row::count}, field{4, &row::busy},
+             field{5, &row::bytes}, field{6, &row::length}, field{7, &row::event}, field{8, &row::name},
+             field{9, &row::kind}, field{10, &row::tag});
+SLUICE_TABLE(saved_row, field{1, &row::name}, field{2, &row::version}, field{3, &row::bytes});
 
 SLUICE_TABLE(string_row, field{1, &row::id}, field{2, &row::text});
 SLUICE_TABLE(host_row, field{1, &row::id}, field{2, &row::name}, field{3, &row::boot_id}, field{4, &row::system});

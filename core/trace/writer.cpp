@@ -30,13 +30,28 @@ struct transparent_hash {
 
 template <class Row>
 std::pair<time_ns, time_ns> time_span(std::span<const Row> rows) {
-  if constexpr (is_event_row<Row>) {
+  if constexpr (requires(Row row) { row.time; }) {
     time_ns lowest = INT64_MAX;
     time_ns highest = INT64_MIN;
     for (const Row& row : rows) {
       lowest = std::min(lowest, row.time);
       highest = std::max(highest, row.time);
       if constexpr (requires { row.end; }) highest = std::max(highest, row.end);
+    }
+    return {lowest, highest};
+  }
+  return {0, 0};
+}
+
+/// The lowest and the highest id of the events in a chunk; of attributes and links, of what they are about.
+template <class Row>
+std::pair<std::uint64_t, std::uint64_t> event_span(std::span<const Row> rows) {
+  if constexpr (is_event_row<Row>) {
+    std::uint64_t lowest = UINT64_MAX;
+    std::uint64_t highest = 0;
+    for (const Row& row : rows) {
+      lowest = std::min(lowest, subject_of(row));
+      highest = std::max(highest, subject_of(row));
     }
     return {lowest, highest};
   }
@@ -106,14 +121,16 @@ struct file_writer::state {
     return true;
   }
 
-  /// Encodes and writes rows, at most `max_chunk_rows` of them.
+  using time_pair = std::pair<time_ns, time_ns>;
+
+  /// Encodes and writes rows, at most `max_chunk_rows` of them. `over`: what the chunk says of its time.
   template <class Row>
-  void write_chunk(std::span<const Row> rows) {
+  void write_chunk(std::span<const Row> rows, std::optional<time_pair> over = std::nullopt) {
     stored.assign(sizeof(chunk_header), std::byte{});
     const std::size_t decoded = encoder.encode(rows, stored);
     if (decoded > max_chunk_bytes && rows.size() > 1) {
-      write_chunk(rows.first(rows.size() / 2));
-      write_chunk(rows.subspan(rows.size() / 2));
+      write_chunk(rows.first(rows.size() / 2), over);
+      write_chunk(rows.subspan(rows.size() / 2), over);
       return;
     }
     const std::size_t packed = stored.size() - sizeof(chunk_header);
@@ -123,15 +140,16 @@ struct file_writer::state {
     header.raw_bytes = static_cast<std::uint32_t>(decoded);
     header.stored_bytes = static_cast<std::uint32_t>(packed);
     header.flags = chunk_flag_columns;
-    std::tie(header.min_time, header.max_time) = time_span(rows);
+    std::tie(header.min_time, header.max_time) = over ? *over : time_span(rows);
     header.payload_checksum = XXH3_64bits(stored.data() + sizeof header, packed);
     header.checksum = header_checksum(header);
     std::memcpy(stored.data(), &header, sizeof header);
     const std::uint64_t at = offset;
     if (!write_all(stored)) return;
     if constexpr (!std::is_same_v<Row, index_row>) {
-      buffer<index_row>().push_back(
-          {type_of_row<Row>, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time, header.max_time});
+      const auto [lowest, highest] = event_span(rows);
+      buffer<index_row>().push_back({type_of_row<Row>, header.rows, at, header.stored_bytes, header.raw_bytes,
+                                     header.min_time, header.max_time, lowest, highest});
     }
   }
 
@@ -238,6 +256,16 @@ result<void> file_writer::flush() {
   return state_->outcome();
 }
 
+template <class Row>
+void file_writer::add_summary(std::span<const Row> rows, std::optional<std::pair<time_ns, time_ns>> over) {
+  static_assert(is_summary(type_of_row<Row>));
+  if (state_->fd < 0) return;
+  state_->flush_all();
+  for (std::size_t at = 0; at < rows.size() && !state_->failure; at += max_chunk_rows) {
+    state_->write_chunk(rows.subspan(at, std::min(max_chunk_rows, rows.size() - at)), over);
+  }
+}
+
 result<void> file_writer::close() {
   if (state_->fd < 0) return state_->outcome();
   state_->flush_all();
@@ -328,6 +356,11 @@ const std::string& file_writer::path() const { return state_->path; }
 
 #define SLUICE_INSTANTIATE(row, kind) template void file_writer::append<row>(const row&);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
+#undef SLUICE_INSTANTIATE
+#define SLUICE_INSTANTIATE(row, kind)                                    \
+  template void file_writer::add_summary<row>(std::span<const row> rows, \
+                                              std::optional<std::pair<time_ns, time_ns>> over);
+SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
 
 }  // namespace sluice::trace

@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/trace/model.hpp"
@@ -57,6 +60,11 @@ class file_writer {
 
   /// Writes everything that waits: tables first, so that each event's names are there before it.
   result<void> flush();
+
+  /// Writes what waits, then rows that sum up what there is (summary_rows.hpp), in chunks that say [over.min, over.max] of their
+  /// time; without `over`, what the rows say. Only `close` may follow.
+  template <class Row>
+  void add_summary(std::span<const Row> rows, std::optional<std::pair<time_ns, time_ns>> over = std::nullopt);
 
   /// Flushes, writes the index, and closes. Later calls do nothing.
   result<void> close();

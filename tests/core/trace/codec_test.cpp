@@ -15,7 +15,7 @@ template <class Row>
 class codec : public ::testing::Test {};
 
 #define SLUICE_TYPE(row, kind) row,
-using all_rows = ::testing::Types<SLUICE_FOR_EACH_ROW(SLUICE_TYPE) index_row>;
+using all_rows = ::testing::Types<SLUICE_FOR_EACH_ROW(SLUICE_TYPE) SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_TYPE) index_row>;
 #undef SLUICE_TYPE
 TYPED_TEST_SUITE(codec, all_rows);
 

@@ -324,5 +324,59 @@ TEST_F(trace_file, a_table_row_written_again_replaces_the_earlier) {
   EXPECT_EQ(now->tables().text(now->tables().threads.find(row.id)->name), "worker");
 }
 
+// --- summaries ------------------------------------------------------------------------------------------------------
+
+TEST_F(trace_file, keeps_summaries_apart_from_what_they_sum_up) {
+  auto writer = kernels(100, 10);
+  const std::vector<epoch_row> epochs = {{0, 4096, 40}, {4096, 16384, 60}};
+  writer.add_summary<epoch_row>(epochs);
+  const std::vector<curve_bin_row> bins(3, curve_bin_row{8192, 1, 2, 3, 2.5, 3});
+  writer.add_summary<curve_bin_row>(bins, std::pair<time_ns, time_ns>{4096, 16383});
+  ASSERT_TRUE(writer.close());
+
+  const auto now = file::open(path_).value()->latest();
+  EXPECT_EQ(count_kernels(*now), 100u);
+  for (const chunk_info& chunk : now->chunks()) EXPECT_FALSE(is_summary(chunk.type));
+  ASSERT_EQ(now->summaries().size(), 2u);
+  EXPECT_EQ(now->end(), 9910) << "a summary is no event";
+  std::vector<epoch_row> read_epochs;
+  ASSERT_TRUE(now->read_summary(now->summaries()[0], read_epochs));
+  ASSERT_EQ(read_epochs.size(), 2u);
+  EXPECT_EQ(read_epochs[1].events, 60u);
+  EXPECT_EQ(now->summaries()[1].min_time, 4096);
+  EXPECT_EQ(now->summaries()[1].max_time, 16383);
+  EXPECT_FALSE(now->read_summary(now->summaries()[1], read_epochs)) << "rows of another kind";
+}
+
+TEST_F(trace_file, leaves_summaries_out_of_a_file_that_was_not_closed) {
+  auto writer = kernels(100, 10);
+  writer.add_summary<epoch_row>(std::vector<epoch_row>{{0, 4096, 40}});
+  const auto now = file::open(path_).value()->latest();
+  EXPECT_EQ(count_kernels(*now), 100u);
+  EXPECT_TRUE(now->summaries().empty());
+  EXPECT_TRUE(now->warnings().empty());
+}
+
+TEST_F(trace_file, knows_which_chunk_holds_an_event) {
+  auto writer = kernels(100, 10);
+  attribute_event about;
+  about.target = static_cast<event_id>(7);
+  writer.add(about);
+  ASSERT_TRUE(writer.close());
+  const auto now = file::open(path_).value()->latest();
+  std::uint64_t next = 1;
+  for (const chunk_info& chunk : now->chunks()) {
+    if (chunk.type == row_type::attribute) {
+      EXPECT_EQ(chunk.lowest_event, 7u) << "of what it is about";
+      EXPECT_EQ(chunk.highest_event, 7u);
+    }
+    if (chunk.type != row_type::kernel) continue;
+    EXPECT_EQ(chunk.lowest_event, next);
+    EXPECT_EQ(chunk.highest_event, next + 9);
+    next += 10;
+  }
+  EXPECT_EQ(next, 101u);
+}
+
 }  // namespace
 }  // namespace sluice::trace

@@ -1,0 +1,159 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/trace/ids.hpp"
+#include "core/trace/kinds.hpp"
+
+/// Rows that sum up what a recording holds, so that a reader need not go through its events. They are the file's own: made from
+/// its events when it is closed, told apart from them (`snapshot::summaries`), and never needed, only faster. A file that was
+/// not closed, or that is small, has none.
+///
+/// Time is cut into *tiles*: spans of 2^n ns that begin at multiples of their length, four to the span above. A tile in which
+/// more than some 200,000 events lie is divided; those that are not are the *epochs*, which follow one another without a gap.
+/// Each tile sums up every curve and every lane of slices in `tile_bins` equal bins. So a view of any span finds bins about as
+/// wide as its pixels by reading a few tiles; below an epoch's bins it reads the epoch's events themselves.
+namespace sluice::trace {
+
+inline constexpr unsigned tile_bins_log2 = 9;
+inline constexpr std::uint32_t tile_bins = 1U << tile_bins_log2;
+inline constexpr unsigned tile_fan_out_log2 = 2;
+
+/// A leaf of the tree of tiles, [time, end). In order of time; from the first tile to the last without a gap.
+struct epoch_row {
+  time_ns time = 0;
+  time_ns end = 0;
+  std::uint64_t events = 0;  ///< Estimated: how many lie in it.
+};
+
+/// A block that lives over a boundary between two epochs, with all that its events say. Stored once: at the boundary that it
+/// crosses whose number has the most trailing zeros. In order of (that many, the most first; the boundary; birth), so that all
+/// but a few chunks span little time.
+struct crossing_block_row {
+  time_ns time = 0;  ///< Birth.
+  time_ns end = 0;   ///< Death; the latest time there is for a block that was never freed.
+  block_id block{};
+  block_id parent{};
+  event_id alloc{};
+  event_id free{};
+  process_id process{};
+  thread_id thread{};
+  device_id device{};
+  stream_id stream{};
+  pool_id pool{};
+  stack_id stack{};
+  string_id name{};
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t reserved_bytes = 0;
+  std::uint64_t flags = 0;
+  layer level = layer::driver;
+  memory_kind kind = memory_kind::unknown;
+  bool death_inferred = false;  ///< Not freed in any event, but gone from a checkpoint after a loss.
+  std::uint8_t category = 0;    ///< analysis::category
+  std::uint8_t reason = 0;      ///< analysis::category_reason
+};
+
+/// What a block is for; of those that have a category and cross no boundary.
+struct block_category_row {
+  time_ns time = 0;  ///< Birth.
+  block_id block{};
+  std::uint8_t category = 0;
+  std::uint8_t reason = 0;
+};
+
+/// What a curve shows. Numbers are stored: never reuse one.
+enum class curve_kind : std::uint8_t {
+  unknown,
+  memory,         ///< Bytes of a layer and kind on a device.
+  category,       ///< The part of those that is of one category.
+  pool_reserved,  ///< What pool events say.
+  pool_used,      ///< Likewise.
+  pool_blocks,    ///< What a pool's blocks add up to.
+  device_used,    ///< Sampled, and what follows from it.
+  device_recorder,
+  device_untracked,
+  rate,  ///< Bytes per second that one direction moves.
+  counter
+};
+template <>
+inline constexpr std::uint64_t enum_values<curve_kind> = 11;
+
+/// A curve: a value over time that the file has in bins.
+struct curve_row {
+  std::uint32_t curve = 0;  ///< Its number in this file, from 0.
+  curve_kind what = curve_kind::unknown;
+  layer level = layer::driver;
+  memory_kind kind = memory_kind::unknown;
+  direction way = direction::unknown;
+  std::uint8_t category = 0;  ///< analysis::category
+  bool has_segments = false;  ///< Of a pool: the driver's blocks name it, so its bytes are among theirs.
+  device_id device{};
+  pool_id pool{};
+  counter_id counter{};
+  double maximum = 0;  ///< Over the recording.
+};
+
+/// What a curve does in a bin of a tile. A bin without a row is constant: at the `last` of the one before it, 0 before the first.
+/// The first bin of a tile has a row, unless the value there is 0.
+struct curve_bin_row {
+  time_ns time = 0;  ///< The bin's begin.
+  std::uint32_t curve = 0;
+  double minimum = 0;
+  double maximum = 0;
+  double mean = 0;
+  double last = 0;  ///< At the bin's end.
+};
+
+/// Whose slices a lane shows. Numbers are stored: never reuse one.
+enum class lane_kind : std::uint8_t { unknown, stream, direction, host_ranges, host_calls };
+template <>
+inline constexpr std::uint64_t enum_values<lane_kind> = 5;
+
+/// A lane: slices of a stream, a direction or a thread that do not overlap. Of one owner they count from 0, the upper ones first.
+struct lane_row {
+  std::uint32_t lane = 0;   ///< Its number in this file, from 0.
+  std::uint32_t depth = 0;  ///< Among those of the same owner.
+  lane_kind what = lane_kind::unknown;
+  direction way = direction::unknown;
+  process_id process{};
+  device_id device{};
+  stream_id stream{};
+  thread_id thread{};
+};
+
+/// What a lane does in a bin of a tile; a bin without a row is empty.
+struct lane_bin_row {
+  time_ns time = 0;  ///< The bin's begin.
+  std::uint32_t lane = 0;
+  std::uint32_t count = 0;  ///< Slices that begin in it.
+  time_ns busy = 0;         ///< The part of it that slices cover, in ns.
+  std::uint64_t bytes = 0;  ///< Of the slices that begin in it.
+  time_ns length = 0;       ///< Of the longest slice that has a part in it; what follows is of that one.
+  event_id event{};
+  string_id name{};
+  std::uint8_t kind = 0;  ///< analysis::slice_kind
+  std::uint8_t tag = 0;
+};
+
+/// A named part of what was found out about the recording as a whole, in a form of its own.
+struct saved_row {
+  std::string name;
+  std::uint32_t version = 0;
+  std::string bytes;
+};
+
+/// Every kind of these rows: X(struct, row_type).
+#define SLUICE_FOR_EACH_SUMMARY_ROW(X)  \
+  X(epoch_row, epoch)                   \
+  X(crossing_block_row, crossing_block) \
+  X(block_category_row, block_category) \
+  X(curve_row, curve)                   \
+  X(curve_bin_row, curve_bin)           \
+  X(lane_row, lane)                     \
+  X(lane_bin_row, lane_bin)             \
+  X(saved_row, saved)
+
+}  // namespace sluice::trace
