@@ -20,27 +20,11 @@ copy_figures figures_of(const content_copy& copy) {
   return {1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
 }
 
-/// What the stacks under one line repeated.
-struct line_group {
-  repeat_figures figures;
-  std::map<trace::stack_id, std::uint64_t> stacks;  ///< Bytes.
-  trace::event_id largest{};
-  std::uint64_t largest_bytes = 0;
-
-  void add(const repeat_figures& one, const content_copy& copy) {
-    figures.add(one);
-    if (copy.bytes < largest_bytes || (largest != trace::event_id::none && copy.bytes == largest_bytes)) return;
-    largest = copy.event;
-    largest_bytes = copy.bytes;
-  }
-};
-
 class finder {
  public:
-  finder(const index& from, const trace::tables& tables, time_range range, const naming& names)
-      : from_(from), lines_(tables, names), range_(range) {}
+  finder(const index& from, time_range range) : from_(from), range_(range) {}
 
-  duplicate_copies all() {
+  duplicate_figures all() {
     const std::span<const content_copy> copies = from_.contents().copies();
     for (std::size_t first = 0; first < copies.size();) {
       const std::size_t count = from_.contents().same_from(first);
@@ -49,8 +33,9 @@ class finder {
     }
     found_.largest = whole_.largest;
     found_.graph_launches = from_.touches().launches_that_copy(range_);
-    put_lines();
-    return std::move(found_);
+    duplicate_figures made{std::move(found_), {}};
+    for (const auto& [id, stack] : stacks_) made.stacks.push_back(stack);
+    return made;
   }
 
  private:
@@ -88,40 +73,24 @@ class finder {
     if (same_destination) one.same_destination = one.all;
     if (copy.check == trace::content_check::exact) one.exact = one.all;
     found_.repeated.add(one);
-    whole_.add(one, copy);
+    add(whole_, one, copy);
     const trace::stack_id stack = from_.copies().stack_of(copy.call);
-    if (!lines_.knows(stack)) {
-      found_.without_stack.add(one);
-      return;
-    }
-    line_group& of = groups_[lines_.line_of(stack)];
-    of.add(one, copy);
-    add_bounded(of.stacks[stack], copy.bytes);
+    repeating_stack& of = stacks_[stack];
+    of.stack = stack;
+    add(of, one, copy);
   }
 
-  void put_lines() {
-    std::vector<std::pair<symbols::line_id, line_group>> sorted(groups_.begin(), groups_.end());
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-      const copy_figures& x = a.second.figures.all;
-      const copy_figures& y = b.second.figures.all;
-      return std::pair(x.bytes, x.copies) > std::pair(y.bytes, y.copies);
-    });
-    for (const auto& [line, of] : sorted) {
-      if (found_.lines.size() == duplicate_copies::line_limit) {
-        found_.other_lines.add(of.figures);
-        continue;
-      }
-      const auto most = std::max_element(of.stacks.begin(), of.stacks.end(),
-                                         [](const auto& a, const auto& b) { return a.second < b.second; });
-      found_.lines.push_back({lines_.describe(line), of.figures, lines_.stack(most->first), of.largest});
-    }
+  static void add(repeating_stack& to, const repeat_figures& one, const content_copy& copy) {
+    to.figures.add(one);
+    if (to.largest != trace::event_id::none && copy.bytes <= to.largest_bytes) return;
+    to.largest = copy.event;
+    to.largest_bytes = copy.bytes;
   }
 
   const index& from_;
-  line_namer lines_;
   time_range range_;
-  std::map<symbols::line_id, line_group> groups_;
-  line_group whole_;
+  std::map<trace::stack_id, repeating_stack> stacks_;
+  repeating_stack whole_;
   duplicate_copies found_;
 };
 
@@ -146,9 +115,41 @@ copy_figures duplicate_copies::hashed() const {
   return both;
 }
 
-duplicate_copies find_duplicates(const index& from, const trace::tables& tables, time_range range,
-                                 const naming& names) {
-  return finder(from, tables, range, names).all();
+duplicate_figures find_duplicates(const index& from, time_range range) { return finder(from, range).all(); }
+
+duplicate_copies name_duplicates(const duplicate_figures& figures, const trace::tables& tables, const naming& names) {
+  struct line_group {
+    repeat_figures figures;
+    const repeating_stack* most = nullptr;
+    const repeating_stack* largest = nullptr;
+  };
+  duplicate_copies made = figures.all;
+  line_namer lines(tables, names);
+  std::map<symbols::line_id, line_group> groups;
+  for (const repeating_stack& stack : figures.stacks) {
+    if (!lines.knows(stack.stack)) {
+      made.without_stack.add(stack.figures);
+      continue;
+    }
+    line_group& of = groups[lines.line_of(stack.stack)];
+    of.figures.add(stack.figures);
+    if (of.most == nullptr || stack.figures.all.bytes > of.most->figures.all.bytes) of.most = &stack;
+    if (of.largest == nullptr || stack.largest_bytes > of.largest->largest_bytes) of.largest = &stack;
+  }
+  std::vector<std::pair<symbols::line_id, line_group>> sorted(groups.begin(), groups.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    const copy_figures& x = a.second.figures.all;
+    const copy_figures& y = b.second.figures.all;
+    return std::pair(x.bytes, x.copies) > std::pair(y.bytes, y.copies);
+  });
+  for (const auto& [line, of] : sorted) {
+    if (made.lines.size() == duplicate_copies::line_limit) {
+      made.other_lines.add(of.figures);
+      continue;
+    }
+    made.lines.push_back({lines.describe(line), of.figures, lines.stack(of.most->stack), of.largest->largest});
+  }
+  return made;
 }
 
 }  // namespace sluice::analysis

@@ -66,8 +66,25 @@ struct duplicate_copies {
   [[nodiscard]] copy_figures hashed() const;
 };
 
+/// The repeated copies that a stack asked for.
+struct repeating_stack {
+  trace::stack_id stack{};  ///< None: no stack was recorded.
+  repeat_figures figures;
+  trace::event_id largest{};
+  std::uint64_t largest_bytes = 0;
+};
+
+/// The same before lines are named.
+struct duplicate_figures {
+  duplicate_copies all;  ///< Without `lines`, `other_lines` and `without_stack`, which come of the stacks.
+  std::vector<repeating_stack> stacks;  ///< By their id.
+};
+
 /// Of the copies that began in `range`; what they repeat may have been moved before it. O(copies log copies).
-[[nodiscard]] duplicate_copies find_duplicates(const index& from, const trace::tables& tables, time_range range,
+[[nodiscard]] duplicate_figures find_duplicates(const index& from, time_range range);
+
+/// With the lines that the stacks are named after. O(stacks).
+[[nodiscard]] duplicate_copies name_duplicates(const duplicate_figures& figures, const trace::tables& tables,
                                                const naming& names);
 
 }  // namespace sluice::analysis

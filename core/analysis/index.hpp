@@ -15,6 +15,7 @@
 #include "core/analysis/faults.hpp"
 #include "core/analysis/host_activity.hpp"
 #include "core/analysis/memory_use.hpp"
+#include "core/analysis/recorded_message.hpp"
 #include "core/analysis/steps.hpp"
 #include "core/analysis/touches.hpp"
 #include "core/summary/time_tree.hpp"
@@ -27,12 +28,7 @@ struct tensor_facts;
 
 class index {
  public:
-  struct message {
-    trace::severity level = trace::severity::info;
-    time_ns time = 0;
-    trace::string_id text{};
-    trace::event_id event{};
-  };
+  using message = recorded_message;
   /// Which events a chunk holds, so that one can be found by its id.
   struct chunk_events {
     std::size_t chunk = 0;

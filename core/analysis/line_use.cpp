@@ -82,15 +82,22 @@ bool more_waiting(const stack_figures& a, const stack_figures& b) {
 
 }  // namespace
 
-void put_lines(const index& from, const trace::tables& tables, const naming& names, summary& into) {
+void put_stacks(const index& from, const trace::tables& tables, summary_figures& into) {
   if (tables.stacks.rows().empty()) return;
-  line_gatherer lines(tables, names);
-  for (memory_peak& peak : into.peaks) {
+  for (const memory_peak& peak : into.peaks) {
     const block_filter filter{peak.level, peak.device, peak.kind};
-    peak.lines = lines.gather(live_stacks(from.memory(), filter, peak.time, wanted), more_bytes);
+    into.held.push_back(live_stacks(from.memory(), filter, peak.time, wanted));
   }
-  for (const transfer_statistics& of : into.whole.transfers) {
-    const stack_use use = copying_stacks(from, {of.device, of.direction}, into.whole.range, wanted);
+  for (const transfer_statistics& of : into.whole.transfers)
+    into.copied.push_back(copying_stacks(from, {of.device, of.direction}, into.whole.range, wanted));
+}
+
+void put_lines(const summary_figures& figures, const trace::tables& tables, const naming& names, summary& into) {
+  line_gatherer lines(tables, names);
+  for (std::size_t i = 0; i < figures.held.size(); ++i) into.peaks[i].lines = lines.gather(figures.held[i], more_bytes);
+  for (std::size_t i = 0; i < figures.copied.size(); ++i) {
+    const transfer_statistics& of = figures.whole.transfers[i];
+    const stack_use& use = figures.copied[i];
     copying_lines copying{of.device, of.direction, use.kernels_known, lines.gather(use, more_waiting)};
     if (!copying.uses.empty()) into.copying.push_back(std::move(copying));
   }

@@ -37,7 +37,10 @@ class line_namer {
   std::map<std::uint64_t, symbols::line_id> named_;
 };
 
-/// Fills in `memory_peak::lines` and `summary::copying`. O(blocks + copies + lines of their stacks).
-void put_lines(const index& from, const trace::tables& tables, const naming& names, summary& into);
+/// Fills in `summary_figures::held` and `copied`, where stacks were recorded. O(blocks + copies).
+void put_stacks(const index& from, const trace::tables& tables, summary_figures& into);
+
+/// Fills in `memory_peak::lines` and `summary::copying`. O(stacks + lines of their stacks).
+void put_lines(const summary_figures& figures, const trace::tables& tables, const naming& names, summary& into);
 
 }  // namespace sluice::analysis

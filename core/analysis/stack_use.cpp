@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "core/analysis/index.hpp"
@@ -55,6 +56,21 @@ void stack_figures::add(const stack_figures& more) {
   count = sum(count, more.count);
   busy = sum(busy, more.busy);
   alone = sum(alone, more.alone);
+}
+
+std::vector<memory_standing> list_memories(const memory_use& memory, time_range range) {
+  std::map<memory_key, bool> has_stacks;
+  for (const block_record& block : memory.blocks())
+    if (block.allocated && !block.imported())
+      has_stacks[{block.device, block.level, block.kind}] |= block.stack != trace::stack_id::none;
+  std::vector<memory_standing> all;
+  for (const auto& [key, tree] : memory.use()) {
+    const auto over = tree.over(range.begin, range.end);
+    if (over.empty() || over.maximum <= 0) continue;
+    all.push_back({key, static_cast<std::uint64_t>(over.maximum), has_stacks[key]});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak > b.peak; });
+  return all;
 }
 
 stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,

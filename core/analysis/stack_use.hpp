@@ -50,6 +50,17 @@ struct block_filter {
   }
 };
 
+/// Memory that has a total of its own.
+struct memory_standing {
+  memory_key of;
+  std::uint64_t peak = 0;   ///< Bytes.
+  bool has_stacks = false;  ///< Some of its blocks have one.
+  [[nodiscard]] block_filter filter() const { return {of.level, of.device, of.kind}; }
+};
+
+/// What was used at all in `range`, most bytes first. O(blocks).
+[[nodiscard]] std::vector<memory_standing> list_memories(const memory_use& memory, time_range range);
+
 /// Blocks live at `time`, as the totals of memory_use count them. O(blocks).
 [[nodiscard]] stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,
                                     const std::atomic<bool>& cancelled);

@@ -183,7 +183,10 @@ std::vector<fragmentation_figure> find_fragmentation(const memory_use& memory, c
 
 // --- the rest -------------------------------------------------------------------------------------------------------
 
-std::vector<process_figure> list_processes(const index& from, const trace::tables& tables) {
+std::vector<process_figure> list_processes(const std::vector<process_watermark>& watermarks,
+                                           const trace::tables& tables) {
+  std::map<trace::process_id, time_ns> complete_until;
+  for (const process_watermark& mark : watermarks) complete_until[mark.process] = mark.complete_until;
   std::vector<process_figure> all;
   for (const trace::process_row& row : tables.processes.rows()) {
     process_figure of;
@@ -195,11 +198,33 @@ std::vector<process_figure> list_processes(const index& from, const trace::table
     of.mode = row.mode;
     of.begin = row.begin;
     of.end = row.end;
-    const auto mark = from.watermarks().find(row.id);
-    if (mark != from.watermarks().end()) of.complete_until = mark->second;
+    const auto mark = complete_until.find(row.id);
+    if (mark != complete_until.end()) of.complete_until = mark->second;
     all.push_back(std::move(of));
   }
   return all;
+}
+
+void put_warnings(const summary_figures& figures, const trace::snapshot& trace, summary& into) {
+  std::vector<std::string>& all = into.warnings;
+  all.assign(trace.warnings().begin(), trace.warnings().end());
+  if (!into.complete) {
+    all.push_back(trace.growing() ? "the recording still runs: these are its figures so far"
+                                  : "the file was never closed, its writer died: what reached it is shown");
+  }
+  all.insert(all.end(), figures.warnings.begin(), figures.warnings.end());
+  // What the recorder said went wrong: a rival profiler, a missing library.
+  for (const recorded_message& said : figures.messages) {
+    const std::string_view text = trace.tables().text(said.text);
+    const bool known = std::find(all.begin(), all.end(), text) != all.end() ||
+                       std::any_of(into.faults.begin(), into.faults.end(),  // A finding tells more of it.
+                                   [&](const gpu_fault& f) { return f.event == said.event; });
+    if (said.level != trace::severity::info && !text.empty() && !known) all.emplace_back(text);
+  }
+  if (into.whole.lost_memory_events > 0) {
+    all.push_back("the recorder lost " + std::to_string(into.whole.lost_memory_events) +
+                  " allocations and frees: memory figures are not exact");
+  }
 }
 
 }  // namespace
@@ -211,19 +236,19 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
 
 summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
                   const naming& names) {
+  return summarise(figures_of(from, trace, range), trace, names);
+}
+
+summary_figures figures_of(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
   const trace::tables& tables = trace.tables();
-  summary all;
-  all.span = whole_of(trace);
-  all.complete = trace.complete();
-  all.simulated = trace.simulated();
-  all.file_bytes = trace.file_bytes();
+  summary_figures all;
   all.events = from.events();
   all.blocks = static_cast<std::uint64_t>(std::count_if(from.memory().blocks().begin(), from.memory().blocks().end(),
                                                         [](const block_record& b) { return b.allocated; }));
-  all.processes = list_processes(from, tables);
-  all.whole = measure(from, tables, range.value_or(all.span));
+  for (const auto& [process, complete_until] : from.watermarks()) all.watermarks.push_back({process, complete_until});
+  all.whole = measure(from, tables, range.value_or(whole_of(trace)));
   all.peaks = find_peaks(from.memory(), all.whole);
-  put_lines(from, tables, names, all);
+  put_stacks(from, tables, all);
   all.unfreed = find_unfreed(from.memory(), tables, all.whole.range);
   all.imports = find_imports(from, all.whole.range);
   all.failures = find_failures(from.memory(), all.whole.range);
@@ -231,28 +256,38 @@ summary summarise(const index& from, const trace::snapshot& trace, std::optional
   all.fragmentation = find_fragmentation(from.memory(), all.peaks);
   all.compositions = find_compositions(from, trace, all.peaks);
   all.steps = find_step_figures(from, trace, all.whole.range);
-  all.unused = find_unused(from, trace, all.peaks, all.whole.range, names);
-  all.duplicates = find_duplicates(from, tables, all.whole.range, names);
+  all.unused = find_unused(from, trace, all.peaks, all.whole.range);
+  all.duplicates = find_duplicates(from, all.whole.range);
   all.marks = find_marks(from.memory(), trace, all.whole.range);
-  all.warnings.assign(trace.warnings().begin(), trace.warnings().end());
-  if (!all.complete) {
-    all.warnings.push_back(trace.growing() ? "the recording still runs: these are its figures so far"
-                                           : "the file was never closed, its writer died: what reached it is shown");
-  }
-  const std::vector<std::string> own = from.warnings();
-  all.warnings.insert(all.warnings.end(), own.begin(), own.end());
-  // What the recorder said went wrong: a rival profiler, a missing library.
-  for (const index::message& said : from.messages()) {
-    const std::string_view text = tables.text(said.text);
-    const bool known = std::find(all.warnings.begin(), all.warnings.end(), text) != all.warnings.end() ||
-                       std::any_of(all.faults.begin(), all.faults.end(),  // A finding tells more of it.
-                                   [&](const gpu_fault& f) { return f.event == said.event; });
-    if (said.level != trace::severity::info && !text.empty() && !known) all.warnings.emplace_back(text);
-  }
-  if (all.whole.lost_memory_events > 0) {
-    all.warnings.push_back("the recorder lost " + std::to_string(all.whole.lost_memory_events) +
-                           " allocations and frees: memory figures are not exact");
-  }
+  all.warnings = from.warnings();
+  all.messages = from.messages();
+  return all;
+}
+
+summary summarise(summary_figures figures, const trace::snapshot& trace, const naming& names) {
+  const trace::tables& tables = trace.tables();
+  summary all;
+  all.span = whole_of(trace);
+  all.complete = trace.complete();
+  all.simulated = trace.simulated();
+  all.file_bytes = trace.file_bytes();
+  all.events = figures.events;
+  all.blocks = figures.blocks;
+  all.processes = list_processes(figures.watermarks, tables);
+  all.peaks = std::move(figures.peaks);
+  put_lines(figures, tables, names, all);
+  all.unused = name_unused(figures.unused, tables, names);
+  all.duplicates = name_duplicates(figures.duplicates, tables, names);
+  all.whole = std::move(figures.whole);
+  all.unfreed = std::move(figures.unfreed);
+  all.imports = std::move(figures.imports);
+  all.failures = std::move(figures.failures);
+  all.faults = std::move(figures.faults);
+  all.fragmentation = std::move(figures.fragmentation);
+  all.compositions = std::move(figures.compositions);
+  all.steps = std::move(figures.steps);
+  all.marks = std::move(figures.marks);
+  put_warnings(figures, trace, all);
   all.findings = findings_of(all, tables);
   return all;
 }

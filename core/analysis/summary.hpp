@@ -10,6 +10,7 @@
 #include "core/analysis/imports.hpp"
 #include "core/analysis/marks.hpp"
 #include "core/analysis/range_statistics.hpp"
+#include "core/analysis/recorded_message.hpp"
 #include "core/analysis/stack_use.hpp"
 #include "core/analysis/training.hpp"
 #include "core/symbols/frames.hpp"
@@ -197,6 +198,35 @@ struct summary {
 
 class index;
 
+struct process_watermark {
+  trace::process_id process{};
+  time_ns complete_until = 0;  ///< Its device times are complete up to here.
+};
+
+/// A summary before the lines of stacks are named: all of it that takes the events. The rest follows from this and from the
+/// file's tables, and from what symbols the machine has that it is read on.
+struct summary_figures {
+  std::uint64_t events = 0;
+  std::uint64_t blocks = 0;
+  std::vector<process_watermark> watermarks;  ///< By process.
+  range_statistics whole;
+  std::vector<memory_peak> peaks;  ///< Without `lines`.
+  std::vector<stack_use> held;     ///< What was live at each of `peaks`; none where no stacks were recorded.
+  std::vector<unfreed_group> unfreed;
+  std::vector<imported_memory> imports;
+  std::vector<stack_use> copied;  ///< The copies of each of `whole.transfers`; none where no stacks were recorded.
+  std::vector<failed_allocation> failures;
+  std::vector<gpu_fault> faults;
+  std::vector<fragmentation_figure> fragmentation;
+  std::vector<peak_composition> compositions;
+  std::vector<step_summary> steps;
+  std::vector<unused_memory> unused;  ///< By stack: see `find_unused`.
+  duplicate_figures duplicates;
+  std::vector<program_mark> marks;
+  std::vector<std::string> warnings;       ///< Of what the file's events say.
+  std::vector<recorded_message> messages;  ///< In the order of the file.
+};
+
 /// How the lines of stacks are named: by `book`, which may look native symbols up at once or leave that for later.
 struct naming {
   symbols::frame_book& book;
@@ -208,7 +238,13 @@ struct naming {
 /// freed only those born in it count. `from` must have taken in all of `trace`. O(events in the range + blocks).
 [[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
                                 const naming& names);
-/// The same, with native functions named in the call.
+/// The same in its two steps. `from` must have taken in all of `trace`. O(events in the range + blocks).
+[[nodiscard]] summary_figures figures_of(const index& from, const trace::snapshot& trace,
+                                         std::optional<time_range> range = std::nullopt);
+/// `figures` are of `trace`. O(stacks + lines of their stacks).
+[[nodiscard]] summary summarise(summary_figures figures, const trace::snapshot& trace, const naming& names);
+
+/// The first form, with native functions named in the call.
 [[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace,
                                 std::optional<time_range> range = std::nullopt);
 

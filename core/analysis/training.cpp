@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/analysis/index.hpp"
+#include "core/analysis/line_use.hpp"
 #include "core/analysis/summary.hpp"
 #include "core/analysis/tensors.hpp"
 
@@ -212,17 +213,16 @@ time_ns patience_of(const tensor_facts& facts, trace::process_id process, time_r
 }  // namespace
 
 std::vector<unused_memory> find_unused(const index& from, const trace::snapshot& trace,
-                                       const std::vector<memory_peak>& peaks, time_range range, const naming& names) {
+                                       const std::vector<memory_peak>& peaks, time_range range) {
   std::vector<unused_memory> all;
   if (from.touches().empty() || range.length() <= 0) return all;
   const auto facts = from.tensors(trace);
   std::map<trace::process_id, time_ns> patience;
-  std::map<trace::stack_id, symbols::line_id> lines;
   for (const memory_peak& peak : peaks) {
     const memory_key key{peak.device, peak.level, peak.kind};
     if (!facts->use.contains(key) || !is_device_resident(peak.kind)) continue;
     unused_memory of{peak.device, peak.level, peak.kind, peak.time, peak.bytes, 0, 0, {}, 0, 0, 0};
-    std::map<std::tuple<symbols::line_id, trace::string_id, category>, unused_group> groups;
+    std::map<std::tuple<trace::stack_id, trace::string_id, category>, std::size_t> places;
     for_each_of(key, from, *facts, [&](const block_record& block, const block_category& is) {
       if (!block.live_in(range)) return;
       const block_touches used = from.touches().of(block);
@@ -236,16 +236,15 @@ std::vector<unused_memory> find_unused(const index& from, const trace::snapshot&
       const auto [least, fresh] = patience.try_emplace(block.process, 0);
       if (fresh) least->second = patience_of(*facts, block.process, whole_of(trace));
       if (idle <= 0 || (!block.freed() && idle <= least->second)) return;
-      const auto [line, unknown] = lines.try_emplace(block.stack);
-      if (unknown)
-        line->second = block.stack == trace::stack_id::none
-                           ? names.book.remark("no stack recorded")
-                           : names.book.line_of(block.stack, trace.tables(), names.patience, names.provisional);
-      unused_group& group = groups[{line->second, block.name, is.what}];
-      if (group.stack == trace::stack_id::none) group.stack = block.stack;
-      group.name = block.name;
-      group.what = is.what;
-      group.exact = is.exact();
+      const auto [place, first] = places.try_emplace({block.stack, block.name, is.what}, of.groups.size());
+      unused_group& group = first ? of.groups.emplace_back() : of.groups[place->second];
+      if (first) {
+        group.stack = block.stack;
+        group.name = block.name;
+        group.what = is.what;
+        group.exact = true;
+      }
+      group.exact = group.exact && is.exact();
       ++group.blocks;
       group.bytes += block.bytes;
       if (block.live_at(peak.time) && used.last.time < peak.time) group.bytes_at_peak += block.bytes;
@@ -256,6 +255,43 @@ std::vector<unused_memory> find_unused(const index& from, const trace::snapshot&
         group.longest_block = block.id;
       }
     });
+    if (!of.groups.empty() || of.never_touched > 0) all.push_back(std::move(of));
+  }
+  return all;
+}
+
+namespace {
+
+void merge(unused_group& into, const unused_group& one) {
+  if (into.blocks == 0) {
+    into = one;
+    return;
+  }
+  if (into.stack == trace::stack_id::none) into.stack = one.stack;
+  into.exact = into.exact && one.exact;
+  into.blocks += one.blocks;
+  into.bytes += one.bytes;
+  into.bytes_at_peak += one.bytes_at_peak;
+  into.mean_bytes += one.mean_bytes;
+  if (one.longest <= into.longest) return;
+  into.longest = one.longest;
+  into.longest_block = one.longest_block;
+}
+
+}  // namespace
+
+std::vector<unused_memory> name_unused(const std::vector<unused_memory>& figures, const trace::tables& tables,
+                                       const naming& names) {
+  std::vector<unused_memory> all;
+  line_namer lines(tables, names);
+  const auto line_of = [&](trace::stack_id stack) {
+    return stack == trace::stack_id::none ? names.book.remark("no stack recorded") : lines.line_of(stack);
+  };
+  for (const unused_memory& by_stack : figures) {
+    std::map<std::tuple<symbols::line_id, trace::string_id, category>, unused_group> groups;
+    for (const unused_group& one : by_stack.groups) merge(groups[{line_of(one.stack), one.name, one.what}], one);
+    unused_memory of = by_stack;
+    of.groups.clear();
     for (const auto& [origin, group] : groups) {
       of.bytes_at_peak += group.bytes_at_peak;
       of.mean_bytes += group.mean_bytes;
@@ -267,11 +303,9 @@ std::vector<unused_memory> find_unused(const index& from, const trace::snapshot&
     for (std::size_t i = unused_memory::limit; i < of.groups.size(); ++i)
       of.other_bytes_at_peak += of.groups[i].bytes_at_peak;
     if (of.groups.size() > unused_memory::limit) of.groups.resize(unused_memory::limit);
-    for (unused_group& group : of.groups) {
-      if (group.stack == trace::stack_id::none) continue;
-      group.line = names.book.describe(std::span(&lines.at(group.stack), 1), trace.tables()).front();
-    }
-    if (!of.groups.empty() || of.never_touched > 0) all.push_back(std::move(of));
+    for (unused_group& group : of.groups)
+      if (group.stack != trace::stack_id::none) group.line = lines.describe(line_of(group.stack));
+    all.push_back(std::move(of));
   }
   return all;
 }

@@ -77,11 +77,11 @@ struct step_summary {
 
 /// Blocks of one origin, the line that their stacks are named by, that were held after their last use.
 struct unused_group {
-  trace::stack_id stack{};   ///< One of them; none: no stack was recorded.
+  trace::stack_id stack{};   ///< The first of them; none: no stack was recorded.
   symbols::frame_line line;  ///< Means something if there is a stack.
   trace::string_id name{};
   category what = category::none;
-  bool exact = false;  ///< The category.
+  bool exact = false;  ///< The category, of all of them.
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;          ///< Of all of them.
   std::uint64_t bytes_at_peak = 0;  ///< Of those live at the peak that nothing used from then on.
@@ -115,8 +115,12 @@ struct unused_memory {
                                                           time_range range);
 /// What was held without use in the range; empty when the recording has no touches. A block that was never freed counts only
 /// when it was idle for more than two steps (a tenth of the recording, without steps): most state is last used near the end.
+/// Before lines are named: the groups are by stack, in order of their first block, all of them, without their sums.
 [[nodiscard]] std::vector<unused_memory> find_unused(const index& from, const trace::snapshot& trace,
-                                                     const std::vector<memory_peak>& peaks, time_range range,
-                                                     const naming& names);
+                                                     const std::vector<memory_peak>& peaks, time_range range);
+
+/// The same with groups by the line that their stacks are named after. O(groups).
+[[nodiscard]] std::vector<unused_memory> name_unused(const std::vector<unused_memory>& figures,
+                                                     const trace::tables& tables, const naming& names);
 
 }  // namespace sluice::analysis

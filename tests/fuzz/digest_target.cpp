@@ -1,0 +1,125 @@
+// Decodes a digest, and prints the report that it makes: what was decoded must be safe to be shown.
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/report_output.hpp"
+#include "core/analysis/digest.hpp"
+#include "core/analysis/index.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+/// Adds a little of everything whose figures a digest keeps.
+void tell(trace::file_writer& made) {
+  trace::process_row process;
+  process.id = trace::process_id{1};
+  process.command = made.intern("python train.py");
+  made.add(process);
+  trace::frame_row frame;
+  frame.id = trace::frame_id{1};
+  frame.kind = trace::frame_kind::python;
+  frame.function = made.intern("forward");
+  frame.file = made.intern("/home/me/model.py");
+  made.add(frame);
+  trace::stack_row stack;
+  stack.id = trace::stack_id{1};
+  stack.frame = frame.id;
+  made.add(stack);
+  const auto with = [](auto row, trace::time_ns time) {
+    row.time = time;
+    row.process = trace::process_id{1};
+    row.thread = trace::thread_id{1};
+    return row;
+  };
+  for (int i = 0; i < 4; ++i) {
+    const trace::time_ns now = 1000 + i * 1000;
+    auto step = with(trace::marker_event{}, now);
+    step.step = i;
+    made.add(step);
+    auto born = with(trace::alloc_event{}, now + 10);
+    born.block = static_cast<trace::block_id>(i + 1);
+    born.bytes = 1 << 20;
+    born.kind = trace::memory_kind::device;
+    born.level = trace::layer::framework;
+    born.device = trace::device_id{1};
+    born.stack = stack.id;
+    made.add(born);
+    auto touched = with(trace::touch_event{}, now + 20);
+    touched.block = born.block;
+    touched.name = made.intern("gemm");
+    made.add(touched);
+    auto call = with(trace::api_call_event{}, now + 30);
+    call.end = now + 40;
+    call.name = made.intern("cuMemcpyHtoDAsync_v2");
+    call.stack = stack.id;
+    auto copy = with(trace::transfer_event{}, now + 50);
+    copy.call = trace::event_id{made.add(call)};
+    copy.end = now + 90;
+    copy.bytes = 1 << 21;
+    copy.direction = trace::direction::h2d;
+    copy.source_kind = trace::memory_kind::host;
+    copy.device = trace::device_id{1};
+    copy.content = trace::content_check::exact;
+    copy.content_hash = 7;
+    made.add(copy);
+    auto kernel = with(trace::kernel_event{}, now + 100);
+    kernel.end = now + 300;
+    kernel.name = made.intern("gemm");
+    kernel.device = trace::device_id{1};
+    made.add(kernel);
+  }
+  auto failed = with(trace::alloc_failed_event{}, 6000);
+  failed.bytes = 1 << 30;
+  failed.error = 2;
+  made.add(failed);
+  auto lost = with(trace::loss_event{}, 6001);
+  lost.events = 3;
+  made.add(lost);
+}
+
+/// The recording that the digests are of.
+std::shared_ptr<const trace::snapshot> recording() {
+  static const auto kept = [] {
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("sluice-fuzz-digest-" + std::to_string(::getpid()))).string();
+    auto made = trace::file_writer::create(path, {}).value();
+    tell(made);
+    if (!made.close()) __builtin_trap();
+    auto file = trace::file::open(path).value();
+    std::filesystem::remove(path);
+    return file->latest();
+  }();
+  return kept;
+}
+
+void run(std::span<const std::uint8_t> input) {
+  const std::string_view bytes(reinterpret_cast<const char*>(input.data()), input.size());
+  auto read = analysis::decode_digest(bytes);
+  if (!read) return;
+  const auto again = analysis::encode_digest(*read);
+  if (!again || !analysis::decode_digest(*again)) __builtin_trap();
+  symbols::frame_book book;
+  const auto snapshot = recording();
+  const analysis::summary shown = analysis::summarise(std::move(read->figures), *snapshot, {book});
+  const cli::report_subject subject{shown, snapshot->tables(), "fuzzed"};
+  if (cli::report_text(subject).empty() || cli::report_json(subject).empty()) __builtin_trap();
+}
+
+std::vector<bytes> seeds() {
+  const auto snapshot = recording();
+  analysis::index index;
+  while (!index.absorb(*snapshot, 100)) {
+  }
+  const std::string made = analysis::encode_digest(analysis::make_digest(index, *snapshot)).value();
+  return {bytes(made.begin(), made.end())};
+}
+
+}  // namespace
+
+target digest_target() { return {"digest", run, seeds}; }
+
+}  // namespace sluice::fuzz
