@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "core/analysis/finish.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/export/id_set.hpp"
 #include "core/format.hpp"
@@ -154,7 +155,7 @@ class merger {
       ++made_.events;
     }
     if (auto added = add_events(*file); !added) return tl::unexpected(added.error());
-    if (auto closed = file->close(); !closed) return tl::unexpected(closed.error());
+    if (auto closed = analysis::finish(*file); !closed) return tl::unexpected(closed.error());
     made_.bytes = file->bytes_written();
     return made_;
   }

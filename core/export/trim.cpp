@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "core/analysis/finish.hpp"
 #include "core/export/id_set.hpp"
 #include "core/export/kept_tables.hpp"
 #include "core/format.hpp"
@@ -50,7 +51,7 @@ class trimmer {
     write_past(*file);
     if (auto done = write_range(*file); !done) return tl::unexpected(done.error());
     write_ends(*file);
-    if (auto closed = file->close(); !closed) return tl::unexpected(closed.error());
+    if (auto closed = analysis::finish(*file); !closed) return tl::unexpected(closed.error());
     made_.bytes = file->bytes_written();
     return made_;
   }

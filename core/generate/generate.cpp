@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "core/analysis/finish.hpp"
 #include "core/generate/program.hpp"
 #include "core/trace/writer.hpp"
 
@@ -122,7 +123,9 @@ result<generated> generate(const generate_options& options, const std::string& p
   if (!file) return tl::unexpected<error>(file.error());
   run(*file, what, options).until(options.events);
   const std::uint64_t events = file->events();
-  const auto closed = file->close();
+  analysis::finish_options ending;
+  ending.most_events = UINT64_MAX;
+  const auto closed = analysis::finish(*file, ending);
   if (!closed) return tl::unexpected<error>(closed.error());
   return generated{events, file->bytes_written()};
 }

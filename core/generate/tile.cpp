@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/analysis/finish.hpp"
 #include "core/trace/reader.hpp"
 #include "core/trace/row_references.hpp"
 #include "core/trace/visit.hpp"
@@ -216,7 +217,9 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
     for (const trace::free_event& row : ends) file->add(moved(row, *by, i));
     written += ends.size();
   }
-  const auto closed = file->close();
+  analysis::finish_options ending;
+  ending.most_events = UINT64_MAX;
+  const auto closed = analysis::finish(*file, ending);
   if (!closed) return tl::unexpected<error>(closed.error());
   return generated{written, file->bytes_written()};
 }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/analysis/finish.hpp"
 #include "instrumentation/collector/process_identity.hpp"
 #include "instrumentation/collector/session_state.hpp"
 #include "instrumentation/collector/source_text.hpp"
@@ -63,7 +64,7 @@ void session::state::run() {
     const std::string missed = add_sources(file, rows.python_lines());
     if (!missed.empty()) add_warning(missed);
   }
-  const auto closed = file.close();
+  const auto closed = analysis::finish(file);
   const std::lock_guard lock(mutex);
   if (!closed && !failure) failure = closed.error();
   sync_done = UINT64_MAX;

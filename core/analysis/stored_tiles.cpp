@@ -1,0 +1,352 @@
+#include "core/analysis/stored_tiles.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <tuple>
+
+namespace sluice::analysis {
+namespace {
+
+using summaries::tile;
+using trace::curve_bin_row;
+using trace::lane_bin_row;
+using trace::row_type;
+using trace::tile_bins;
+
+template <class Row>
+bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
+  std::vector<Row> rows;
+  for (const trace::chunk_info& chunk : from.summaries()) {
+    if (chunk.type != type) continue;
+    if (!from.read_summary<Row>(chunk, rows)) return false;
+    into.insert(into.end(), rows.begin(), rows.end());
+  }
+  return true;
+}
+
+/// The level of an aligned dyadic span; 0 if [begin, end) is none that a tile can have.
+unsigned level_of(time_ns begin, time_ns end) {
+  if (begin < -latest_time * 2 || end > latest_time * 2 || end <= begin) return 0;
+  const auto length = static_cast<std::uint64_t>(end - begin);
+  if (!std::has_single_bit(length) || (begin & static_cast<time_ns>(length - 1)) != 0) return 0;
+  const auto level = static_cast<unsigned>(std::countr_zero(length));
+  return level >= summaries::lowest_tile_level ? level : 0;
+}
+
+bool in_order(std::span<const trace::epoch_row> epochs) {
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    if (level_of(epochs[i].time, epochs[i].end) == 0) return false;
+    if (i > 0 && epochs[i].time != epochs[i - 1].end) return false;
+  }
+  return !epochs.empty();
+}
+
+/// Bins of a tile brought to those of a grid: several to one, or one to several.
+template <class Put>
+void map_bins(const bin_grid& grid, std::uint32_t first, std::uint32_t count, const tile& from, Put&& put) {
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    const time_ns begin = grid.begin + (static_cast<time_ns>(i) << grid.level);
+    const auto low = static_cast<std::size_t>((begin - from.begin) >> from.bin_level());
+    const std::size_t several = grid.level > from.bin_level() ? std::size_t{1} << (grid.level - from.bin_level()) : 1;
+    put(i, low, std::min<std::size_t>(several, tile_bins - low));
+  }
+}
+
+/// A curve's bins in a tile, from its rows.
+std::vector<curve_bin> unfold(std::span<const curve_bin_row> rows, const tile& where) {
+  std::vector<curve_bin> bins(tile_bins);
+  double before = 0;
+  std::size_t next = 0;
+  for (const curve_bin_row& row : rows) {
+    const time_ns offset = row.time - where.begin;
+    if (offset < 0 || row.time >= where.end()) continue;
+    const auto at = static_cast<std::size_t>(offset >> where.bin_level());
+    for (; next < at; ++next) bins[next] = {before, before, before, before};
+    if (next != at) continue;
+    bins[next++] = {row.minimum, row.maximum, row.mean, row.last};
+    before = row.last;
+  }
+  for (; next < tile_bins; ++next) bins[next] = {before, before, before, before};
+  return bins;
+}
+
+curve_bin joined(std::span<const curve_bin> bins) {
+  curve_bin sum = bins.front();
+  double mean = 0;
+  for (const curve_bin& bin : bins) {
+    sum.minimum = std::min(sum.minimum, bin.minimum);
+    sum.maximum = std::max(sum.maximum, bin.maximum);
+    mean += bin.mean;
+  }
+  if (sum.minimum != sum.maximum) sum.mean = mean / static_cast<double>(bins.size());
+  sum.last = bins.back().last;
+  return sum;
+}
+
+/// Puts slices behind those drawn so far in a lane: one that goes on from there is one with it.
+void put_slice(const summaries::drawn_slice& next, std::vector<summaries::drawn_slice>& lane) {
+  if (!lane.empty()) {
+    summaries::drawn_slice& last = lane.back();
+    const bool goes_on = last.item.event == next.item.event && last.item.end >= next.item.begin;
+    if (goes_on) {
+      const auto covered = [](const summaries::drawn_slice& s) {
+        return static_cast<double>(s.busy) * static_cast<double>(s.item.end - s.item.begin);
+      };
+      const double busy = covered(last) + covered(next);
+      last.item.end = std::max(last.item.end, next.item.end);
+      last.item.bytes += next.item.bytes;
+      last.count = std::max(1U, last.count + next.count);
+      const time_ns length = last.item.end - last.item.begin;
+      last.busy = length > 0 ? static_cast<float>(std::min(1.0, busy / static_cast<double>(length))) : 1;
+      return;
+    }
+  }
+  lane.push_back(next);
+}
+
+}  // namespace
+
+bin_grid stored_tiles::grid_over(time_range range, std::uint32_t width) const {
+  const time_ns all = epochs_.back().end - epochs_.front().time;
+  const auto near = [&](time_ns time) {
+    return std::clamp(time, epochs_.front().time - all, epochs_.back().end + all);
+  };
+  const time_range over{near(range.begin), std::max(near(range.begin) + 1, near(range.end))};
+  const time_ns pixel = std::max<time_ns>(over.length() / std::max<std::uint32_t>(width, 1), 1);
+  bin_grid grid;
+  // A bin is of one tile.
+  grid.level = std::min(root_level_, static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(pixel)) - 1));
+  grid.begin = over.begin >> grid.level << grid.level;
+  grid.count = static_cast<std::uint32_t>(((over.end - 1 - grid.begin) >> grid.level) + 1);
+  return grid;
+}
+
+std::size_t stored_tiles::tile_rows::bytes() const {
+  return curves.size() * sizeof(curve_bin_row) + lanes.size() * sizeof(lane_bin_row);
+}
+
+std::uint64_t stored_tiles::key_of(const tile& which) {
+  // A tile begins at a multiple of 2^level: its lowest bits are free for the level.
+  return static_cast<std::uint64_t>(which.begin) | which.level;
+}
+
+std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace::snapshot> trace,
+                                                     std::size_t cache_bytes) {
+  if (trace->summaries().empty()) return nullptr;
+  std::shared_ptr<stored_tiles> made(new stored_tiles);
+  made->trace_ = std::move(trace);
+  return made->load(cache_bytes) ? made : nullptr;
+}
+
+bool stored_tiles::load(std::size_t cache_bytes) {
+  cache_budget_ = cache_bytes;
+  const bool read = read_all(*trace_, row_type::epoch, epochs_) && read_all(*trace_, row_type::curve, curves_) &&
+                    read_all(*trace_, row_type::lane, lanes_);
+  if (!read || !in_order(epochs_)) return false;
+  for (std::size_t i = 0; i < curves_.size(); ++i)
+    if (curves_[i].curve != i || !std::isfinite(curves_[i].maximum)) return false;
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    if (lanes_[i].lane != i) return false;
+  const auto roots = summaries::root_tiles(epochs_.front().time, epochs_.back().end - 1);
+  if (roots.front().begin != epochs_.front().time || roots.back().end() != epochs_.back().end) return false;
+  root_level_ = roots.front().level;
+  for (const trace::chunk_info& chunk : trace_->summaries()) {
+    if (chunk.type != row_type::curve_bin && chunk.type != row_type::lane_bin) continue;
+    const unsigned level = chunk.max_time == INT64_MAX ? 0 : level_of(chunk.min_time, chunk.max_time + 1);
+    if (level == 0) return false;
+    places_[key_of({chunk.min_time, level})].chunks.push_back(chunk);
+  }
+  return true;
+}
+
+result<std::shared_ptr<const stored_tiles::tile_rows>> stored_tiles::read(const tile& which) const {
+  const std::uint64_t key = key_of(which);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = cache_.find(key); known != cache_.end()) {
+      known->second.used = ++clock_;
+      return known->second.rows;
+    }
+  }
+  auto made = std::make_shared<tile_rows>();
+  if (const auto place = places_.find(key); place != places_.end()) {
+    for (const trace::chunk_info& chunk : place->second.chunks) {
+      result<void> got;
+      if (chunk.type == row_type::curve_bin) {
+        std::vector<curve_bin_row> rows;
+        got = trace_->read_summary<curve_bin_row>(chunk, rows);
+        made->curves.insert(made->curves.end(), rows.begin(), rows.end());
+      } else {
+        std::vector<lane_bin_row> rows;
+        got = trace_->read_summary<lane_bin_row>(chunk, rows);
+        made->lanes.insert(made->lanes.end(), rows.begin(), rows.end());
+      }
+      if (!got) return tl::unexpected<error>(got.error());
+    }
+  }
+  // What a writer of ours has in order; a hostile file may not.
+  std::erase_if(made->curves, [](const curve_bin_row& row) {
+    return !std::isfinite(row.minimum) || !std::isfinite(row.maximum) || !std::isfinite(row.mean) ||
+           !std::isfinite(row.last);
+  });
+  const auto by_curve = [](const curve_bin_row& a, const curve_bin_row& b) {
+    return std::tuple(a.curve, a.time) < std::tuple(b.curve, b.time);
+  };
+  const auto by_lane = [](const lane_bin_row& a, const lane_bin_row& b) {
+    return std::tuple(a.lane, a.time) < std::tuple(b.lane, b.time);
+  };
+  if (!std::is_sorted(made->curves.begin(), made->curves.end(), by_curve))
+    std::sort(made->curves.begin(), made->curves.end(), by_curve);
+  if (!std::is_sorted(made->lanes.begin(), made->lanes.end(), by_lane))
+    std::sort(made->lanes.begin(), made->lanes.end(), by_lane);
+  const std::scoped_lock lock(mutex_);
+  if (cache_.try_emplace(key, cached{made, ++clock_}).second) cache_held_ += made->bytes();
+  while (cache_held_ > cache_budget_ && cache_.size() > 1) {
+    const auto oldest = std::min_element(cache_.begin(), cache_.end(),
+                                         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+    cache_held_ -= oldest->second.rows->bytes();
+    cache_.erase(oldest);
+  }
+  return made;
+}
+
+std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const epoch_source& epochs,
+                                                         bool& coarse) const {
+  std::vector<piece> all;
+  const auto bins_until = [&](time_ns time) {
+    const time_ns offset = std::clamp<time_ns>(time - grid.begin, 0, grid.range().length());
+    return static_cast<std::uint32_t>((offset + grid.bin() - 1) >> grid.level);
+  };
+  std::uint32_t at = 0;
+  while (at < grid.count) {
+    const time_ns time = grid.begin + (static_cast<time_ns>(at) << grid.level);
+    piece next;
+    next.first = at;
+    if (time < epochs_.front().time || time >= epochs_.back().end) {
+      const bool before = time < epochs_.front().time;
+      const std::uint32_t until = before ? bins_until(epochs_.front().time) : grid.count;
+      next.outside = true;
+      next.from = summaries::tile_at(before ? epochs_.front().time : epochs_.back().end - 1, root_level_);
+      next.count = std::max(1U, until - at);
+      all.push_back(next);
+      at += next.count;
+      continue;
+    }
+    const auto behind = std::upper_bound(epochs_.begin(), epochs_.end(), time,
+                                         [](time_ns t, const trace::epoch_row& row) { return t < row.time; });
+    const auto epoch = behind - 1;
+    const unsigned lowest = level_of(epoch->time, epoch->end);
+    const unsigned wanted = grid.level + trace::tile_bins_log2;
+    unsigned level = lowest;
+    if (wanted < lowest) {
+      next.instead = epochs ? epochs(static_cast<std::size_t>(epoch - epochs_.begin())) : nullptr;
+      coarse = coarse || next.instead == nullptr;
+    } else {
+      while (level + trace::tile_fan_out_log2 <= std::min(wanted, root_level_)) level += trace::tile_fan_out_log2;
+    }
+    next.from = summaries::tile_at(time, level);
+    next.count = std::max(1U, std::min(bins_until(next.from.end()), grid.count) - at);
+    all.push_back(next);
+    at += next.count;
+  }
+  return all;
+}
+
+result<std::vector<std::vector<curve_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
+                                                                 const bin_grid& grid, const epoch_source& epochs,
+                                                                 bool& coarse) const {
+  std::vector<std::vector<curve_bin>> all(curves.size(), std::vector<curve_bin>(grid.count));
+  for (const piece& part : pieces_of(grid, epochs, coarse)) {
+    if (part.instead) {
+      const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
+                            grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
+      const auto listed = curves_of(*part.instead, part.instead->tensors(*trace_).get(), over);
+      for (std::size_t c = 0; c < curves.size(); ++c) {
+        const auto found = std::find_if(listed.begin(), listed.end(), [&](const index_curve& each) {
+          return same_curve(each.about, curves_[curves[c]]);
+        });
+        if (found == listed.end()) continue;
+        found->split(over, part.count, [&](std::uint32_t i, const summaries::extent& bin, double at_begin) {
+          all[c][part.first + i] =
+              bin.empty() ? curve_bin{at_begin, at_begin, at_begin, at_begin}
+                          : curve_bin{bin.minimum, bin.maximum, bin.integral / static_cast<double>(bin.length), 0};
+        });
+      }
+      continue;
+    }
+    const auto rows = read(part.from);
+    if (!rows) return tl::unexpected<error>(rows.error());
+    for (std::size_t c = 0; c < curves.size(); ++c) {
+      const auto [first, last] =
+          std::equal_range((*rows)->curves.begin(), (*rows)->curves.end(), curve_bin_row{0, curves[c], 0, 0, 0, 0},
+                           [](const curve_bin_row& a, const curve_bin_row& b) { return a.curve < b.curve; });
+      const std::vector<curve_bin> bins = unfold({first, last}, part.from);
+      if (part.outside) {
+        const double value =
+            grid.begin + (static_cast<time_ns>(part.first) << grid.level) < part.from.begin ? 0 : bins.back().last;
+        for (std::uint32_t i = 0; i < part.count; ++i) all[c][part.first + i] = {value, value, value, value};
+        continue;
+      }
+      map_bins(grid, part.first, part.count, part.from, [&](std::uint32_t to, std::size_t low, std::size_t several) {
+        all[c][to] = joined(std::span(bins).subspan(low, several));
+      });
+    }
+  }
+  return all;
+}
+
+result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t first, const bin_grid& grid,
+                                                               const epoch_source& epochs, bool& coarse) const {
+  std::vector<std::vector<summaries::drawn_slice>> lanes;
+  std::uint32_t behind = first;
+  while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
+  lanes.resize(behind - first);
+  for (const piece& part : pieces_of(grid, epochs, coarse)) {
+    if (part.outside) continue;
+    const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
+                          grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
+    if (part.instead) {
+      for (const index_slices& owner : slices_of(*part.instead)) {
+        if (!same_owner(owner.about, lanes_[first])) continue;
+        std::vector<summaries::drawn_slice> drawn;
+        owner.slices->draw(over.begin, over.end, part.count, drawn);
+        for (const summaries::drawn_slice& slice : drawn) {
+          if (slice.lane >= lanes.size()) lanes.resize(slice.lane + std::size_t{1});
+          put_slice(slice, lanes[slice.lane]);
+        }
+      }
+      continue;
+    }
+    const auto rows = read(part.from);
+    if (!rows) return tl::unexpected<error>(rows.error());
+    for (std::uint32_t l = first; l < behind; ++l) {
+      lane_bin_row probe;
+      probe.lane = l;
+      const auto [begin, end] =
+          std::equal_range((*rows)->lanes.begin(), (*rows)->lanes.end(), probe,
+                           [](const lane_bin_row& a, const lane_bin_row& b) { return a.lane < b.lane; });
+      for (auto row = begin; row != end; ++row) {
+        const time_ns bin_end = row->time + (time_ns{1} << part.from.bin_level());
+        if (bin_end <= over.begin || row->time >= over.end) continue;
+        summaries::drawn_slice slice;
+        slice.item = {row->time, bin_end, row->event, row->name, row->bytes, row->kind, row->tag};
+        // The end of one that began before is known.
+        if (row->count == 0) slice.item.end = row->time + std::clamp<time_ns>(row->busy, 0, bin_end - row->time);
+        const auto length = static_cast<double>(slice.item.end - slice.item.begin);
+        slice.busy = length > 0 ? static_cast<float>(std::min(1.0, static_cast<double>(row->busy) / length)) : 1;
+        slice.count = row->count;
+        slice.lane = static_cast<std::uint16_t>(l - first);
+        put_slice(slice, lanes[l - first]);
+      }
+    }
+  }
+  std::vector<summaries::drawn_slice> all;
+  for (std::vector<summaries::drawn_slice>& lane : lanes) {
+    for (summaries::drawn_slice& slice : lane) slice.count = std::max(slice.count, 1U);
+    all.insert(all.end(), lane.begin(), lane.end());
+  }
+  return all;
+}
+
+}  // namespace sluice::analysis

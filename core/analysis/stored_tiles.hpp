@@ -1,0 +1,100 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/analysis/curves.hpp"
+#include "core/analysis/tile_bins.hpp"
+#include "core/summary/tiles.hpp"
+#include "core/trace/reader.hpp"
+
+/// The curves and slices of a recording at any zoom, from the tiles in its file: what a view draws costs some tiles, not events.
+namespace sluice::analysis {
+
+/// Bins of 2^level ns, one after another.
+struct bin_grid {
+  time_ns begin = 0;  ///< A multiple of a bin.
+  unsigned level = 0;
+  std::uint32_t count = 0;
+  [[nodiscard]] time_ns bin() const { return time_ns{1} << level; }
+  [[nodiscard]] time_range range() const { return {begin, begin + (static_cast<time_ns>(count) << level)}; }
+};
+
+/// Thread-safe.
+class stored_tiles {
+ public:
+  /// Null if the file has none that can be used; what is wrong with some is in its `warnings` then.
+  static std::shared_ptr<const stored_tiles> of(std::shared_ptr<const trace::snapshot> trace,
+                                                std::size_t cache_bytes = std::size_t{32} << 20);
+
+  [[nodiscard]] std::span<const trace::epoch_row> epochs() const { return epochs_; }
+  [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
+  /// Those of one owner together, the upper ones first.
+  [[nodiscard]] std::span<const trace::lane_row> lanes() const { return lanes_; }
+
+  /// The bins over `range` that are at most as long as a `width`-th of it, and more than half that: between `width` and
+  /// 2 `width` + 2 of them. Of a range far longer than the recording, only as much as is about it.
+  [[nodiscard]] bin_grid grid_over(time_range range, std::uint32_t width) const;
+
+  /// An index that has all that happened in an epoch, by its place; null if there is none at hand: then its own bins, which are
+  /// wider than those asked for, stand for it.
+  using epoch_source = std::function<std::shared_ptr<const index>(std::size_t epoch)>;
+
+  /// The bins of some curves, by their numbers; a list for each. Sets `coarse` if some bins are wider than asked. Exact: minimum,
+  /// maximum and mean of each bin. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.
+  [[nodiscard]] result<std::vector<std::vector<curve_bin>>> sample(std::span<const std::uint32_t> curves,
+                                                                   const bin_grid& grid, const epoch_source& epochs,
+                                                                   bool& coarse) const;
+
+  /// What to draw of the lanes of one owner, `first` and those after it, as slice_set::draw does: neighbours in a bin are merged.
+  /// Sorted by begin within a lane. Errors as of `sample`.
+  [[nodiscard]] result<std::vector<summaries::drawn_slice>> draw(std::uint32_t first, const bin_grid& grid,
+                                                                 const epoch_source& epochs, bool& coarse) const;
+
+ private:
+  struct tile_rows {
+    std::vector<trace::curve_bin_row> curves;  ///< By (curve, time).
+    std::vector<trace::lane_bin_row> lanes;    ///< By (lane, time).
+    [[nodiscard]] std::size_t bytes() const;
+  };
+  /// A part of a grid, and where its bins come from.
+  struct piece {
+    std::uint32_t first = 0;  ///< Bin of the grid.
+    std::uint32_t count = 0;
+    summaries::tile from;                  ///< Its bins, unless there is an
+    std::shared_ptr<const index> instead;  ///< epoch's index.
+    bool outside = false;                  ///< No tile is there: before the first or behind the last.
+  };
+  struct place_of_tile {
+    std::vector<trace::chunk_info> chunks;
+  };
+
+  stored_tiles() = default;
+  [[nodiscard]] bool load(std::size_t cache_bytes);
+  [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const epoch_source& epochs, bool& coarse) const;
+  [[nodiscard]] result<std::shared_ptr<const tile_rows>> read(const summaries::tile& which) const;
+  [[nodiscard]] static std::uint64_t key_of(const summaries::tile& which);
+
+  std::shared_ptr<const trace::snapshot> trace_;
+  std::vector<trace::epoch_row> epochs_;
+  std::vector<trace::curve_row> curves_;
+  std::vector<trace::lane_row> lanes_;
+  unsigned root_level_ = 0;
+  std::unordered_map<std::uint64_t, place_of_tile> places_;
+
+  struct cached {
+    std::shared_ptr<const tile_rows> rows;
+    std::uint64_t used = 0;
+  };
+  mutable std::mutex mutex_;  ///< Guards what follows; held for moments only.
+  mutable std::unordered_map<std::uint64_t, cached> cache_;
+  mutable std::size_t cache_held_ = 0;
+  mutable std::uint64_t clock_ = 0;
+  std::size_t cache_budget_ = 0;
+};
+
+}  // namespace sluice::analysis

@@ -1,0 +1,179 @@
+#include "core/analysis/tile_bins.hpp"
+
+#include <algorithm>
+
+namespace sluice::analysis {
+namespace {
+
+using summaries::tile;
+using trace::tile_bins;
+
+curve_bins fill_curve(const tile& where, const index_curve& curve) {
+  curve_bins made;
+  made.bins.resize(tile_bins);
+  bool constant = true;
+  const double first = curve.at(where.begin);
+  const time_ns length = time_ns{1} << where.bin_level();
+  curve.split({where.begin, where.end()}, tile_bins, [&](std::uint32_t i, const summaries::extent& part, double) {
+    curve_bin& bin = made.bins[i];
+    bin = {part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum};
+    if (part.minimum == part.maximum) {
+      bin.mean = part.minimum;  // Whatever the division made of it.
+    } else {
+      bin.last = curve.at(where.begin + static_cast<time_ns>(i + 1) * length - 1);
+    }
+    constant = constant && part.minimum == first && part.maximum == first;
+  });
+  if (constant) return {{}, first};
+  return made;
+}
+
+void add_slice(const tile& where, const summaries::slice_item& item, time_ns end_of_all, lane_bins& bins) {
+  bins.resize(tile_bins);
+  const time_ns end = item.end == latest_time ? std::max(item.begin, end_of_all) : item.end;
+  const unsigned level = where.bin_level();
+  const auto bin_of = [&](time_ns time) {
+    return static_cast<std::size_t>((std::clamp(time, where.begin, where.end() - 1) - where.begin) >> level);
+  };
+  const std::size_t last = bin_of(std::max(item.begin, end - 1));
+  for (std::size_t i = bin_of(item.begin); i <= last; ++i) {
+    const time_ns begin = where.begin + (static_cast<time_ns>(i) << level);
+    const time_ns bin_end = begin + (time_ns{1} << level);
+    lane_bin& bin = bins[i];
+    bin.busy += std::max<time_ns>(0, std::min(end, bin_end) - std::max(item.begin, begin));
+    if (item.begin >= begin && item.begin < bin_end) {
+      ++bin.count;
+      bin.bytes += item.bytes;
+    }
+    if (end - item.begin <= bin.length) continue;
+    bin.length = end - item.begin;
+    bin.event = item.event;
+    bin.name = item.name;
+    bin.kind = item.kind;
+    bin.tag = item.tag;
+  }
+}
+
+template <class Bins>
+bool has_any(std::span<const filled_tile> parts, std::vector<Bins> filled_tile::*list, std::size_t place) {
+  return std::any_of(parts.begin(), parts.end(), [&](const filled_tile& part) { return !(part.*list)[place].empty(); });
+}
+
+curve_bins join_curve(std::span<const filled_tile> parts, std::size_t place) {
+  const double first = parts.front().curves[place].constant;
+  const bool constant = std::all_of(parts.begin(), parts.end(), [&](const filled_tile& part) {
+    return part.curves[place].bins.empty() && part.curves[place].constant == first;
+  });
+  if (constant) return {{}, first};
+  const std::size_t fan_out = parts.size();
+  curve_bins made;
+  made.bins.reserve(tile_bins);
+  for (const filled_tile& part : parts) {
+    for (std::size_t i = 0; i < tile_bins; i += fan_out) {
+      curve_bin sum = part.curves[place].at(i);
+      double mean = 0;
+      for (std::size_t k = 0; k < fan_out; ++k) {
+        const curve_bin each = part.curves[place].at(i + k);
+        sum.minimum = std::min(sum.minimum, each.minimum);
+        sum.maximum = std::max(sum.maximum, each.maximum);
+        mean += each.mean;
+        sum.last = each.last;
+      }
+      sum.mean = sum.minimum == sum.maximum ? sum.minimum : mean / static_cast<double>(fan_out);
+      made.bins.push_back(sum);
+    }
+  }
+  return made;
+}
+
+lane_bins join_lane(std::span<const filled_tile> parts, std::size_t place) {
+  if (!has_any(parts, &filled_tile::lanes, place)) return {};
+  const std::size_t fan_out = parts.size();
+  lane_bins made(tile_bins);
+  std::size_t at = 0;
+  for (const filled_tile& part : parts) {
+    const lane_bins& bins = part.lanes[place];
+    for (std::size_t i = 0; i < bins.size(); ++i) made[at + i / fan_out].append(bins[i]);
+    at += tile_bins / fan_out;
+  }
+  return made;
+}
+
+}  // namespace
+
+void lane_bin::append(const lane_bin& later) {
+  count += later.count;
+  busy += later.busy;
+  bytes += later.bytes;
+  if (later.length <= length) return;
+  length = later.length;
+  event = later.event;
+  name = later.name;
+  kind = later.kind;
+  tag = later.tag;
+}
+
+std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices) {
+  std::vector<trace::lane_row> rows;
+  for (const index_slices& owner : slices) {
+    for (std::size_t depth = 0; depth < owner.slices->lanes(); ++depth) {
+      trace::lane_row& row = rows.emplace_back(owner.about);
+      row.lane = static_cast<std::uint32_t>(rows.size() - 1);
+      row.depth = static_cast<std::uint32_t>(depth);
+    }
+  }
+  return rows;
+}
+
+filled_tile fill_tile(const tile& where, std::span<const index_curve> curves, std::span<const index_slices> slices,
+                      time_ns end_of_all) {
+  filled_tile made;
+  made.curves.reserve(curves.size());
+  for (const index_curve& curve : curves) made.curves.push_back(fill_curve(where, curve));
+  for (const index_slices& owner : slices) {
+    const std::size_t first = made.lanes.size();
+    made.lanes.resize(first + owner.slices->lanes());
+    owner.slices->for_each(where.begin, where.end(), [&](const summaries::slice_item& item, std::uint16_t lane) {
+      add_slice(where, item, end_of_all, made.lanes[first + lane]);
+    });
+  }
+  return made;
+}
+
+filled_tile join_tiles(std::span<const filled_tile> parts) {
+  filled_tile made;
+  for (std::size_t i = 0; i < parts.front().curves.size(); ++i) made.curves.push_back(join_curve(parts, i));
+  for (std::size_t i = 0; i < parts.front().lanes.size(); ++i) made.lanes.push_back(join_lane(parts, i));
+  return made;
+}
+
+void write_tile(trace::file_writer& to, const tile& where, const filled_tile& what) {
+  const auto time_of = [&](std::size_t bin) { return where.begin + (static_cast<time_ns>(bin) << where.bin_level()); };
+  std::vector<trace::curve_bin_row> curve_rows;
+  for (std::size_t c = 0; c < what.curves.size(); ++c) {
+    double before = 0;
+    for (std::size_t i = 0; i < tile_bins; ++i) {
+      const curve_bin bin = what.curves[c].at(i);
+      const bool told = bin.minimum == before && bin.maximum == before;
+      if (!told) {
+        curve_rows.push_back({time_of(i), static_cast<std::uint32_t>(c), bin.minimum, bin.maximum, bin.mean, bin.last});
+        before = bin.last;
+      }
+      if (what.curves[c].bins.empty()) break;
+    }
+  }
+  std::vector<trace::lane_bin_row> rows;
+  for (std::size_t l = 0; l < what.lanes.size(); ++l) {
+    for (std::size_t i = 0; i < what.lanes[l].size(); ++i) {
+      const lane_bin& bin = what.lanes[l][i];
+      if (bin.empty()) continue;
+      rows.push_back({time_of(i), static_cast<std::uint32_t>(l), bin.count, bin.busy, bin.bytes, bin.length, bin.event,
+                      bin.name, bin.kind, bin.tag});
+    }
+  }
+  const std::pair over{where.begin, where.end() - 1};
+  to.add_summary<trace::curve_bin_row>(curve_rows, over);
+  to.add_summary<trace::lane_bin_row>(rows, over);
+}
+
+}  // namespace sluice::analysis

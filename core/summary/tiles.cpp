@@ -1,0 +1,74 @@
+#include "core/summary/tiles.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::summaries {
+namespace {
+
+constexpr time_ns fan_out = time_ns{1} << trace::tile_fan_out_log2;
+
+/// Rows that are taken to lie evenly over a span.
+struct spread {
+  time_ns begin = 0;
+  time_ns end = 0;  ///< > begin.
+  double rows = 0;
+  [[nodiscard]] double in(const tile& part) const {
+    const double overlap = static_cast<double>(std::min(end, part.end()) - std::max(begin, part.begin));
+    return overlap <= 0 ? 0 : rows * overlap / static_cast<double>(end - begin);
+  }
+};
+
+class planner {
+ public:
+  planner(double target, std::vector<trace::epoch_row>& into) : target_(target), into_(into) {}
+
+  void divide(const tile& whole, std::span<const spread> events, bool root) {
+    std::vector<spread> inside;
+    double rows = 0;
+    for (const spread& each : events) {
+      const double part = each.in(whole);
+      if (part <= 0) continue;
+      rows += part;
+      inside.push_back(each);
+    }
+    const bool divisible = whole.level >= lowest_tile_level + trace::tile_fan_out_log2;
+    if (!divisible || (rows <= target_ && !root)) {
+      into_.push_back({whole.begin, whole.end(), static_cast<std::uint64_t>(std::llround(rows))});
+      return;
+    }
+    const unsigned level = whole.level - trace::tile_fan_out_log2;
+    for (time_ns i = 0; i < fan_out; ++i) divide({whole.begin + (i << level), level}, inside, false);
+  }
+
+ private:
+  double target_;
+  std::vector<trace::epoch_row>& into_;
+};
+
+}  // namespace
+
+std::vector<tile> root_tiles(time_ns begin, time_ns end) {
+  unsigned level = lowest_tile_level;
+  while (level < highest_tile_level && (end >> level) - (begin >> level) >= fan_out) ++level;
+  std::vector<tile> roots;
+  for (time_ns at = begin >> level; at <= end >> level; ++at) roots.push_back({at << level, level});
+  return roots;
+}
+
+std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end, std::span<const trace::chunk_info> chunks,
+                                          double target) {
+  std::vector<spread> events;
+  for (const trace::chunk_info& chunk : chunks) {
+    if (!trace::is_event(chunk.type)) continue;
+    const time_ns first = std::clamp(chunk.min_time, begin, end);
+    const time_ns last = std::clamp(chunk.max_time, first, end);
+    events.push_back({first, last + 1, static_cast<double>(chunk.rows)});
+  }
+  std::vector<trace::epoch_row> epochs;
+  planner plan(target, epochs);
+  for (const tile& root : root_tiles(begin, end)) plan.divide(root, events, true);
+  return epochs;
+}
+
+}  // namespace sluice::summaries

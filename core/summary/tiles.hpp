@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/trace/reader.hpp"
+#include "core/trace/summary_rows.hpp"
+
+/// Where the tiles of a recording lie (what they are: core/trace/summary_rows.hpp). A tree over aligned dyadic spans of time: that of
+/// `time_tree`, cut where a span holds few enough events to be read at once.
+namespace sluice::summaries {
+
+using trace::time_ns;
+
+/// The span [begin, end) of 2^level ns; `begin` is a multiple of that.
+struct tile {
+  time_ns begin = 0;
+  unsigned level = 0;
+  [[nodiscard]] time_ns length() const { return time_ns{1} << level; }
+  [[nodiscard]] time_ns end() const { return begin + length(); }
+  [[nodiscard]] unsigned bin_level() const { return level - trace::tile_bins_log2; }
+  friend bool operator==(const tile&, const tile&) = default;
+};
+
+/// The one of that level that holds `time`.
+[[nodiscard]] constexpr tile tile_at(time_ns time, unsigned level) { return {time >> level << level, level}; }
+
+/// No tile is shorter: its bins last 1 ns.
+inline constexpr unsigned lowest_tile_level = trace::tile_bins_log2;
+/// No recording is longer: `analysis::bounded` times span less.
+inline constexpr unsigned highest_tile_level = 62;
+
+/// The undivided tiles that hold [begin, end] and follow one another; at most four, all of one level.
+[[nodiscard]] std::vector<tile> root_tiles(time_ns begin, time_ns end);
+
+/// Epochs: the tiles under the roots of [begin, end] that are not divided, in order of time. One is divided while more than `target`
+/// events lie in it, by what the headers of `chunks` say, and while its parts can be tiles. Roots are always divided once, so that
+/// a view of all finds bins for its pixels. O(chunks * levels).
+[[nodiscard]] std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end,
+                                                        std::span<const trace::chunk_info> chunks, double target);
+
+}  // namespace sluice::summaries

@@ -1,0 +1,271 @@
+#include "core/analysis/stored_tiles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "core/analysis/finish.hpp"
+#include "core/analysis/tensors.hpp"
+#include "tests/core/analysis/recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// Events of every kind that is drawn, told in random order in small chunks: bursts and long silences, long slices and short ones.
+class random_recording {
+ public:
+  explicit random_recording(std::uint64_t seed) : random_(seed), made_(1 + seed % 60), span_(2'000 << (seed % 14)) {
+    made_.standard_tables();
+    std::vector<std::function<void()>> rows;
+    for (int i = 0; i < 300; ++i) add_block(rows);
+    for (int i = 0; i < 200; ++i) add_work(rows);
+    for (int i = 0; i < 60; ++i) add_samples(rows);
+    std::shuffle(rows.begin(), rows.end(), random_);
+    for (const auto& add : rows) add();
+  }
+
+  trace::file_writer& writer() { return made_.writer(); }
+  const std::string& path() const { return made_.path(); }
+  time_ns span() const { return span_; }
+  time_ns any_time() {
+    const time_ns time = static_cast<time_ns>(random_() % static_cast<std::uint64_t>(span_));
+    return random_() % 3 == 0 ? time : time / 16 + span_ / 3;  // Most of it in a sixteenth of the time.
+  }
+  std::mt19937_64& random() { return random_; }
+
+ private:
+  void add_block(std::vector<std::function<void()>>& rows) {
+    trace::alloc_event alloc;
+    alloc.time = any_time();
+    alloc.block = static_cast<trace::block_id>(++blocks_);
+    alloc.process = trace::process_id{1};
+    alloc.device = trace::device_id{1};
+    alloc.level = random_() % 2 == 0 ? trace::layer::driver : trace::layer::framework;
+    alloc.kind = random_() % 4 == 0 ? trace::memory_kind::pinned : trace::memory_kind::device;
+    alloc.pool = random_() % 3 == 0 ? trace::pool_id{1} : trace::pool_id::none;
+    alloc.bytes = random_() % 1000;
+    rows.emplace_back([this, alloc] { writer().add(alloc); });
+    if (random_() % 6 == 0) return;
+    trace::free_event free;
+    free.block = alloc.block;
+    free.process = alloc.process;
+    free.level = alloc.level;
+    free.time = alloc.time + static_cast<time_ns>(random_() % static_cast<std::uint64_t>(span_ / 5));
+    rows.emplace_back([this, free] { writer().add(free); });
+  }
+
+  void add_work(std::vector<std::function<void()>>& rows) {
+    const time_ns begin = any_time();
+    const auto lasting = [&] {
+      return begin + static_cast<time_ns>(random_() % static_cast<std::uint64_t>(random_() % 9 == 0 ? span_ / 3 : 40));
+    };
+    trace::kernel_event kernel;
+    kernel.time = begin;
+    kernel.end = lasting();
+    kernel.process = trace::process_id{1};
+    kernel.device = trace::device_id{1};
+    kernel.stream = static_cast<trace::stream_id>(1 + random_() % 2);
+    kernel.name = made_.text("kernel " + std::to_string(random_() % 4));
+    rows.emplace_back([this, kernel] { writer().add(kernel); });
+    trace::transfer_event copy;
+    copy.time = begin;
+    copy.end = random_() % 50 == 0 ? trace::unknown_time : lasting();
+    copy.process = trace::process_id{1};
+    copy.device = trace::device_id{1};
+    copy.stream = trace::stream_id{1};
+    copy.bytes = random_() % 100'000;
+    copy.direction = random_() % 2 == 0 ? trace::direction::h2d : trace::direction::d2h;
+    rows.emplace_back([this, copy] { writer().add(copy); });
+    trace::host_range_event range;
+    range.time = begin;
+    range.end = lasting();
+    range.process = trace::process_id{1};
+    range.thread = trace::thread_id{1};
+    range.name = made_.text("range " + std::to_string(random_() % 4));
+    rows.emplace_back([this, range] { writer().add(range); });
+  }
+
+  void add_samples(std::vector<std::function<void()>>& rows) {
+    trace::pool_event pool;
+    pool.time = any_time();
+    pool.pool = trace::pool_id{1};
+    pool.reserved = random_() % 5000;
+    pool.used = random_() % 4000;
+    rows.emplace_back([this, pool] { writer().add(pool); });
+    trace::counter_event counter;
+    counter.time = any_time();
+    counter.counter = trace::counter_id{1};
+    counter.value = static_cast<double>(random_() % 1000) / 8 - 20;
+    rows.emplace_back([this, counter] { writer().add(counter); });
+  }
+
+  std::mt19937_64 random_;
+  testing::recording made_;
+  time_ns span_;
+  std::uint64_t blocks_ = 0;
+};
+
+/// A finished recording, its index as the reference, and its tiles.
+struct finished {
+  explicit finished(std::uint64_t seed) : made(seed) {
+    EXPECT_TRUE(finish(made.writer(), {1, UINT64_MAX, static_cast<double>(20 + seed % 200)}));
+    trace = trace::file::open(made.path()).value()->latest();
+    while (!all->absorb(*trace, SIZE_MAX)) {
+    }
+    whole = whole_of(*trace);
+    tiles = stored_tiles::of(trace);
+  }
+  bin_grid any_grid() {
+    time_ns a = made.any_time() - 10;
+    time_ns b = made.any_time() + 10;
+    if (made.random()() % 4 == 0) a = -made.span(), b = 2 * made.span();
+    if (a > b) std::swap(a, b);
+    return tiles->grid_over({a, b + 1}, 1 + static_cast<std::uint32_t>(made.random()() % 300));
+  }
+
+  random_recording made;
+  std::shared_ptr<const trace::snapshot> trace;
+  std::shared_ptr<index> all = std::make_shared<index>();
+  time_range whole;
+  std::shared_ptr<const stored_tiles> tiles;
+};
+
+class stored_tiles_of_any_recording : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(stored_tiles_of_any_recording, list_what_the_index_lists) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  const auto facts = made.all->tensors(*made.trace);
+  const auto curves = curves_of(*made.all, facts.get(), made.whole);
+  ASSERT_EQ(made.tiles->curves().size(), curves.size());
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    EXPECT_TRUE(same_curve(made.tiles->curves()[i], curves[i].about));
+    EXPECT_EQ(made.tiles->curves()[i].maximum, curves[i].about.maximum);
+  }
+  std::uint64_t events = 0;
+  for (const trace::epoch_row& epoch : made.tiles->epochs()) events += epoch.events;
+  EXPECT_NEAR(static_cast<double>(events), static_cast<double>(made.made.writer().events()),
+              0.2 * static_cast<double>(made.made.writer().events()) + 100);
+}
+
+/// Expects each bin to be what the index says of the same time.
+void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::vector<std::vector<curve_bin>>& bins) {
+  const auto facts = made.all->tensors(*made.trace);
+  const auto curves = curves_of(*made.all, facts.get(), made.whole);
+  for (std::size_t c = 0; c < curves.size(); ++c) {
+    // Rates are sums of fractions: each order of adding rounds them in another way.
+    const double rounding = curves[c].about.what == trace::curve_kind::rate ? 1e-12 * curves[c].about.maximum : 0;
+    curves[c].split(grid.range(), grid.count, [&](std::uint32_t i, const summaries::extent& part, double) {
+      const curve_bin& bin = bins[c][i];
+      ASSERT_NEAR(bin.minimum, part.minimum, rounding) << "curve " << c << " bin " << i;
+      ASSERT_NEAR(bin.maximum, part.maximum, rounding) << "curve " << c << " bin " << i;
+      const double mean = part.integral / static_cast<double>(part.length);
+      ASSERT_NEAR(bin.mean, mean, 1e-9 * (curves[c].about.maximum + 1)) << "curve " << c;
+    });
+  }
+}
+
+TEST_P(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  std::vector<std::uint32_t> curves(made.tiles->curves().size());
+  for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
+  int from_tiles = 0;
+  for (int i = 0; i < 15; ++i) {
+    const bin_grid grid = made.any_grid();
+    bool coarse = false;
+    const auto plain = made.tiles->sample(curves, grid, nullptr, coarse);
+    ASSERT_TRUE(plain);
+    if (!coarse) {
+      ++from_tiles;
+      expect_bins_of_the_index(made, grid, *plain);
+    }
+    const auto exact = made.tiles->sample(
+        curves, grid, [&](std::size_t) { return made.all; }, coarse);
+    ASSERT_TRUE(exact);
+    expect_bins_of_the_index(made, grid, *exact);
+  }
+  EXPECT_GT(from_tiles, 0);
+}
+
+TEST_P(stored_tiles_of_any_recording, find_bins_for_the_pixels_of_a_view_of_all) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  bool coarse = false;
+  EXPECT_TRUE(made.tiles->sample({}, made.tiles->grid_over(made.whole, 500), nullptr, coarse));
+  EXPECT_FALSE(coarse);
+}
+
+TEST_P(stored_tiles_of_any_recording, have_bins_no_wider_than_pixels) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  std::mt19937_64& random = made.made.random();
+  for (int i = 0; i < 100; ++i) {
+    const time_ns begin = made.made.any_time();
+    const time_range range{begin,
+                           begin + 1 + static_cast<time_ns>(random() % static_cast<std::uint64_t>(made.made.span()))};
+    const auto width = 4 + static_cast<std::uint32_t>(random() % 3000);
+    const bin_grid grid = made.tiles->grid_over(range, width);
+    EXPECT_LE(grid.range().begin, range.begin);
+    EXPECT_GE(grid.range().end, range.end);
+    EXPECT_LE(grid.bin(), std::max<time_ns>(1, range.length() / width));
+    EXPECT_LE(grid.count, 2 * width + 2);
+  }
+  EXPECT_LT(made.tiles->grid_over({INT64_MIN, INT64_MAX}, 100).count, 2000U) << "the recording is a dot in it";
+}
+
+TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  for (std::uint32_t first = 0; first < made.tiles->lanes().size(); ++first) {
+    if (made.tiles->lanes()[first].depth != 0) continue;
+    for (int i = 0; i < 5; ++i) {
+      // All of it, so that slices are not cut and every one counts.
+      const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
+                                                  10 + static_cast<std::uint32_t>(made.made.random()() % 400));
+      bool coarse = false;
+      const auto drawn = made.tiles->draw(first, grid, nullptr, coarse);
+      ASSERT_TRUE(drawn);
+      std::uint64_t count = 0;
+      double busy = 0;
+      std::uint64_t bytes = 0;
+      for (const summaries::drawn_slice& slice : *drawn) {
+        count += slice.count;
+        bytes += slice.item.bytes;
+        busy += static_cast<double>(slice.busy) * static_cast<double>(slice.item.end - slice.item.begin);
+      }
+      for (const index_slices& owner : slices_of(*made.all)) {
+        if (!same_owner(owner.about, made.tiles->lanes()[first])) continue;
+        std::uint64_t slices = 0;  // Where lanes run out, some are left out.
+        double really = 0;
+        std::uint64_t really_bytes = 0;
+        owner.slices->for_each(INT64_MIN / 2, INT64_MAX / 2, [&](const summaries::slice_item& item, std::uint16_t) {
+          const time_ns end = item.end == latest_time ? std::max(item.begin, made.whole.end) : item.end;
+          ++slices;
+          really += static_cast<double>(end - item.begin);
+          really_bytes += item.bytes;
+        });
+        // One that begins in the bin of a longer one and goes on is drawn once more by itself.
+        EXPECT_GE(count, slices);
+        EXPECT_LE(count, slices + drawn->size() / 2);
+        EXPECT_NEAR(busy, really, 1e-4 * really + 1);
+        EXPECT_EQ(bytes, really_bytes);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, stored_tiles_of_any_recording, ::testing::Range<std::uint64_t>(0, 20));
+
+TEST(stored_tiles, are_not_there_for_a_small_recording) {
+  testing::recording made;
+  made.standard_tables();
+  trace::marker_event mark;
+  made.writer().add(mark);
+  ASSERT_TRUE(finish(made.writer()));
+  EXPECT_EQ(stored_tiles::of(trace::file::open(made.path()).value()->latest()), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice::analysis
