@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/analysis/curves.hpp"
+#include "core/analysis/digest.hpp"
 #include "core/analysis/tensors.hpp"
 #include "core/analysis/tile_bins.hpp"
 #include "core/summary/tiles.hpp"
@@ -76,6 +77,8 @@ result<void> finish(trace::file_writer& file, const finish_options& options) {
   if (whole.end <= whole.begin) return file.close();
   const auto epochs =
       summaries::plan_epochs(whole.begin, whole.end - 1, trace->chunks(), std::max(options.epoch_events, 1.0));
+  if (const auto saved = saved_digest(make_digest(all, *trace)))
+    file.add_summary<trace::saved_row>(std::span(&*saved, 1));
   file.add_summary<trace::epoch_row>(epochs);
   add_tiles(file, all, *trace, epochs);
   return file.close();

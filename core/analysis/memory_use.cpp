@@ -13,8 +13,8 @@ double counted(std::uint64_t bytes) { return static_cast<double>(std::min(bytes,
 
 }  // namespace
 
-bool is_driver_pool(const trace::pool_row& row, const pool_use& pool) {
-  return row.level == trace::layer::driver && is_device_resident(row.kind) && !pool.has_segments;
+bool is_driver_pool(const trace::pool_row& row, bool has_segments) {
+  return row.level == trace::layer::driver && is_device_resident(row.kind) && !has_segments;
 }
 
 block_record& memory_use::at(trace::block_id id) {
@@ -187,7 +187,7 @@ std::map<trace::device_id, memory_use::tracked> memory_use::tracked_by_device(co
   }
   for (const auto& [id, pool] : pools_) {
     const trace::pool_row* row = tables.pools.find(id);
-    if (row != nullptr && is_driver_pool(*row, pool)) all[row->device].pools.push_back(&pool);
+    if (row != nullptr && is_driver_pool(*row, pool.has_segments)) all[row->device].pools.push_back(&pool);
   }
   return all;
 }

@@ -157,6 +157,6 @@ class memory_use {
 }
 
 /// Whether the driver manages the pool and holds device memory for it that no driver-layer block accounts for.
-[[nodiscard]] bool is_driver_pool(const trace::pool_row& row, const pool_use& pool);
+[[nodiscard]] bool is_driver_pool(const trace::pool_row& row, bool has_segments);
 
 }  // namespace sluice::analysis

@@ -57,7 +57,9 @@ std::map<memory_key, category_use> add_up(const memory_use& memory, const std::v
   return all;
 }
 
-summaries::slice_set slices_of(const step_list& list) {
+}  // namespace
+
+summaries::slice_set step_slices_of(const step_list& list) {
   std::vector<summaries::slice_item> items;
   items.reserve(list.steps.size());
   for (const step& each : list.steps) {
@@ -74,12 +76,10 @@ summaries::slice_set slices_of(const step_list& list) {
   return set;
 }
 
-}  // namespace
-
 tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
   tensor_facts all;
   all.steps = find_steps(from, trace);
-  for (const auto& [process, list] : all.steps) all.step_slices.emplace(process, slices_of(list));
+  for (const auto& [process, list] : all.steps) all.step_slices.emplace(process, step_slices_of(list));
   all.categories =
       categorise({from.memory(), from.touches(), all.steps, from.category_tags(), trace.tables(), whole_of(trace)});
   all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });

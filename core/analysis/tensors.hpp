@@ -34,6 +34,9 @@ struct tensor_facts {
   }
 };
 
+/// Steps as slices to be drawn.
+[[nodiscard]] summaries::slice_set step_slices_of(const step_list& list);
+
 /// O(blocks * log blocks); see `index::tensors`, which keeps the answer.
 [[nodiscard]] tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace);
 

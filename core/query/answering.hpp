@@ -5,7 +5,10 @@
 #include <functional>
 #include <string>
 
+#include "core/analysis/digest.hpp"
 #include "core/analysis/index.hpp"
+#include "core/analysis/stored_tiles.hpp"
+#include "core/analysis/tensors.hpp"
 #include "core/query/engine.hpp"
 
 /// How each question is answered: plain functions of an index and a snapshot. Private to core/query.
@@ -17,12 +20,22 @@ namespace sluice::query {
   return way == trace::direction::d2d || way == trace::direction::p2p ? way : trace::direction::unknown;
 }
 
+/// What the file of a recording says by itself: no event need be taken in for it.
+struct stored_answers {
+  std::shared_ptr<const analysis::stored_tiles> tiles;
+  std::shared_ptr<const analysis::digest> digest;
+  std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
+  analysis::stored_tiles::epoch_source epochs;          ///< For zooms below the tiles.
+};
+
 struct sources {
   const analysis::index& index;
   const trace::snapshot& trace;
   const std::atomic<bool>& cancelled;  ///< Set when nobody wants the answer any more.
   symbols::frame_book& frames;
   symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;  ///< For native symbols.
+  const stored_answers* stored = nullptr;  ///< Where it answers, `index` may be empty.
+  bool* coarse = nullptr;                  ///< Set where what is stored says less than was asked.
   bool& provisional;  ///< Set by an answer that has frames whose symbols are still to be looked up.
 };
 
@@ -36,8 +49,25 @@ struct sources {
 [[nodiscard]] result<stack_view> answer_to(const stacks_question& question, const sources& from);
 [[nodiscard]] result<std::vector<message>> answer_to(const messages_question& question, const sources& from);
 
+/// Every kind of question: X(question).
+#define SLUICE_FOR_EACH_QUESTION(X) \
+  X(tracks_question)                \
+  X(slices_question)                \
+  X(series_question)                \
+  X(blocks_question)                \
+  X(statistics_question)            \
+  X(summary_question)               \
+  X(details_question)               \
+  X(stacks_question)                \
+  X(messages_question)
+
 /// No view is wider; bounds what a question can cost.
 inline constexpr std::uint32_t widest_view = 16384;
+
+/// The steps, and what blocks are for where that is known: `tensor_facts::steps` always are.
+[[nodiscard]] inline std::shared_ptr<const analysis::tensor_facts> facts_of(const sources& from) {
+  return from.stored != nullptr ? from.stored->facts : from.index.tensors(from.trace);
+}
 
 // --- tracks ---------------------------------------------------------------------------------------------------------
 

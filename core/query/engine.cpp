@@ -7,6 +7,7 @@
 #include <shared_mutex>
 
 #include "core/query/answering.hpp"
+#include "core/query/stored.hpp"
 #include "core/query/task_pool.hpp"
 
 namespace sluice::query {
@@ -37,17 +38,20 @@ struct engine::state {
   const std::shared_ptr<trace::file> opened;
   const engine_options options;
 
-  std::mutex mutex;  ///< Guards `target`, `built` and `building`; never held while reading a file or computing.
-  std::condition_variable was_built;
-  std::shared_ptr<const trace::snapshot> target;  ///< What the index is to cover.
-  bool built = false;                             ///< It does.
-  bool building = false;                          ///< A task works on it.
+  std::mutex mutex;  ///< Guards what follows; never held while reading a file or computing.
+  std::condition_variable changed;
+  std::shared_ptr<const trace::snapshot> target;    ///< What answers are about.
+  std::shared_ptr<const stored_answers> summaries;  ///< What its file says of itself; null if nothing.
+  bool loaded = false;                              ///< It is known whether it does.
+  bool built = false;                               ///< The index covers `target`.
+  bool building = false;                            ///< A task works on it.
 
+  const analysis::index nothing;  ///< For answers that need none.
   std::shared_mutex index_mutex;
   analysis::index index;
   std::atomic<std::uint64_t> generation{0};  ///< Changes when answers may.
   std::atomic<float> progress{0};
-  std::atomic<bool> complete{false};  ///< Same as `built`, for those who do not lock.
+  std::atomic<bool> complete{false};  ///< Answers are final: the index is built, or nobody has needed it so far.
   std::atomic<bool> refreshing{false};
   steady::time_point woken = steady::now();  ///< By the building task.
 
@@ -57,6 +61,37 @@ struct engine::state {
 
   void wake() const {
     if (options.wake) options.wake();
+  }
+
+  /// Looks for what the file says of itself. Only where that is nothing the index is built before anybody needs it.
+  void load() {
+    std::shared_ptr<const stored_answers> found = load_stored(current());
+    {
+      const std::scoped_lock lock(mutex);
+      summaries = std::move(found);
+      loaded = true;
+      if (summaries) {
+        complete = true;
+        progress = 1;
+        generation.fetch_add(1);
+      } else {
+        start_building();
+      }
+      changed.notify_all();
+    }
+    wake();
+  }
+
+  /// What the file says of itself; null while that is not known.
+  std::shared_ptr<const stored_answers> stored() {
+    const std::scoped_lock lock(mutex);
+    return summaries;
+  }
+
+  /// A question came that the file does not answer by itself.
+  void want_index() {
+    const std::scoped_lock lock(mutex);
+    if (loaded && !built) start_building();
   }
 
   /// The caller holds `mutex`.
@@ -92,7 +127,7 @@ struct engine::state {
         complete = true;
         generation.fetch_add(1);
         finished = true;
-        was_built.notify_all();
+        changed.notify_all();
       }
     }
     if (!finished) pool.add([this] { build(); });
@@ -115,7 +150,7 @@ struct engine::state {
     if (!found || !*found) return;  // A file that vanished stays as it was last seen.
     const std::scoped_lock lock(mutex);
     target = opened->latest();
-    start_building();
+    if (loaded) start_building();
   }
 
   std::shared_ptr<const trace::snapshot> current() {
@@ -126,8 +161,7 @@ struct engine::state {
 
 engine::engine(std::shared_ptr<trace::file> file, engine_options options)
     : state_(std::make_shared<state>(std::move(file), std::move(options))) {
-  const std::scoped_lock lock(state_->mutex);
-  state_->start_building();
+  state_->pool.add([s = state_.get()] { s->load(); });
 }
 
 engine::~engine() { state_->pool.stop(); }
@@ -143,19 +177,34 @@ bool engine::busy() const { return state_->pool.busy(); }
 
 template <class Question>
 result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(const Question& question) {
+  using value_type = typename Question::answer_type;
+  const auto shared = [](result<value_type>&& found) -> result<std::shared_ptr<const value_type>> {
+    if (!found) return tl::unexpected<error>(found.error());
+    return std::make_shared<const value_type>(std::move(*found));
+  };
+  const std::atomic<bool> never{false};
+  bool provisional = false;
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [this] { return state_->loaded; });
+  }
+  if (const auto stored = state_->stored()) {
+    const auto now = state_->current();
+    auto found =
+        answer_stored(question, sources{state_->nothing, *now, never, state_->frames,
+                                        symbols::frame_book::patience::at_once, stored.get(), nullptr, provisional});
+    if (found) return shared(std::move(*found));
+  }
+  state_->want_index();
   std::shared_ptr<const trace::snapshot> now;
   {
     std::unique_lock lock(state_->mutex);
-    state_->was_built.wait(lock, [this] { return state_->built; });
+    state_->changed.wait(lock, [this] { return state_->built; });
     now = state_->target;
   }
-  const std::atomic<bool> never{false};
   const std::shared_lock lock(state_->index_mutex);
-  bool provisional = false;
-  auto found = answer_to(question, sources{state_->index, *now, never, state_->frames,
-                                           symbols::frame_book::patience::at_once, provisional});
-  if (!found) return tl::unexpected<error>(found.error());
-  return std::make_shared<const typename Question::answer_type>(std::move(*found));
+  return shared(answer_to(question, sources{state_->index, *now, never, state_->frames,
+                                            symbols::frame_book::patience::at_once, nullptr, nullptr, provisional}));
 }
 
 /// What a slot and its task share. The task may outlive the slot.
@@ -171,7 +220,8 @@ struct slot<Question>::state {
     std::optional<error> failure;
     std::optional<Question> answered;
     std::uint64_t generation = 0;  ///< Of the index when it was answered.
-    bool complete = false;         ///< The index was complete then.
+    bool complete = false;         ///< The index was complete then, or was not needed.
+    bool stored = false;           ///< It was not: nothing that the index takes in changes the answer.
     bool provisional = false;      ///< Native functions were still to be named,
     std::uint64_t symbols = 0;     ///< and this many lots of names had been found.
     steady::time_point when;
@@ -196,15 +246,28 @@ struct slot<Question>::state {
     const std::uint64_t names = from.frames.generation();
     result<value_type> found = fail(error_code::cancelled, "the question was withdrawn");
     steady::duration took{};
-    {
+    const auto begin = steady::now();
+    const auto summaries = from.stored();
+    std::optional<result<value_type>> by_file;
+    if (summaries) {
+      generation = from.generation;
+      by_file =
+          answer_stored(question, sources{from.nothing, *now, at->cancelled, from.frames,
+                                          symbols::frame_book::patience::later, summaries.get(), nullptr, provisional});
+      if (!by_file) from.want_index();
+    }
+    const bool stored = by_file.has_value();
+    if (stored) {
+      found = std::move(*by_file);
+      complete = true;
+    } else {
       const std::shared_lock lock(from.index_mutex);
-      const auto begin = steady::now();
       complete = from.complete;
       generation = from.generation;
       found = answer_to(question, sources{from.index, *now, at->cancelled, from.frames,
-                                          symbols::frame_book::patience::later, provisional});
-      took = steady::now() - begin;
+                                          symbols::frame_book::patience::later, nullptr, nullptr, provisional});
     }
+    took = steady::now() - begin;
     if (at->cancelled) return;
     {
       const std::scoped_lock lock(at->mutex);
@@ -217,6 +280,7 @@ struct slot<Question>::state {
       at->answered = question;
       at->generation = generation;
       at->complete = complete && !provisional;
+      at->stored = stored;
       at->provisional = provisional;
       at->symbols = names;
       at->when = steady::now();
@@ -238,7 +302,7 @@ struct slot<Question>::state {
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == question;
     const bool unnamed = at.provisional && at.symbols != from.frames.generation();
-    const bool newest = same && at.generation == from.generation.load() && !unnamed;
+    const bool newest = same && (at.stored || at.generation == from.generation.load()) && !unnamed;
     const auto pause = std::max<steady::duration>(refresh_interval, at.took * refresh_share);
     const bool soon_enough = same && !from.complete && steady::now() - at.when < pause;
     if (!newest && !soon_enough) {
@@ -270,15 +334,7 @@ answer<typename Question::answer_type> slot<Question>::ask(engine& from, const Q
 #define SLUICE_QUESTION(Q)                                                             \
   template result<std::shared_ptr<const Q::answer_type>> engine::ask_now<Q>(const Q&); \
   template class slot<Q>;
-SLUICE_QUESTION(tracks_question)
-SLUICE_QUESTION(slices_question)
-SLUICE_QUESTION(series_question)
-SLUICE_QUESTION(blocks_question)
-SLUICE_QUESTION(statistics_question)
-SLUICE_QUESTION(summary_question)
-SLUICE_QUESTION(details_question)
-SLUICE_QUESTION(stacks_question)
-SLUICE_QUESTION(messages_question)
+SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
 #undef SLUICE_QUESTION
 
 }  // namespace sluice::query

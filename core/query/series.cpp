@@ -4,13 +4,14 @@
 #include <array>
 
 #include "core/analysis/labels.hpp"
-#include "core/analysis/tensors.hpp"
 #include "core/format.hpp"
 #include "core/query/answering.hpp"
+#include "core/query/drawing.hpp"
 
 namespace sluice::query {
 namespace {
 
+using trace::curve_row;
 using trace::layer;
 using trace::memory_kind;
 
@@ -19,97 +20,85 @@ std::string capital(std::string text) {
   return text;
 }
 
-/// Gathers the bands of one answer.
+/// Gathers the bands of one answer: first which curves, then all their bins at once.
 class composer {
  public:
   composer(const series_question& question, const sources& from)
-      : from_(from),
-        range_(analysis::bounded(question.range)),
-        width_(std::clamp<std::uint32_t>(question.width, 1, widest_view)),
-        whole_(analysis::whole_of(from.trace)) {
-    made_.range = question.range;
+      : question_(question), all_(from, question.by_category) {}
+
+  [[nodiscard]] std::span<const curve_row> curves() const { return all_.curves(); }
+  /// The first curve of a kind that is `of`; null if there is none.
+  template <class Is>
+  [[nodiscard]] const curve_row* find(trace::curve_kind what, Is&& of) const {
+    for (const curve_row& curve : all_.curves())
+      if (curve.what == what && of(curve)) return &curve;
+    return nullptr;
   }
 
-  template <class Step>
-  band& add(std::string label, band_role role, const summaries::time_tree<Step>& tree) {
-    band curve;
-    curve.label = std::move(label);
-    curve.role = role;
-    curve.bins.resize(width_);
-    tree.split(range_.begin, range_.end, width_, [&](std::uint32_t i, const summaries::extent& part, double at_begin) {
-      bin& into = curve.bins[i];
-      if (part.empty()) {
-        into = {at_begin, at_begin, at_begin};
-        return;
-      }
-      into = {part.minimum, part.maximum, part.integral / static_cast<double>(part.length)};
-    });
-    const summaries::extent all = tree.over(whole_.begin, whole_.end);
-    highest_ = all.empty() ? 0 : all.maximum;
-    made_.bands.push_back(std::move(curve));
-    return made_.bands.back();
+  band& add(std::string label, band_role role, const curve_row& curve) {
+    places_.push_back(static_cast<std::uint32_t>(&curve - all_.curves().data()));
+    band& made = made_.bands.emplace_back();
+    made.label = std::move(label);
+    made.role = role;
+    return made;
   }
-
   /// As `add`; the band stands on the stacked ones before it.
-  template <class Step>
-  band& stack(std::string label, band_role role, const summaries::time_tree<Step>& tree) {
-    band& made = add(std::move(label), role, tree);
+  band& stack(std::string label, band_role role, const curve_row& curve) {
+    stacked_ += curve.maximum;
+    band& made = add(std::move(label), role, curve);
     made.stacked = true;
-    stacked_ += highest_;
     return made;
   }
-  template <class Step>
-  band& line(std::string label, band_role role, const summaries::time_tree<Step>& tree) {
-    band& made = add(std::move(label), role, tree);
-    made_.maximum = std::max(made_.maximum, highest_);
-    return made;
+  band& line(std::string label, band_role role, const curve_row& curve) {
+    reaches(curve);
+    return add(std::move(label), role, curve);
   }
-
-  /// The axis holds `tree`, whose parts were added.
-  void reaches(const summaries::level_tree& tree) {
-    const summaries::extent over = tree.over(whole_.begin, whole_.end);
-    if (!over.empty()) made_.maximum = std::max(made_.maximum, over.maximum);
-  }
+  /// The axis holds `curve`, whose parts were added.
+  void reaches(const curve_row& curve) { made_.maximum = std::max(made_.maximum, curve.maximum); }
 
   void limit(std::string label, double value, trace::direction way = trace::direction::unknown) {
     made_.limits.push_back({std::move(label), value, way});
   }
 
   /// `ceiling` bounds the stacked bands' sum where it is known.
-  series finish(double ceiling = 0) {
+  result<series> finish(double ceiling = 0) {
     if (ceiling > 0) stacked_ = std::min(stacked_, ceiling);
     made_.maximum = std::max(made_.maximum, stacked_);
+    auto sampled = all_.sample(places_, analysis::bounded(question_.range),
+                               std::clamp<std::uint32_t>(question_.width, 1, widest_view));
+    if (!sampled) return tl::unexpected<error>(sampled.error());
+    made_.range = sampled->range;
+    for (std::size_t i = 0; i < made_.bands.size(); ++i) made_.bands[i].bins = std::move(sampled->bins[i]);
     return std::move(made_);
   }
 
  private:
-  const sources& from_;
-  time_range range_;
-  std::uint32_t width_;
-  time_range whole_;
+  const series_question& question_;
+  drawing all_;
+  std::vector<std::uint32_t> places_;
   series made_;
-  double highest_ = 0;
   double stacked_ = 0;
 };
 
 /// Addresses without bytes of their own are no memory use.
 bool has_bytes(memory_kind kind) { return kind != memory_kind::reservation && kind != memory_kind::mapping; }
 
-bool stacks(const analysis::memory_key& key) {
-  return key.level == layer::driver && (key.device == trace::device_id::none ? analysis::is_host_resident(key.kind)
-                                                                             : analysis::is_device_resident(key.kind));
+bool stacks(const curve_row& curve) {
+  return curve.level == layer::driver &&
+         (curve.device == trace::device_id::none ? analysis::is_host_resident(curve.kind)
+                                                 : analysis::is_device_resident(curve.kind));
 }
 
-std::string memory_label(const analysis::memory_key& key) {
-  if (key.level == layer::driver) {
-    return key.kind == memory_kind::managed ? "Managed (either side)" : capital(std::string(name_of(key.kind)));
+std::string memory_label(const curve_row& curve) {
+  if (curve.level == layer::driver) {
+    return curve.kind == memory_kind::managed ? "Managed (either side)" : capital(std::string(name_of(curve.kind)));
   }
-  return fmt::format("{}: {}", capital(std::string(name_of(key.level))), name_of(key.kind));
+  return fmt::format("{}: {}", capital(std::string(name_of(curve.level))), name_of(curve.kind));
 }
 
-void put_kind(band& into, const analysis::memory_key& key) {
-  into.level = key.level;
-  into.kind = key.kind;
+void put_kind(band& into, layer level, memory_kind kind) {
+  into.level = level;
+  into.kind = kind;
 }
 
 /// What lasts longest at the bottom, so that the bands above it move least.
@@ -118,60 +107,78 @@ constexpr std::array category_order = {analysis::category::weight,   analysis::c
                                        analysis::category::input,    analysis::category::workspace,
                                        analysis::category::none};
 
-void put_categories(composer& all, const analysis::memory_key& key, const analysis::category_use& use) {
+bool same_memory(const curve_row& a, const curve_row& b) {
+  return a.device == b.device && a.level == b.level && a.kind == b.kind;
+}
+
+/// False if there are none of that memory.
+bool put_categories(composer& all, const curve_row& memory) {
+  bool any = false;
   for (const analysis::category what : category_order) {
-    const summaries::level_tree& tree = use[static_cast<std::size_t>(what)];
-    if (tree.empty()) continue;
-    band& made = all.add(capital(std::string(analysis::category_name(what))), band_role::used, tree);
-    put_kind(made, key);
+    const curve_row* part = all.find(trace::curve_kind::category, [&](const curve_row& curve) {
+      return curve.category == static_cast<std::uint8_t>(what) && same_memory(curve, memory);
+    });
+    if (part == nullptr) continue;
+    band& made = all.add(capital(std::string(analysis::category_name(what))), band_role::used, *part);
+    put_kind(made, memory.level, memory.kind);
     made.category = what;
-    made.by_category = true;
+    made.by_category = any = true;
+  }
+  if (any) all.reaches(memory);
+  return any;
+}
+
+void put_driver_pools(composer& all, const track& row, const trace::tables& tables) {
+  if (row.device == trace::device_id::none) return;
+  trace::pool_id before{};
+  for (const curve_row& curve : all.curves()) {
+    if (curve.pool == trace::pool_id::none || curve.pool == before) continue;
+    before = curve.pool;
+    const trace::pool_row* about = tables.pools.find(curve.pool);
+    if (about == nullptr || about->device != row.device || !analysis::is_driver_pool(*about, curve.has_segments))
+      continue;
+    const auto of_pool = [&](const curve_row& each) { return each.pool == curve.pool; };
+    const std::string label = analysis::pool_label(curve.pool, tables);
+    if (const curve_row* reserved = all.find(trace::curve_kind::pool_reserved, of_pool)) {
+      put_kind(all.stack(label + " (reserved)", band_role::reserved, *reserved), layer::driver, about->kind);
+    } else if (const curve_row* blocks = all.find(trace::curve_kind::pool_blocks, of_pool)) {
+      put_kind(all.stack(label, band_role::used, *blocks), layer::driver, about->kind);
+    }
   }
 }
 
-series memory_series(const series_question& question, const track& row, const sources& from) {
-  const analysis::memory_use& memory = from.index.memory();
+void put_samples(composer& all, const track& row) {
+  const auto of_device = [&](const curve_row& curve) { return curve.device == row.device; };
+  const curve_row* untracked = all.find(trace::curve_kind::device_untracked, of_device);
+  if (untracked == nullptr) return;
+  const bool managed = all.find(trace::curve_kind::memory, [&](const curve_row& curve) {
+    return of_device(curve) && curve.level == layer::driver && curve.kind == memory_kind::managed;
+  }) != nullptr;
+  all.stack(managed ? "Not tracked: context, modules, libraries, managed pages here, other processes"
+                    : "Not tracked: context, modules, libraries, other processes",
+            band_role::untracked, *untracked);
+  const curve_row* own = all.find(trace::curve_kind::device_recorder, of_device);
+  if (own != nullptr && own->maximum > 0) all.stack("The recorder's own (estimated)", band_role::recorder, *own);
+  if (const curve_row* used = all.find(trace::curve_kind::device_used, of_device))
+    all.line("All in use on the device (sampled)", band_role::total, *used);
+}
+
+result<series> memory_series(const series_question& question, const track& row, const sources& from) {
   composer all(question, from);
-  const auto facts = question.by_category ? from.index.tensors(from.trace) : nullptr;
-  for (const auto& [key, tree] : memory.use()) {
-    if (key.device == row.device && stacks(key)) put_kind(all.stack(memory_label(key), band_role::used, tree), key);
-  }
-  for (const auto& [id, pool] : memory.pools()) {
-    const trace::pool_row* about = from.trace.tables().pools.find(id);
-    if (about == nullptr || about->device != row.device || row.device == trace::device_id::none ||
-        !analysis::is_driver_pool(*about, pool)) {
-      continue;
-    }
-    if (pool.reserved.empty()) {
-      put_kind(all.stack(analysis::pool_label(id, from.trace.tables()), band_role::used, pool.blocks),
-               {row.device, layer::driver, about->kind});
-      continue;
-    }
-    put_kind(
-        all.stack(analysis::pool_label(id, from.trace.tables()) + " (reserved)", band_role::reserved, pool.reserved),
-        {row.device, layer::driver, about->kind});
+  const auto of_device = [&](const curve_row& curve) {
+    return curve.what == trace::curve_kind::memory && curve.device == row.device;
+  };
+  for (const curve_row& curve : all.curves())
+    if (of_device(curve) && stacks(curve))
+      put_kind(all.stack(memory_label(curve), band_role::used, curve), curve.level, curve.kind);
+  put_driver_pools(all, row, from.trace.tables());
+  put_samples(all, row);
+  for (const curve_row& curve : all.curves()) {
+    if (!of_device(curve) || stacks(curve) || !has_bytes(curve.kind)) continue;
+    if (question.by_category && put_categories(all, curve)) continue;
+    put_kind(all.line(memory_label(curve), band_role::used, curve), curve.level, curve.kind);
   }
   double ceiling = 0;
-  if (const auto samples = memory.devices().find(row.device); samples != memory.devices().end()) {
-    const bool managed = memory.use().contains({row.device, layer::driver, memory_kind::managed});
-    all.stack(managed ? "Not tracked: context, modules, libraries, managed pages here, other processes"
-                      : "Not tracked: context, modules, libraries, other processes",
-              band_role::untracked, samples->second.untracked);
-    const summaries::extent own = samples->second.recorder.over(-analysis::latest_time, analysis::latest_time);
-    if (!own.empty() && own.maximum > 0)
-      all.stack("The recorder's own (estimated)", band_role::recorder, samples->second.recorder);
-    all.line("All in use on the device (sampled)", band_role::total, samples->second.used);
-  }
-  for (const auto& [key, tree] : memory.use()) {
-    if (key.device != row.device || stacks(key) || !has_bytes(key.kind)) continue;
-    const auto by_category = facts == nullptr ? decltype(facts->use.begin()){} : facts->use.find(key);
-    if (facts != nullptr && by_category != facts->use.end()) {
-      put_categories(all, key, by_category->second);
-      all.reaches(tree);
-    } else {
-      put_kind(all.line(memory_label(key), band_role::used, tree), key);
-    }
-  }
   if (const trace::device_row* device = from.trace.tables().devices.find(row.device);
       device != nullptr && device->memory_bytes > 0) {
     ceiling = static_cast<double>(device->memory_bytes);
@@ -180,17 +187,14 @@ series memory_series(const series_question& question, const track& row, const so
   return all.finish(ceiling);
 }
 
-series pool_series(const series_question& question, const track& row, const sources& from) {
+result<series> pool_series(const series_question& question, const track& row, const sources& from) {
   composer all(question, from);
-  const auto found = from.index.memory().pools().find(row.pool);
-  if (found == from.index.memory().pools().end()) return all.finish();
-  const analysis::pool_use& pool = found->second;
-  if (!pool.reserved.empty()) all.line("Reserved", band_role::reserved, pool.reserved);
-  if (pool.blocks.empty()) {
-    all.line("Used", band_role::used, pool.used);
-  } else {
-    all.line("Used", band_role::used, pool.blocks);
-  }
+  const auto of_pool = [&](const curve_row& curve) { return curve.pool == row.pool; };
+  if (const curve_row* reserved = all.find(trace::curve_kind::pool_reserved, of_pool))
+    all.line("Reserved", band_role::reserved, *reserved);
+  const curve_row* used = all.find(trace::curve_kind::pool_blocks, of_pool);
+  if (used == nullptr) used = all.find(trace::curve_kind::pool_used, of_pool);
+  if (used != nullptr) all.line("Used", band_role::used, *used);
   return all.finish();
 }
 
@@ -210,11 +214,12 @@ void put_link_limits(composer& all, const trace::device_row& device) {
   attainable(trace::direction::d2h, device.attainable_d2h);
 }
 
-series bandwidth_series(const series_question& question, const track& row, const sources& from) {
+result<series> bandwidth_series(const series_question& question, const track& row, const sources& from) {
   composer all(question, from);
-  for (const auto& [key, work] : from.index.devices().directions()) {
-    if (key.device != row.device || axis_of(key.direction) != axis_of(row.direction)) continue;
-    all.line(capital(std::string(name_of(key.direction))), band_role::value, work.rate).direction = key.direction;
+  for (const curve_row& curve : all.curves()) {
+    if (curve.what != trace::curve_kind::rate || curve.device != row.device) continue;
+    if (axis_of(curve.way) != axis_of(row.direction)) continue;
+    all.line(capital(std::string(name_of(curve.way))), band_role::value, curve).direction = curve.way;
   }
   const trace::device_row* device = from.trace.tables().devices.find(row.device);
   if (device != nullptr && row.direction == trace::direction::p2p) {
@@ -228,10 +233,11 @@ series bandwidth_series(const series_question& question, const track& row, const
   return all.finish();
 }
 
-series counter_series(const series_question& question, const track& row, const sources& from) {
+result<series> counter_series(const series_question& question, const track& row, const sources& from) {
   composer all(question, from);
-  const auto found = from.index.counters().find(row.counter);
-  if (found != from.index.counters().end()) all.line("Value", band_role::value, found->second);
+  const curve_row* values =
+      all.find(trace::curve_kind::counter, [&](const curve_row& curve) { return curve.counter == row.counter; });
+  if (values != nullptr) all.line("Value", band_role::value, *values);
   return all.finish();
 }
 

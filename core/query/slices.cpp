@@ -2,29 +2,47 @@
 
 #include "core/analysis/tensors.hpp"
 #include "core/query/answering.hpp"
+#include "core/query/drawing.hpp"
 
 namespace sluice::query {
 namespace {
 
-/// The slice sets of a track, the upper rows first.
-std::vector<const summaries::slice_set*> sets_of(const track& row, const analysis::index& index,
-                                                 const analysis::tensor_facts* facts) {
-  std::vector<const summaries::slice_set*> sets;
-  if (row.kind == track_kind::stream) {
-    const auto found = index.devices().streams().find({row.process, row.device, row.stream});
-    if (found != index.devices().streams().end()) sets.push_back(&found->second);
-  } else if (row.kind == track_kind::direction) {
-    const auto found = index.devices().directions().find({row.device, row.direction});
-    if (found != index.devices().directions().end()) sets.push_back(&found->second.slices);
-  } else if (row.kind == track_kind::host_thread) {
-    const auto found = index.host().threads().find({row.process, row.thread});
-    if (found != index.host().threads().end()) sets = {&found->second.ranges, &found->second.calls};
+bool belongs(const trace::lane_row& lane, const track& row) {
+  switch (lane.what) {
+    case trace::lane_kind::stream:
+      return row.kind == track_kind::stream && lane.process == row.process && lane.device == row.device &&
+             lane.stream == row.stream;
+    case trace::lane_kind::direction:
+      return row.kind == track_kind::direction && lane.device == row.device && lane.way == row.direction;
+    case trace::lane_kind::host_ranges:
+    case trace::lane_kind::host_calls:
+      return row.kind == track_kind::host_thread && lane.process == row.process && lane.thread == row.thread;
+    case trace::lane_kind::unknown:
+      break;
   }
-  if (row.kind == track_kind::steps && facts != nullptr) {
-    const auto found = facts->step_slices.find(row.process);
-    if (found != facts->step_slices.end()) sets.push_back(&found->second);
+  return false;
+}
+
+/// Appends slices as drawn, `depth` rows below the first of their track.
+void append(const std::vector<summaries::drawn_slice>& drawn, std::size_t depth, time_ns end_of_all, slice_list& to) {
+  for (const summaries::drawn_slice& d : drawn) {
+    slice made;
+    made.begin = d.item.begin;
+    // What has not ended lasts as long as the recording.
+    made.end = d.item.end == analysis::latest_time ? std::max(d.item.begin, end_of_all) : d.item.end;
+    made.depth = static_cast<std::uint16_t>(depth + d.lane);
+    made.kind = static_cast<slice_kind>(d.item.kind);
+    made.count = d.count;
+    made.busy = std::min(1.0F, d.busy);
+    made.name = d.item.name;
+    made.event = d.item.event;
+    if (made.kind == slice_kind::step) {
+      made.step = static_cast<std::int64_t>(d.item.bytes);
+    } else {
+      made.bytes = d.item.bytes;
+    }
+    to.slices.push_back(made);
   }
-  return sets;
 }
 
 }  // namespace
@@ -37,31 +55,22 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
   const time_range range = analysis::bounded(question.range);
   const std::uint32_t width = std::clamp<std::uint32_t>(question.width, 1, widest_view);
   const time_ns last = analysis::whole_of(from.trace).end;
-  std::size_t depth = 0;
-  std::vector<summaries::drawn_slice> drawn;
-  const auto facts = row->kind == track_kind::steps ? from.index.tensors(from.trace) : nullptr;
-  for (const summaries::slice_set* set : sets_of(*row, from.index, facts.get())) {
-    drawn.clear();
-    set->draw(range.begin, range.end, width, drawn);
-    for (const summaries::drawn_slice& d : drawn) {
-      slice made;
-      made.begin = d.item.begin;
-      // What has not ended lasts as long as the recording.
-      made.end = d.item.end == analysis::latest_time ? std::max(d.item.begin, last) : d.item.end;
-      made.depth = static_cast<std::uint16_t>(depth + d.lane);
-      made.kind = static_cast<slice_kind>(d.item.kind);
-      made.count = d.count;
-      made.busy = std::min(1.0F, d.busy);
-      made.name = d.item.name;
-      made.event = d.item.event;
-      if (made.kind == slice_kind::step) {
-        made.step = static_cast<std::int64_t>(d.item.bytes);
-      } else {
-        made.bytes = d.item.bytes;
-      }
-      list.slices.push_back(made);
+  if (row->kind == track_kind::steps) {
+    const auto facts = facts_of(from);
+    const auto steps = facts->step_slices.find(row->process);
+    std::vector<summaries::drawn_slice> drawn;
+    if (steps != facts->step_slices.end()) steps->second.draw(range.begin, range.end, width, drawn);
+    append(drawn, 0, last, list);
+  } else {
+    const drawing all(from, false);
+    std::size_t depth = 0;
+    for (std::size_t i = 0; i < all.owners().size(); ++i) {
+      if (!belongs(all.owners()[i].about, *row)) continue;
+      const auto drawn = all.draw(i, range, width);
+      if (!drawn) return tl::unexpected<error>(drawn.error());
+      append(*drawn, depth, last, list);
+      depth += all.owners()[i].lanes;
     }
-    depth += set->lanes();
   }
   std::stable_sort(list.slices.begin(), list.slices.end(),
                    [](const slice& a, const slice& b) { return a.begin < b.begin; });

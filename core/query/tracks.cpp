@@ -7,14 +7,16 @@
 #include <tuple>
 
 #include "core/analysis/labels.hpp"
-#include "core/analysis/tensors.hpp"
 #include "core/format.hpp"
 #include "core/query/answering.hpp"
+#include "core/query/drawing.hpp"
 
 namespace sluice::query {
 namespace {
 
+using trace::curve_kind;
 using trace::device_id;
+using trace::lane_kind;
 
 /// More rows than anybody can look at; a file that claims more gets the first ones.
 constexpr std::size_t track_limit = 4096;
@@ -52,64 +54,75 @@ track made(track_kind kind, device_id device = {}, trace::process_id process = {
   return row;
 }
 
-void visit_memory(const sources& from, const visitor& visit) {
-  const auto& memory = from.index.memory();
+void visit_curves(const drawing& all, const trace::tables& tables, const visitor& visit) {
   std::set<device_id> devices;
-  for (const auto& [key, tree] : memory.use()) devices.insert(key.device);
-  for (const auto& [id, samples] : memory.devices()) devices.insert(id);
-  for (const device_id device : devices) visit(made(track_kind::memory, device));
-  for (const auto& [id, pool] : memory.pools()) {
+  for (const trace::curve_row& curve : all.curves()) {
+    const bool of_memory = curve.what == curve_kind::memory || curve.what == curve_kind::device_used;
+    if (of_memory && devices.insert(curve.device).second) visit(made(track_kind::memory, curve.device));
+  }
+  std::set<trace::pool_id> pools;
+  for (const trace::curve_row& curve : all.curves()) {
+    if (curve.pool == trace::pool_id::none || !pools.insert(curve.pool).second) continue;
     track row = made(track_kind::pool);
-    row.pool = id;
-    if (const trace::pool_row* about = from.trace.tables().pools.find(id)) {
+    row.pool = curve.pool;
+    if (const trace::pool_row* about = tables.pools.find(curve.pool)) {
       row.process = about->process;
       if (!analysis::is_host_resident(about->kind)) row.device = about->device;
     }
     visit(std::move(row));
   }
-}
-
-void visit_transfers(const sources& from, const visitor& visit) {
-  std::set<std::pair<device_id, trace::direction>> shown;
-  for (const auto& [key, work] : from.index.devices().directions()) {
-    const trace::direction axis = axis_of(key.direction);
-    if (shown.insert({key.device, axis}).second) {
-      track row = made(track_kind::bandwidth, key.device);
-      row.direction = axis;
-      visit(std::move(row));
-    }
-    track row = made(track_kind::direction, key.device);
-    row.direction = key.direction;
-    row.depth = static_cast<std::uint16_t>(work.slices.lanes());
-    visit(std::move(row));
-  }
-}
-
-void visit_streams(const sources& from, const visitor& visit) {
-  for (const auto& [key, slices] : from.index.devices().streams()) {
-    track row = made(track_kind::stream, key.device, key.process);
-    row.stream = key.stream;
-    row.depth = static_cast<std::uint16_t>(slices.lanes());
-    visit(std::move(row));
-  }
-}
-
-void visit_host(const sources& from, const visitor& visit) {
-  for (const auto& [key, work] : from.index.host().threads()) {
-    track row = made(track_kind::host_thread, {}, key.process);
-    row.thread = key.thread;
-    row.depth = static_cast<std::uint16_t>(std::max<std::size_t>(1, work.ranges.lanes() + work.calls.lanes()));
-    visit(std::move(row));
-  }
-  for (const auto& [id, tree] : from.index.counters()) {
+  for (const trace::curve_row& curve : all.curves()) {
+    if (curve.what != curve_kind::counter) continue;
     track row = made(track_kind::counter);
-    row.counter = id;
-    if (const trace::counter_row* about = from.trace.tables().counters.find(id)) {
+    row.counter = curve.counter;
+    if (const trace::counter_row* about = tables.counters.find(curve.counter)) {
       row.process = about->process;
       row.device = about->device;
     }
     visit(std::move(row));
   }
+}
+
+void visit_slices(const drawing& all, const visitor& visit) {
+  std::set<std::pair<device_id, trace::direction>> axes;
+  std::map<std::pair<trace::process_id, trace::thread_id>, track> threads;
+  for (const drawing::owner& owner : all.owners()) {
+    const trace::lane_row& about = owner.about;
+    switch (about.what) {
+      case lane_kind::direction: {
+        const trace::direction axis = axis_of(about.way);
+        if (axes.insert({about.device, axis}).second) {
+          track row = made(track_kind::bandwidth, about.device);
+          row.direction = axis;
+          visit(std::move(row));
+        }
+        track row = made(track_kind::direction, about.device);
+        row.direction = about.way;
+        row.depth = static_cast<std::uint16_t>(owner.lanes);
+        visit(std::move(row));
+        break;
+      }
+      case lane_kind::stream: {
+        track row = made(track_kind::stream, about.device, about.process);
+        row.stream = about.stream;
+        row.depth = static_cast<std::uint16_t>(owner.lanes);
+        visit(std::move(row));
+        break;
+      }
+      case lane_kind::host_ranges:
+      case lane_kind::host_calls: {
+        const auto [place, fresh] = threads.try_emplace({about.process, about.thread});
+        track& row = place->second;
+        if (fresh) row = made(track_kind::host_thread, {}, about.process);
+        row.thread = about.thread;
+        row.depth = static_cast<std::uint16_t>((fresh ? 0 : row.depth) + owner.lanes);
+        break;
+      }
+      case lane_kind::unknown:
+        break;
+    }
+  }
+  for (auto& [key, row] : threads) visit(std::move(row));
 }
 
 /// Whether a process has steps is worked out for the list alone: a question about another track does not wait for it.
@@ -120,7 +133,7 @@ void visit_steps(const sources& from, const visitor& visit) {
 /// Devices in the order of the table, then those that only events name, then what belongs to none.
 std::vector<track> in_order(const sources& from) {
   std::vector<track> all;
-  const auto facts = from.index.tensors(from.trace);
+  const auto facts = facts_of(from);
   for_each_track(from, [&](track&& row) {
     if (row.kind != track_kind::steps || facts->steps_of(row.process) != nullptr) all.push_back(std::move(row));
   });
@@ -138,9 +151,16 @@ std::vector<track> in_order(const sources& from) {
 /// Losses in order, so few that a view can draw each.
 std::vector<lost_span> losses_of(const sources& from) {
   std::vector<lost_span> all;
-  for (const trace::loss_event& row : from.index.memory().losses()) {
-    const time_ns end = row.end == trace::unknown_time ? row.time : row.end;
-    all.push_back({analysis::bounded(time_range{row.time, end}), row.events, row.memory_events});
+  const auto add = [&](time_ns begin, time_ns end, std::uint64_t events, std::uint64_t memory_events) {
+    if (end == trace::unknown_time) end = begin;
+    all.push_back({analysis::bounded(time_range{begin, end}), events, memory_events});
+  };
+  if (from.stored != nullptr) {
+    for (const analysis::loss_span& loss : from.stored->digest->losses)
+      add(loss.begin, loss.end, loss.events, loss.memory_events);
+  } else {
+    for (const trace::loss_event& row : from.index.memory().losses())
+      add(row.time, row.end, row.events, row.memory_events);
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
   const std::size_t joined = all.size() / track_list::lost_limit + 1;
@@ -159,8 +179,14 @@ std::vector<lost_span> losses_of(const sources& from) {
 
 time_ns complete_until(const sources& from) {
   time_ns least = trace::unknown_time;
-  for (const auto& [process, mark] : from.index.watermarks())
-    if (least == trace::unknown_time || mark < least) least = mark;
+  const auto add = [&](time_ns mark) {
+    if (mark != trace::unknown_time && (least == trace::unknown_time || mark < least)) least = mark;
+  };
+  if (from.stored != nullptr) {
+    for (const analysis::process_watermark& mark : from.stored->digest->figures.watermarks) add(mark.complete_until);
+  } else {
+    for (const auto& [process, mark] : from.index.watermarks()) add(mark);
+  }
   return least;
 }
 
@@ -223,10 +249,9 @@ void for_each_track(const sources& from, const visitor& visit) {
     row.id = track_id(row);
     visit(std::move(row));
   };
-  visit_memory(from, with_id);
-  visit_transfers(from, with_id);
-  visit_streams(from, with_id);
-  visit_host(from, with_id);
+  const drawing all(from, false);
+  visit_curves(all, from.trace.tables(), with_id);
+  visit_slices(all, with_id);
   visit_steps(from, with_id);
 }
 
@@ -248,7 +273,7 @@ result<track_list> answer_to(const tracks_question&, const sources& from) {
   list.tracks = in_order(from);
   if (list.tracks.size() > track_limit) list.tracks.resize(track_limit);
   for (track& row : list.tracks) put_words(row, from.trace.tables(), many_processes);
-  const auto facts = from.index.tensors(from.trace);
+  const auto facts = facts_of(from);
   for (track& row : list.tracks)
     if (row.kind == track_kind::steps && facts->steps_of(row.process)->inferred()) row.label = "Steps (inferred)";
   return list;

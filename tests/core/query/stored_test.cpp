@@ -1,0 +1,168 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "core/analysis/finish.hpp"
+#include "core/generate/generate.hpp"
+#include "core/query/engine.hpp"
+#include "core/trace/visit.hpp"
+#include "tests/core/analysis/recording.hpp"
+
+/// What an engine answers from a file's own summaries, against what it answers of the same recording without any.
+namespace sluice::query {
+namespace {
+
+using generate::program_pattern;
+
+class stored_answers_test : public ::testing::TestWithParam<program_pattern> {
+ protected:
+  static constexpr std::uint64_t events = 30'000;
+
+  void SetUp() override {
+    generate::generate_options how;
+    how.events = events;
+    how.pattern = GetParam();
+    how.seed = 7;
+    const std::string generated = plain_.path() + ".generated";
+    ASSERT_TRUE(generate::generate(how, generated));
+    const auto from = trace::file::open(generated).value()->latest();
+    std::filesystem::remove(generated);
+    copy(*from, plain_.writer());
+    plain_.close();
+    copy(*from, summed_.writer());
+    analysis::finish_options ending;
+    ending.least_events = 1;
+    ending.epoch_events = 1'500;
+    ASSERT_TRUE(analysis::finish(summed_.writer(), ending));
+    with_ = std::make_unique<engine>(trace::file::open(summed_.path()).value());
+    without_ = std::make_unique<engine>(trace::file::open(plain_.path()).value());
+  }
+
+  /// The same rows into another file.
+  static void copy(const trace::snapshot& from, trace::file_writer& to) {
+    for (std::size_t i = 0; i < from.chunks().size(); ++i) {
+      switch (from.chunks()[i].type) {
+#define SLUICE_COPY(row, kind)                        \
+  case trace::row_type::kind: {                       \
+    std::vector<trace::row> rows;                     \
+    ASSERT_TRUE(from.read_into<trace::row>(i, rows)); \
+    for (const trace::row& each : rows) to.add(each); \
+    break;                                            \
+  }
+        SLUICE_FOR_EACH_ROW(SLUICE_COPY)
+#undef SLUICE_COPY
+        default:
+          break;
+      }
+    }
+  }
+
+  template <class Question>
+  auto ask(const Question& question) {
+    return std::pair(with_->ask_now(question).value(), without_->ask_now(question).value());
+  }
+
+  time_range any_range(const time_range& whole) {
+    const auto any = [&] {
+      return whole.begin + static_cast<time_ns>(random_() % static_cast<std::uint64_t>(whole.length()));
+    };
+    const time_ns a = any();
+    const time_ns length = whole.length() >> (random_() % 16);
+    return {a, a + length + 1};
+  }
+
+  testing::recording plain_;
+  testing::recording summed_;
+  std::unique_ptr<engine> with_;
+  std::unique_ptr<engine> without_;
+  std::mt19937_64 random_{11};
+};
+
+TEST_P(stored_answers_test, list_the_same_tracks) {
+  const auto [stored, plain] = ask(tracks_question{});
+  ASSERT_EQ(stored->tracks.size(), plain->tracks.size());
+  for (std::size_t i = 0; i < plain->tracks.size(); ++i) {
+    EXPECT_EQ(stored->tracks[i].id, plain->tracks[i].id);
+    EXPECT_EQ(stored->tracks[i].label, plain->tracks[i].label);
+    EXPECT_EQ(stored->tracks[i].depth, plain->tracks[i].depth);
+  }
+  EXPECT_EQ(stored->span, plain->span);
+  EXPECT_EQ(stored->complete_until, plain->complete_until);
+}
+
+TEST_P(stored_answers_test, draw_the_same_curves) {
+  const auto [stored, plain] = ask(tracks_question{});
+  std::size_t compared = 0;
+  for (const track& each : plain->tracks) {
+    for (const bool by_category : {false, true}) {
+      for (int i = 0; i < 6; ++i) {
+        const series_question question{each.id, i == 0 ? plain->span : any_range(plain->span),
+                                       200 + static_cast<std::uint32_t>(random_() % 300), by_category};
+        const auto drawn = with_->ask_now(question);
+        if (!drawn) break;  // It has slices.
+        const auto bins = static_cast<std::uint32_t>((*drawn)->bands.empty() ? 1 : (*drawn)->bands[0].bins.size());
+        EXPECT_GE(bins, std::min<time_ns>(question.width, question.range.length()));
+        const auto same = without_->ask_now(series_question{each.id, (*drawn)->range, bins, by_category}).value();
+        ASSERT_EQ((*drawn)->bands.size(), same->bands.size()) << each.label;
+        EXPECT_EQ((*drawn)->maximum, same->maximum);
+        for (std::size_t b = 0; b < same->bands.size(); ++b) {
+          ASSERT_EQ((*drawn)->bands[b].label, same->bands[b].label);
+          const double rounding = 1e-9 * same->maximum;
+          for (std::size_t k = 0; k < bins; ++k) {
+            ASSERT_NEAR((*drawn)->bands[b].bins[k].minimum, same->bands[b].bins[k].minimum, rounding) << each.label;
+            ASSERT_NEAR((*drawn)->bands[b].bins[k].maximum, same->bands[b].bins[k].maximum, rounding) << each.label;
+            ASSERT_NEAR((*drawn)->bands[b].bins[k].mean, same->bands[b].bins[k].mean, rounding) << each.label;
+          }
+          ++compared;
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 50U);
+}
+
+/// ns that slices cover in a range, by depth.
+std::map<int, double> covered(const slice_list& list, time_range range) {
+  std::map<int, double> all;
+  for (const slice& each : list.slices) {
+    const time_ns inside = std::min(each.end, range.end) - std::max(each.begin, range.begin);
+    if (inside > 0) all[each.depth] += static_cast<double>(each.busy) * static_cast<double>(inside);
+  }
+  return all;
+}
+
+TEST_P(stored_answers_test, draw_slices_that_cover_as_much) {
+  const auto [stored, plain] = ask(tracks_question{});
+  std::size_t compared = 0;
+  for (const track& each : plain->tracks) {
+    for (int i = 0; i < 6; ++i) {
+      const time_range range = i == 0 ? plain->span : any_range(plain->span);
+      const slices_question question{each.id, range, 500};
+      const auto drawn = with_->ask_now(question);
+      const auto same = without_->ask_now(question);
+      ASSERT_EQ(drawn.has_value(), same.has_value());
+      if (!drawn) break;
+      const auto ours = covered(**drawn, range);
+      for (const auto& [depth, ns] : covered(**same, range)) {
+        // Slices at the edges of the range may be in a pixel with others: which part of those lies inside is not known.
+        const double pixels = 4 * static_cast<double>(range.length()) / question.width;
+        ASSERT_TRUE(ours.contains(depth) || ns < pixels) << each.label;
+        if (!ours.contains(depth)) continue;
+        EXPECT_NEAR(ours.at(depth), ns, 0.01 * ns + pixels) << each.label << " row " << depth;
+      }
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
+                         ::testing::Values(program_pattern::training, program_pattern::inference), [](const auto& of) {
+                           return of.param == program_pattern::training ? "training" : "inference";
+                         });
+
+}  // namespace
+}  // namespace sluice::query
