@@ -94,10 +94,115 @@ std::string section_of(row_type type, const char* name) {
   return text;
 }
 
+/// What a kind of summary and its columns are, in order. SQL does not show them.
+struct summary_words {
+  std::string about;
+  std::vector<std::string> columns;
+};
+
+const std::map<row_type, summary_words>& words_of_summaries() {
+  static const std::string placed = "Number of its curve";
+  static const std::map<row_type, summary_words> all = {
+      {row_type::epoch,
+       {"The leaves of the tree of tiles, in order of time, without gaps", {"Events in it, about", "Begin", "End"}}},
+      {row_type::crossing_block,
+       {"Blocks that live over the begin of an epoch, with all that their events say",
+        {"The block",
+         "Birth",
+         "Death; 2^61 if it was never freed",
+         "The block that it lies in",
+         "The event of its allocation",
+         "The event of its free",
+         "Whose it is",
+         "The thread that asked for it",
+         "The device; none for the host's",
+         "As of alloc",
+         "As of alloc",
+         "As of alloc",
+         "As of alloc",
+         "As of alloc",
+         "Size in bytes",
+         "Bytes that it takes, no fewer than its size",
+         "As of alloc",
+         "As of alloc",
+         "As of alloc",
+         "Not freed in any event, but gone from a checkpoint after a loss",
+         "0 none, 1 weight, 2 gradient, 3 optimizer state, 4 activation, 5 input, 6 workspace",
+         "What led to the category: core/analysis/categories.hpp"}}},
+      {row_type::block_category,
+       {"What blocks are for that cross no boundary",
+        {"The block", "Birth", "As of crossing_block", "As of crossing_block"}}},
+      {row_type::curve,
+       {"Values over time",
+        {"Its number in this file, from 0",
+         "1 memory, 2 memory of a category, 3 a pool's reserved and 4 used bytes as it says, 5 what its blocks add up "
+         "to; "
+         "sampled of a device: 6 used, 7 the recorder's, 8 not tracked; 9 bytes per second of a direction; 10 a "
+         "counter",
+         "Of memory", "Of memory", "Of a rate", "Of memory", "Of a pool: the driver's blocks name it", "The device",
+         "The pool", "The counter", "Its highest value"}}},
+      {row_type::curve_bin,
+       {"What curves do in the bins of a tile",
+        {placed, "Begin of the bin", "Lowest value", "Highest value", "Mean over time", "Value at the bin's end"}}},
+      {row_type::lane,
+       {"Rows of slices that do not overlap",
+        {"Its number in this file, from 0", "Among those of the same owner, from 0",
+         "1 a stream, 2 a direction, 3 the ranges and 4 the calls of a thread", "Of a direction", "The process",
+         "The device", "The stream", "The thread"}}},
+      {row_type::lane_bin,
+       {"What slices do in the bins of a tile",
+        {"Number of its lane", "Begin of the bin", "Slices that begin in it", "ns of it that slices cover",
+         "Bytes of those that begin in it", "Length in ns of the longest slice with a part in it",
+         "The event of that one", "Its name", "Its kind: core/analysis/slice_kind.hpp",
+         "Of a copy: the kind of memory on the host's side"}}},
+      {row_type::saved,
+       {"What was found out about the recording as a whole, in a form of its own that changes with the version",
+        {"What it is called", "Of the form", "The form's bytes"}}},
+  };
+  return all;
+}
+
+template <class Member>
+std::string stored_as() {
+  if constexpr (std::is_same_v<Member, std::string>) {
+    return "text";
+  } else if constexpr (std::is_same_v<Member, time_ns>) {
+    return "time";
+  } else if constexpr (std::is_same_v<Member, double>) {
+    return "real";
+  } else if constexpr (std::is_same_v<Member, bool>) {
+    return "0 or 1";
+  } else if constexpr (std::is_enum_v<Member>) {
+    return enum_values<Member> != 0 ? "set" : "id";
+  } else {
+    return "u64";
+  }
+}
+
+template <class Row>
+std::string summary_section(row_type type, const char* name) {
+  const summary_words& words = words_of_summaries().at(type);
+  EXPECT_EQ(words.columns.size(), field_count<Row>) << name;
+  std::string text = std::string("\n### ") + name + ", " + std::to_string(static_cast<unsigned>(type)) + "\n\n" +
+                     words.about + "\n\n| number | member | stored | default | what |\n|---|---|---|---|---|\n";
+  const auto add = [&]<std::size_t Index>(std::integral_constant<std::size_t, Index>) {
+    constexpr auto field = std::get<Index>(schema<Row>::fields);
+    using member = std::remove_cvref_t<decltype(Row{}.*field.member)>;
+    text += "| " + std::to_string(field.number) + " | " + std::string(member_name<Row, Index>()) + " | " +
+            stored_as<member>() + " |  | " + words.columns[Index] + " |\n";
+  };
+  [&]<std::size_t... Index>(std::index_sequence<Index...>) { (add(std::integral_constant<std::size_t, Index>{}), ...); }
+  (std::make_index_sequence<field_count<Row>>());
+  return text;
+}
+
 std::string made_tables() {
   std::string text;
 #define SLUICE_SECTION(row, kind) text += section_of<row>(row_type::kind, #kind);
   SLUICE_FOR_EACH_ROW(SLUICE_SECTION)
+#undef SLUICE_SECTION
+#define SLUICE_SECTION(row, kind) text += summary_section<row>(row_type::kind, #kind);
+  SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_SECTION)
 #undef SLUICE_SECTION
   return text;
 }
@@ -166,6 +271,16 @@ nlohmann::json read_by_us(const std::string& path) {
         break;
     }
   }
+  for (const chunk_info& chunk : snapshot->summaries()) {
+#define SLUICE_ADD(row, kind)                                                                            \
+  if (chunk.type == row_type::kind) {                                                                    \
+    std::vector<row> rows;                                                                               \
+    if (const auto got = snapshot->read_summary<row>(chunk, rows); !got) return got.error().to_string(); \
+    for (const row& each : rows) all.add(chunk.type, each);                                              \
+  }
+    SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+  }
   return all.json();
 }
 
@@ -210,6 +325,14 @@ TEST(FormatDocument, IsEnoughToReadWhateverRowsThereAre) {
     }                                                                            \
   }
   SLUICE_FOR_EACH_ROW(SLUICE_WRITE)
+#undef SLUICE_WRITE
+#define SLUICE_WRITE(row, kind)                                                                           \
+  {                                                                                                       \
+    std::vector<row> rows{sluice::trace::testing::random_row<row>(random)};                               \
+    while (rows.size() < 300) rows.push_back(sluice::trace::testing::row_after(rows.back(), random, 1U)); \
+    made.writer().add_summary<row>(rows);                                                                 \
+  }
+  SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_WRITE)
 #undef SLUICE_WRITE
   ASSERT_TRUE(made.writer().close());
   expect_read_alike(made.path());
