@@ -14,11 +14,15 @@ using trace::lane_bin_row;
 using trace::row_type;
 using trace::tile_bins;
 
+/// More than any recording has of epochs, curves or lanes: a few bytes can claim a great many rows.
+constexpr std::size_t most_rows = std::size_t{1} << 18;
+
 template <class Row>
 bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
   std::vector<Row> rows;
   for (const trace::chunk_info& chunk : from.summaries()) {
     if (chunk.type != type) continue;
+    if (into.size() + chunk.rows > most_rows) return false;
     if (!from.read_summary<Row>(chunk, rows)) return false;
     into.insert(into.end(), rows.begin(), rows.end());
   }
@@ -147,7 +151,7 @@ bool stored_tiles::load(std::size_t cache_bytes) {
   for (std::size_t i = 0; i < curves_.size(); ++i)
     if (curves_[i].curve != i || !std::isfinite(curves_[i].maximum)) return false;
   for (std::size_t i = 0; i < lanes_.size(); ++i)
-    if (lanes_[i].lane != i) return false;
+    if (lanes_[i].lane != i || lanes_[i].depth >= summaries::slice_set::lane_limit) return false;
   const auto roots = summaries::root_tiles(epochs_.front().time, epochs_.back().end - 1);
   if (roots.front().begin != epochs_.front().time || roots.back().end() != epochs_.back().end) return false;
   root_level_ = roots.front().level;
@@ -155,7 +159,12 @@ bool stored_tiles::load(std::size_t cache_bytes) {
     if (chunk.type != row_type::curve_bin && chunk.type != row_type::lane_bin) continue;
     const unsigned level = chunk.max_time == INT64_MAX ? 0 : level_of(chunk.min_time, chunk.max_time + 1);
     if (level == 0) return false;
-    places_[key_of({chunk.min_time, level})].chunks.push_back(chunk);
+    const bool of_curves = chunk.type == row_type::curve_bin;
+    place_of_tile& place = places_[key_of({chunk.min_time, level})];
+    std::size_t& rows = of_curves ? place.curve_rows : place.lane_rows;
+    rows += chunk.rows;
+    if (rows > (of_curves ? curves_.size() : lanes_.size()) * tile_bins) return false;
+    place.chunks.push_back(chunk);
   }
   return true;
 }
@@ -185,21 +194,7 @@ result<std::shared_ptr<const stored_tiles::tile_rows>> stored_tiles::read(const 
       if (!got) return tl::unexpected<error>(got.error());
     }
   }
-  // What a writer of ours has in order; a hostile file may not.
-  std::erase_if(made->curves, [](const curve_bin_row& row) {
-    return !std::isfinite(row.minimum) || !std::isfinite(row.maximum) || !std::isfinite(row.mean) ||
-           !std::isfinite(row.last);
-  });
-  const auto by_curve = [](const curve_bin_row& a, const curve_bin_row& b) {
-    return std::tuple(a.curve, a.time) < std::tuple(b.curve, b.time);
-  };
-  const auto by_lane = [](const lane_bin_row& a, const lane_bin_row& b) {
-    return std::tuple(a.lane, a.time) < std::tuple(b.lane, b.time);
-  };
-  if (!std::is_sorted(made->curves.begin(), made->curves.end(), by_curve))
-    std::sort(made->curves.begin(), made->curves.end(), by_curve);
-  if (!std::is_sorted(made->lanes.begin(), made->lanes.end(), by_lane))
-    std::sort(made->lanes.begin(), made->lanes.end(), by_lane);
+  put_in_order(which, *made);
   const std::scoped_lock lock(mutex_);
   if (cache_.try_emplace(key, cached{made, ++clock_}).second) cache_held_ += made->bytes();
   while (cache_held_ > cache_budget_ && cache_.size() > 1) {
@@ -209,6 +204,28 @@ result<std::shared_ptr<const stored_tiles::tile_rows>> stored_tiles::read(const 
     cache_.erase(oldest);
   }
   return made;
+}
+
+/// What a writer of ours leaves in order, and a hostile one does not.
+void stored_tiles::put_in_order(const tile& which, tile_rows& rows) {
+  const auto outside = [&](time_ns time) { return time < which.begin || time >= which.end(); };
+  std::erase_if(rows.curves, [&](const curve_bin_row& row) {
+    return outside(row.time) || !std::isfinite(row.minimum) || !std::isfinite(row.maximum) ||
+           !std::isfinite(row.mean) || !std::isfinite(row.last);
+  });
+  std::erase_if(rows.lanes, [&](const lane_bin_row& row) {
+    return outside(row.time) || row.kind > static_cast<std::uint8_t>(slice_kind::step);
+  });
+  const auto by_curve = [](const curve_bin_row& a, const curve_bin_row& b) {
+    return std::tuple(a.curve, a.time) < std::tuple(b.curve, b.time);
+  };
+  const auto by_lane = [](const lane_bin_row& a, const lane_bin_row& b) {
+    return std::tuple(a.lane, a.time) < std::tuple(b.lane, b.time);
+  };
+  if (!std::is_sorted(rows.curves.begin(), rows.curves.end(), by_curve))
+    std::sort(rows.curves.begin(), rows.curves.end(), by_curve);
+  if (!std::is_sorted(rows.lanes.begin(), rows.lanes.end(), by_lane))
+    std::sort(rows.lanes.begin(), rows.lanes.end(), by_lane);
 }
 
 std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const epoch_source& epochs,

@@ -71,12 +71,15 @@ class stored_tiles {
   };
   struct place_of_tile {
     std::vector<trace::chunk_info> chunks;
+    std::size_t curve_rows = 0;
+    std::size_t lane_rows = 0;
   };
 
   stored_tiles() = default;
   [[nodiscard]] bool load(std::size_t cache_bytes);
   [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const epoch_source& epochs, bool& coarse) const;
   [[nodiscard]] result<std::shared_ptr<const tile_rows>> read(const summaries::tile& which) const;
+  static void put_in_order(const summaries::tile& which, tile_rows& rows);
   [[nodiscard]] static std::uint64_t key_of(const summaries::tile& which);
 
   std::shared_ptr<const trace::snapshot> trace_;
