@@ -17,6 +17,7 @@ const char* name_of(row_type type) {
   case row_type::kind:         \
     return #kind;
     SLUICE_FOR_EACH_ROW(SLUICE_NAME)
+    SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_NAME)
 #undef SLUICE_NAME
     default:
       return "other";
@@ -32,7 +33,7 @@ struct use {
 struct sizes {
   std::string path;
   std::map<row_type, use> kinds;
-  use tables, events;
+  use tables, events, summaries;
   std::uint64_t file_bytes = 0;
 };
 
@@ -43,13 +44,15 @@ result<sizes> measure(const std::string& path) {
   sizes all;
   all.path = path;
   all.file_bytes = now->file_bytes();
-  for (const chunk_info& chunk : now->chunks()) {
-    for (use* into : {&all.kinds[chunk.type], is_table(chunk.type) ? &all.tables : &all.events}) {
+  const auto add = [&](const chunk_info& chunk, use& total) {
+    for (use* into : {&all.kinds[chunk.type], &total}) {
       into->rows += chunk.rows;
       into->bytes += chunk.stored_bytes + sizeof(chunk_header);
       into->raw += chunk.raw_bytes;
     }
-  }
+  };
+  for (const chunk_info& chunk : now->chunks()) add(chunk, is_table(chunk.type) ? all.tables : all.events);
+  for (const chunk_info& chunk : now->summaries()) add(chunk, all.summaries);
   return all;
 }
 
@@ -92,6 +95,8 @@ int print(const std::vector<std::string>& paths) {
   print_line("tables", line);
   for (std::size_t i = 0; i < all.size(); ++i) line[i] = all[i].events;
   print_line("events", line);
+  for (std::size_t i = 0; i < all.size(); ++i) line[i] = all[i].summaries;
+  print_line("summaries", line);
   // An event's share of everything: the tables, the index and the summaries are there for the events' sake.
   for (std::size_t i = 0; i < all.size(); ++i) line[i] = {all[i].events.rows, all[i].file_bytes, 0};
   print_line("file per event", line);
