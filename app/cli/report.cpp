@@ -10,6 +10,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/analysis/digest.hpp"
 #include "core/analysis/index.hpp"
 
 namespace sluice::cli {
@@ -20,6 +21,18 @@ struct report_options {
   std::string format = "text";
   std::string range;
 };
+
+/// The figures of the whole are in the file, if it was closed and is not small; those of a range take its events.
+analysis::summary summarise(const trace::snapshot& of, std::optional<analysis::time_range> range) {
+  if (const auto digest = range ? nullptr : analysis::find_digest(of)) {
+    symbols::frame_book book({{}, of.realtime_origin(), true});
+    return analysis::summarise(digest->figures, of, {book});
+  }
+  analysis::index index;
+  while (!index.absorb(of, of.chunks().size() + 1)) {
+  }
+  return analysis::summarise(index, of, range);
+}
 
 int print(const report_options& options) {
   const auto opened = open_recording(options.file);
@@ -37,10 +50,7 @@ int print(const report_options& options) {
     }
     range = *parsed;
   }
-  analysis::index index;
-  while (!index.absorb(*now, now->chunks().size() + 1)) {
-  }
-  const analysis::summary all = analysis::summarise(index, *now, range);
+  const analysis::summary all = summarise(*now, range);
   const report_subject subject{all, now->tables(), options.file};
   const std::string text = options.format == "json" ? report_json(subject) : report_text(subject);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {

@@ -13,6 +13,8 @@ namespace {
 
 const std::atomic<bool> wanted{false};  // Nobody withdraws it.
 
+/// A chunk of a file holds little more.
+constexpr std::size_t most_bytes = std::size_t{48} << 20;
 /// More than any recording needs; bounds what hostile bytes can cost.
 constexpr std::size_t most_memory = std::size_t{256} << 20;
 
@@ -110,6 +112,8 @@ result<std::string> encode_digest(const digest& of) {
   all.put(of);
   if (all.failed())
     return fail(error_code::invalid_argument, "the recording has figures beyond all bounds: they cannot be kept");
+  if (bytes.size() > most_bytes)
+    return fail(error_code::invalid_argument, "the recording has so many stacks that they cannot be kept in one piece");
   return bytes;
 }
 

@@ -76,7 +76,7 @@ struct digest {
   std::uint64_t block_count = 0;      ///< Of all blocks that lived in the recording.
   std::uint64_t block_bytes = 0;      ///< Likewise; it may add up several layers.
 
-  static constexpr std::size_t block_limit = 1024;
+  static constexpr std::size_t block_limit = 512;
 };
 
 /// Of a recording that ended. `from` must have taken in all of `trace`. O((blocks + copies) log), and what a summary takes.
@@ -88,7 +88,7 @@ inline constexpr std::uint32_t digest_version = 1;
 /// What it is called in the file.
 inline constexpr std::string_view digest_name = "digest";
 
-/// As bytes. Errors: invalid_argument, where the recording says what no digest can hold (a number of 2^61 or more).
+/// As bytes. Errors: invalid_argument, where the recording says what no digest can hold (a number of 2^61 or more, 48 MiB).
 [[nodiscard]] result<std::string> encode_digest(const digest& of);
 
 /// The inverse. The bytes may be hostile: what comes back is safe to be shown, and took at most about 256 MiB. Errors: corrupt, with

@@ -135,11 +135,13 @@ struct block_row {
 enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died, lifetime, name, category };
 
 struct block_table {
-  std::vector<block_row> rows;    ///< At most `row_limit`, the first ones in the order asked for.
+  std::vector<block_row> rows;    ///< As many as were asked for and `row_limit`, the first ones in the order asked for.
   std::uint64_t count = 0;        ///< Of all that match.
   std::uint64_t total_bytes = 0;  ///< Likewise; it may add up several layers.
 
   static constexpr std::size_t row_limit = 200'000;
+  /// So many of the biggest blocks of a recording are kept in its file, and told at once.
+  static constexpr std::size_t first_rows = 512;
 };
 
 /// Label and value, as text ready to be shown, in order.

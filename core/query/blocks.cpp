@@ -94,8 +94,9 @@ result<block_table> answer_to(const blocks_question& question, const sources& fr
     if (order != 0) return question.descending ? order > 0 : order < 0;
     return a.block < b.block;
   };
-  if (table.rows.size() > block_table::row_limit) {
-    const auto cut = table.rows.begin() + static_cast<std::ptrdiff_t>(block_table::row_limit);
+  const std::size_t most = std::min(question.rows, block_table::row_limit);
+  if (table.rows.size() > most) {
+    const auto cut = table.rows.begin() + static_cast<std::ptrdiff_t>(most);
     std::nth_element(table.rows.begin(), cut, table.rows.end(), before);
     table.rows.erase(cut, table.rows.end());
   }

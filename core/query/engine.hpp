@@ -58,7 +58,8 @@ struct blocks_question {
   bool only_unfreed = false;
   block_column sort = block_column::bytes;
   bool descending = true;
-  std::string filter;  ///< Part of the name or of the address in hex.
+  std::string filter;                         ///< Part of the name or of the address in hex.
+  std::size_t rows = block_table::row_limit;  ///< So many are wanted, the first ones; the sums are of all.
   friend bool operator==(const blocks_question&, const blocks_question&) = default;
   using answer_type = block_table;
 };

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "core/format.hpp"
-#include "core/query/answering.hpp"
+#include "core/query/answers_from_digest.hpp"
 
 namespace sluice::query {
 
@@ -15,27 +16,84 @@ result<analysis::summary> answer_to(const summary_question&, const sources& from
   return analysis::summarise(from.index, from.trace, std::nullopt, {from.frames, from.patience, &from.provisional});
 }
 
-result<std::vector<message>> answer_to(const messages_question&, const sources& from) {
+namespace {
+
+/// A time in which events were lost, wherever that is known from.
+struct loss {
+  time_ns time = 0;
+  std::uint64_t events = 0;
+  std::uint64_t memory_events = 0;
+};
+
+std::vector<message> messages_of(const trace::snapshot& trace, std::span<const std::string> warnings,
+                                 std::span<const analysis::recorded_message> messages, std::span<const loss> losses) {
   using trace::severity;
   std::vector<message> all;
-  const time_ns begin = analysis::whole_of(from.trace).begin;
-  for (const std::string& warning : from.trace.warnings()) all.push_back({severity::warning, warning, begin});
-  for (const std::string& warning : from.index.warnings()) all.push_back({severity::warning, warning, begin});
+  const time_ns begin = analysis::whole_of(trace).begin;
+  for (const std::string& warning : trace.warnings()) all.push_back({severity::warning, warning, begin});
+  for (const std::string& warning : warnings) all.push_back({severity::warning, warning, begin});
   const std::size_t of_file = all.size();
-  for (const analysis::index::message& m : from.index.messages()) {
-    all.push_back({m.level, std::string(from.trace.tables().text(m.text)), m.time});
-  }
-  for (const trace::loss_event& loss : from.index.memory().losses()) {
-    std::string text = fmt::format("the recorder lost {}", format_some(loss.events, "event"));
-    if (loss.memory_events > 0) {
+  for (const analysis::recorded_message& m : messages)
+    all.push_back({m.level, std::string(trace.tables().text(m.text)), m.time});
+  for (const loss& each : losses) {
+    std::string text = fmt::format("the recorder lost {}", format_some(each.events, "event"));
+    if (each.memory_events > 0) {
       text += fmt::format(", {} of them allocations and frees: memory figures are not exact after this",
-                          format_count(loss.memory_events));
+                          format_count(each.memory_events));
     }
-    all.push_back({severity::warning, std::move(text), analysis::bounded(loss.time)});
+    all.push_back({severity::warning, std::move(text), each.time});
   }
   std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(of_file), all.end(),
                    [](const message& a, const message& b) { return a.time < b.time; });
   return all;
+}
+
+}  // namespace
+
+result<std::vector<message>> answer_to(const messages_question&, const sources& from) {
+  std::vector<loss> losses;
+  for (const trace::loss_event& row : from.index.memory().losses())
+    losses.push_back({analysis::bounded(row.time), row.events, row.memory_events});
+  return messages_of(from.trace, from.index.warnings(), from.index.messages(), losses);
+}
+
+// --- of a digest ----------------------------------------------------------------------------------------------------
+
+std::optional<result<analysis::range_statistics>> answer_from_digest(const statistics_question& question,
+                                                                     const sources& from) {
+  if (analysis::bounded(question.range) != from.stored->digest->span) return {};
+  return from.stored->digest->figures.whole;
+}
+
+std::optional<result<analysis::summary>> answer_from_digest(const summary_question&, const sources& from) {
+  return analysis::summarise(from.stored->digest->figures, from.trace, {from.frames, from.patience, &from.provisional});
+}
+
+std::optional<result<std::vector<message>>> answer_from_digest(const messages_question&, const sources& from) {
+  std::vector<loss> losses;
+  for (const analysis::loss_span& span : from.stored->digest->losses)
+    losses.push_back({span.begin, span.events, span.memory_events});
+  return messages_of(from.trace, from.stored->digest->figures.warnings, from.stored->digest->figures.messages, losses);
+}
+
+static_assert(analysis::digest::block_limit >= block_table::first_rows);
+
+std::optional<result<block_table>> answer_from_digest(const blocks_question& question, const sources& from) {
+  const analysis::digest& digest = *from.stored->digest;
+  const bool all_blocks = analysis::bounded(question.range) == digest.span && !question.level &&
+                          !question.only_unfreed && question.filter.empty();
+  const bool biggest_first = question.sort == block_column::bytes && question.descending;
+  const std::size_t known = digest.largest.size();
+  if (!all_blocks || !biggest_first || (known < question.rows && known < digest.block_count)) return {};
+  block_table table;
+  table.count = digest.block_count;
+  table.total_bytes = digest.block_bytes;
+  for (const analysis::listed_block& b : digest.largest) {
+    if (table.rows.size() == question.rows) break;
+    table.rows.push_back({b.block, b.address, b.bytes, b.level, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
+                          b.born, b.died, b.category});
+  }
+  return table;
 }
 
 }  // namespace sluice::query

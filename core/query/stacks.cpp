@@ -5,7 +5,7 @@
 
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
-#include "core/query/answering.hpp"
+#include "core/query/answers_from_digest.hpp"
 
 namespace sluice::query {
 namespace {
@@ -23,20 +23,15 @@ std::string label_of(const memory_key& key, const trace::tables& tables) {
                                              : fmt::format("{}, {}", analysis::device_label(key.device, tables), what);
 }
 
+memory_choice choice_of(const analysis::memory_standing& standing, const trace::tables& tables) {
+  const memory_key& key = standing.of;
+  return {key.level, key.device, key.kind, standing.peak, label_of(key, tables), standing.has_stacks};
+}
+
 std::vector<memory_choice> list_choices(const sources& from) {
-  std::map<memory_key, bool> has_stacks;
-  for (const block_record& block : from.index.memory().blocks())
-    if (block.allocated && !block.imported())
-      has_stacks[{block.device, block.level, block.kind}] |= block.stack != trace::stack_id::none;
-  const time_range whole = analysis::whole_of(from.trace);
   std::vector<memory_choice> all;
-  for (const auto& [key, tree] : from.index.memory().use()) {
-    const auto over = tree.over(whole.begin, whole.end);
-    if (over.empty() || over.maximum <= 0) continue;
-    all.push_back({key.level, key.device, key.kind, static_cast<std::uint64_t>(over.maximum),
-                   label_of(key, from.trace.tables()), has_stacks[key]});
-  }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak > b.peak; });
+  for (const auto& standing : analysis::list_memories(from.index.memory(), analysis::whole_of(from.trace)))
+    all.push_back(choice_of(standing, from.trace.tables()));
   return all;
 }
 
@@ -108,18 +103,14 @@ void put_lines(const sources& from, stack_view& view) {
   }
 }
 
-}  // namespace
-
-result<stack_view> answer_to(const stacks_question& question, const sources& from) {
+/// `view` with its choices, and what they hold.
+result<stack_view> tell(const stacks_question& question, const analysis::stack_use& use, const sources& from,
+                        stack_view view) {
   const trace::tables& tables = from.trace.tables();
-  stack_view view;
   view.recorded = !tables.stacks.rows().empty();
-  view.choices = list_choices(from);
-  auto use = gather(question, from, view);
-  if (!use) return tl::unexpected(use.error());
-  view.time = use->time;
-  view.kernels_known = use->kernels_known;
-  for (const analysis::stack_share& share : use->shares)
+  view.time = use.time;
+  view.kernels_known = use.kernels_known;
+  for (const analysis::stack_share& share : use.shares)
     if (share.stack == trace::stack_id::none) view.without = share.figures;
   analysis::stack_lines lines;
   lines.none = from.frames.remark(no_stack);
@@ -130,11 +121,41 @@ result<stack_view> answer_to(const stacks_question& question, const sources& fro
     return std::move(found.ids);
   };
   if (question.fold) lines.folded = [&](symbols::line_id line) { return !from.frames.is_own(line); };
-  view.tree = analysis::merge_stacks(*use, tables, lines, question.order, question.weight, from.cancelled);
+  view.tree = analysis::merge_stacks(use, tables, lines, question.order, question.weight, from.cancelled);
   if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
   from.provisional |= view.symbols_pending;
   put_lines(from, view);
   return view;
+}
+
+}  // namespace
+
+result<stack_view> answer_to(const stacks_question& question, const sources& from) {
+  stack_view view;
+  view.choices = list_choices(from);
+  const auto use = gather(question, from, view);
+  if (!use) return tl::unexpected(use.error());
+  return tell(question, *use, from, std::move(view));
+}
+
+std::optional<result<stack_view>> answer_from_digest(const stacks_question& question, const sources& from) {
+  const analysis::digest& digest = *from.stored->digest;
+  if (question.measure == stack_measure::live || analysis::bounded(question.range) != digest.span) return {};
+  stack_view view;
+  for (const analysis::memory_stacks& memory : digest.memory)
+    view.choices.push_back(choice_of(memory.standing, from.trace.tables()));
+  if (question.measure == stack_measure::transferred) {
+    if (!question.device && !question.direction) return tell(question, digest.all_copies, from, std::move(view));
+    for (const analysis::copy_stacks& copies : digest.copies)
+      if (question.device == copies.device && question.direction == copies.direction)
+        return tell(question, copies.use, from, std::move(view));
+    return {};
+  }
+  view.choice = choose(view.choices, question);
+  if (!view.choice) return tell(question, {}, from, std::move(view));
+  const analysis::memory_stacks& chosen = digest.memory[*view.choice];
+  const bool peak = question.measure == stack_measure::peak;
+  return tell(question, peak ? chosen.at_peak : chosen.allocated, from, std::move(view));
 }
 
 }  // namespace sluice::query

@@ -1,5 +1,7 @@
 #include "core/query/stored.hpp"
 
+#include "core/query/answers_from_digest.hpp"
+
 namespace sluice::query {
 
 std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace) {
@@ -29,7 +31,7 @@ std::optional<result<typename Question::answer_type>> answer_stored(const Questi
     if (coarse) return std::nullopt;
     return found;
   } else {
-    return std::nullopt;
+    return answer_from_digest(question, from);
   }
 }
 

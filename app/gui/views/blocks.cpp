@@ -35,14 +35,14 @@ class blocks_view final : public view {
   void reset() override {
     question_ = {};
     first_ = 0;
+    wanted_rows_ = query::block_table::first_rows;
   }
 
   void draw(view_context& with) override {
     const document& shown = *with.state.active();
     draw_filters(with);
     query::blocks_question wanted{
-        with.state.range().value_or(shown.span), level_, only_unfreed_, sort_, descending_, filter_};
-    if (!with.state.range()) wanted.range.end += 1;  // blocks that live at the very end are in it
+        with.state.range().value_or(shown.span), level_, only_unfreed_, sort_, descending_, filter_, wanted_rows_};
     const auto answer = question_.ask(*shown.engine, wanted);
     progress_line(with, answer.complete, answer.progress);
     if (!answer) return;
@@ -76,7 +76,8 @@ class blocks_view final : public view {
 
   static void draw_count(const view_context& with, const query::block_table& table) {
     std::string text = format_some(table.count, "block");
-    if (table.rows.size() < table.count) text = "first " + format_count(table.rows.size()) + " of " + text;
+    const std::uint64_t most = query::block_table::row_limit;
+    if (most < table.count) text = "first " + format_count(most) + " of " + text;
     if (with.state.range()) text += " in the selected range";
     const float width = ImGui::CalcTextSize(text.c_str()).x;
     ImGui::SameLine();
@@ -91,7 +92,8 @@ class blocks_view final : public view {
     const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
     const float bar = ImGui::GetStyle().ScrollbarSize;
     const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor(room.y / row_height) - 1));
-    const auto rows = static_cast<std::int64_t>(table.rows.size());
+    const auto rows = static_cast<std::int64_t>(std::min<std::uint64_t>(table.count, query::block_table::row_limit));
+    const auto known = static_cast<std::int64_t>(table.rows.size());
     const std::int64_t last_first = std::max<std::int64_t>(0, rows - fits);
     const ImVec2 origin = ImGui::GetCursorScreenPos();
     if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0)
@@ -120,7 +122,8 @@ class blocks_view final : public view {
       }
       specs->SpecsDirty = false;
     }
-    for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
+    if (known < std::min(rows, first_ + fits)) wanted_rows_ = query::block_table::row_limit;
+    for (std::int64_t i = first_; i < std::min(known, first_ + fits); ++i)
       draw_row(with, table.rows[static_cast<std::size_t>(i)]);
     ImGui::EndTable();
   }
@@ -187,6 +190,7 @@ class blocks_view final : public view {
   }
 
   query::slot<query::blocks_question> question_;
+  std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All of them once they are scrolled to.
   std::string filter_;
   std::optional<trace::layer> level_;
   bool only_unfreed_ = false;

@@ -79,7 +79,6 @@ class stacks_view final : public view {
   [[nodiscard]] query::stacks_question question(const view_context& with, const document& of) const {
     query::stacks_question wanted;
     wanted.range = with.state.range().value_or(of.span);
-    if (!with.state.range()) wanted.range.end += 1;  // what lives at the very end is in it
     wanted.measure = measure_;
     if (measure_ == stack_measure::live) wanted.at = cursor_.value_or(of.span.end);
     if (choice_) {
