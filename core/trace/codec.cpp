@@ -318,6 +318,24 @@ result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, s
   return {};
 }
 
+result<void> decode_column(std::span<const std::byte> payload, std::size_t rows, std::uint16_t number,
+                           std::uint64_t usual, std::vector<std::uint64_t>& values) {
+  if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
+  stored_columns columns(payload, rows);
+  if (!columns.refused()) {
+    const stored_column* const column = columns.find(number);
+    if (column == nullptr) {
+      values.assign(rows, usual);
+    } else if (column->is_text) {
+      columns.refuse_column(*column);
+    } else {
+      columns.integers(*column, values);
+    }
+  }
+  if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
+  return {};
+}
+
 #define SLUICE_INSTANTIATE(row, kind)                                                           \
   template std::size_t row_encoder::encode<row>(std::span<const row>, std::vector<std::byte>&); \
   template result<void> decode_rows<row>(std::span<const std::byte>, std::size_t, std::vector<row>&);

@@ -56,7 +56,12 @@ class row_encoder {
 template <class Row>
 [[nodiscard]] result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded);
 
-/// The same for a payload of version 1, once it is decompressed.
+/// One column alone: the bits of each row's value, `usual` where the payload has no such column. Fails as `decode_rows`, and for
+/// a column of texts.
+[[nodiscard]] result<void> decode_column(std::span<const std::byte> payload, std::size_t rows, std::uint16_t number,
+                                         std::uint64_t usual, std::vector<std::uint64_t>& values);
+
+/// The same as `decode_rows` for a payload of version 1, once it is decompressed.
 template <class Row>
 [[nodiscard]] result<void> decode_rows_v1(std::span<const std::byte> payload, std::size_t rows,
                                           std::vector<Row>& decoded);

@@ -460,6 +460,19 @@ result<void> file::read_into(const chunk_info& chunk, std::vector<Row>& rows) co
   return state_->rows<Row>(chunk, rows);
 }
 
+result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
+                             std::vector<std::uint64_t>& values) const {
+  bool columns = false;
+  const auto bytes = state_->payload(chunk, columns);
+  if (!bytes) return tl::unexpected<error>(bytes.error());
+  if (!columns) return false;
+  auto decoded = decode_column(*bytes, chunk.rows, number, usual, values);
+  if (decoded) return true;
+  decoded.error().file = path();
+  decoded.error().offset = chunk.offset;
+  return tl::unexpected<error>(decoded.error());
+}
+
 #define SLUICE_INSTANTIATE(row, kind)                                                                \
   template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&) const; \
   template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&) const;

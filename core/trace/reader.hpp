@@ -68,6 +68,11 @@ class snapshot {
   template <class Row>
   [[nodiscard]] result<void> read_into(std::size_t index, std::vector<Row>& rows) const;
 
+  /// One member of each row of a chunk, which costs a fraction of the rows: for who looks for few among many. Past the cache;
+  /// texts cannot be read so. Errors as of `read`.
+  template <class Row, class Class, class Member>
+  [[nodiscard]] result<void> read_column(std::size_t index, Member Class::*member, std::vector<Member>& values) const;
+
   /// Decodes one of `summaries()`, past the cache. Thread-safe. Errors as of `read`.
   template <class Row>
   [[nodiscard]] result<void> read_summary(const chunk_info& chunk, std::vector<Row>& rows) const;
@@ -118,6 +123,9 @@ class file : public std::enable_shared_from_this<file> {
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(const chunk_info& chunk) const;
   template <class Row>
   [[nodiscard]] result<void> read_into(const chunk_info& chunk, std::vector<Row>& rows) const;
+  /// The bits of a column; false if the chunk is of version 1, which has to be read whole.
+  [[nodiscard]] result<bool> read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
+                                       std::vector<std::uint64_t>& values) const;
   std::unique_ptr<state> state_;
 };
 

@@ -3,6 +3,10 @@
 // The templates of reader.hpp; included by it alone.
 
 #include <algorithm>
+#include <tuple>
+
+#include "core/trace/column_values.hpp"
+#include "core/trace/schema.hpp"
 
 namespace sluice::trace {
 
@@ -15,6 +19,18 @@ template <class Row>
   } else {
     return row.time;
   }
+}
+/// The number of a member's column; 0 if it has none.
+template <class Row, class Class, class Member>
+[[nodiscard]] std::uint16_t number_of(Member Class::*member) {
+  std::uint16_t number = 0;
+  const auto look = [&](const auto& field) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field.member)>, Member Class::*>) {
+      if (field.member == member) number = field.number;
+    }
+  };
+  std::apply([&](const auto&... fields) { (look(fields), ...); }, schema<Row>::fields);
+  return number;
 }
 }  // namespace detail
 
@@ -32,6 +48,30 @@ result<void> snapshot::read_into(std::size_t index, std::vector<Row>& rows) cons
     return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " does not hold these rows", path());
   }
   return file_->read_into<Row>((*chunks_)[index], rows);
+}
+
+template <class Row, class Class, class Member>
+result<void> snapshot::read_column(std::size_t index, Member Class::*member, std::vector<Member>& values) const {
+  const std::uint16_t number = detail::number_of<Row>(member);
+  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row> || number == 0) {
+    return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " has no such column", path());
+  }
+  const chunk_info& chunk = (*chunks_)[index];
+  std::vector<std::uint64_t> bits;
+  const auto read = file_->read_bits(chunk, number, to_bits(Row{}.*member), bits);
+  if (!read) return tl::unexpected<error>(read.error());
+  if (!*read) {
+    std::vector<Row> rows;
+    if (auto got = read_into<Row>(index, rows); !got) return got;
+    values.clear();
+    for (const Row& row : rows) values.push_back(row.*member);
+    return {};
+  }
+  values.resize(bits.size());
+  bool fits = true;
+  for (std::size_t i = 0; i < bits.size(); ++i) fits &= from_bits(bits[i], values[i]);
+  if (!fits) return fail(error_code::corrupt, "a column does not fit its member", path(), {}, chunk.offset);
+  return {};
 }
 
 template <class Row>

@@ -378,5 +378,33 @@ TEST_F(trace_file, knows_which_chunk_holds_an_event) {
   EXPECT_EQ(next, 101u);
 }
 
+TEST_F(trace_file, reads_one_column_of_many) {
+  auto writer = kernels(100, 30);
+  ASSERT_TRUE(writer.close());
+  const auto now = file::open(path_).value()->latest();
+  for (std::size_t i = 0; i < now->chunks().size(); ++i) {
+    if (now->chunks()[i].type != row_type::kernel) continue;
+    std::vector<kernel_event> rows;
+    ASSERT_TRUE(now->read_into<kernel_event>(i, rows));
+    std::vector<string_id> names;
+    std::vector<time_ns> ends;
+    std::vector<event_id> ids;
+    std::vector<std::uint64_t> absent;
+    ASSERT_TRUE(now->read_column<kernel_event>(i, &kernel_event::name, names));
+    ASSERT_TRUE(now->read_column<kernel_event>(i, &kernel_event::end, ends));
+    ASSERT_TRUE(now->read_column<kernel_event>(i, &kernel_event::id, ids));
+    ASSERT_TRUE(now->read_column<kernel_event>(i, &kernel_event::correlation, absent));
+    ASSERT_EQ(names.size(), rows.size());
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      EXPECT_EQ(names[k], rows[k].name);
+      EXPECT_EQ(ends[k], rows[k].end);
+      EXPECT_EQ(ids[k], rows[k].id);
+      EXPECT_EQ(absent[k], rows[k].correlation);
+    }
+  }
+  std::vector<string_id> names;
+  EXPECT_FALSE(now->read_column<alloc_event>(now->chunks().size() - 1, &alloc_event::name, names)) << "of another kind";
+}
+
 }  // namespace
 }  // namespace sluice::trace
