@@ -51,6 +51,7 @@ application::application(application_options options)
   views_.push_back(make_statistics_view());
   views_.push_back(make_blocks_view());
   views_.push_back(make_stacks_view());
+  views_.push_back(make_search_view());
   auto asked = std::make_unique<query_view>(options_.wake, settings_);
   query_ = asked.get();
   views_.push_back(std::move(asked));
@@ -247,7 +248,8 @@ void application::layout_panels(unsigned dock, ImVec2 size) {
   ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? 0.30F : 0.36F, &below, &centre);
   if (!wide) right = below;
   for (const char* name : {"Summary", "Details", "Statistics"}) ImGui::DockBuilderDockWindow(name, right);
-  for (const char* name : {"Blocks", "Stacks", "Query", "Messages"}) ImGui::DockBuilderDockWindow(name, below);
+  for (const char* name : {"Blocks", "Stacks", "Search", "Query", "Messages"})
+    ImGui::DockBuilderDockWindow(name, below);
   ImGui::DockBuilderDockWindow("Timeline", centre);
   if (ImGuiDockNode* node = ImGui::DockBuilderGetNode(centre))
     node->SetLocalFlags(node->LocalFlags | ImGuiDockNodeFlags_NoTabBar);

@@ -204,6 +204,18 @@ void application::add_selection_commands() {
                        const selection_kind kind = session_.selected().kind;
                        return ready() && (kind == selection_kind::event || kind == selection_kind::block);
                      }});
+  commands_.add({.id = "search.open",
+                 .title = "Find events by name...",
+                 .group = "Go",
+                 .icon = icon::search,
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_F},
+                 .run =
+                     [this](const argument&) {
+                       for (const auto& each : views_)
+                         if (std::string_view(each->name()) == "Search") each->visible = true;
+                       bring_forward("Search");
+                     },
+                 .enabled = ready});
   commands_.add({.id = "selection.clear",
                  .title = "Select nothing",
                  .group = "Go",

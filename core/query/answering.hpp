@@ -48,6 +48,7 @@ struct sources {
 [[nodiscard]] result<event_details> answer_to(const details_question& question, const sources& from);
 [[nodiscard]] result<stack_view> answer_to(const stacks_question& question, const sources& from);
 [[nodiscard]] result<std::vector<message>> answer_to(const messages_question& question, const sources& from);
+[[nodiscard]] result<search_results> answer_to(const search_question& question, const sources& from);
 
 /// Every kind of question: X(question).
 #define SLUICE_FOR_EACH_QUESTION(X) \
@@ -59,7 +60,12 @@ struct sources {
   X(summary_question)               \
   X(details_question)               \
   X(stacks_question)                \
-  X(messages_question)
+  X(messages_question)              \
+  X(search_question)
+
+/// Answers that come from the file's rows alone, so that who works one out keeps nobody from the index.
+template <class Question>
+inline constexpr bool reads_rows = std::is_same_v<Question, search_question>;
 
 /// No view is wider; bounds what a question can cost.
 inline constexpr std::uint32_t widest_view = 16384;

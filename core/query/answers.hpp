@@ -11,6 +11,7 @@
 #include "core/analysis/time_range.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/model.hpp"
+#include "core/trace/row_type.hpp"
 
 /// What views are told. Plain values: a view draws them and owns nothing else.
 namespace sluice::query {
@@ -112,6 +113,38 @@ struct series {
   std::vector<band> bands;
   std::vector<limit_line> limits;
   double maximum = 0;  ///< Over the whole trace, so that the axis does not jump while panning.
+};
+
+// --- search ---------------------------------------------------------------------------------------------------------
+
+/// An event whose name holds what was searched for.
+struct found_event {
+  trace::event_id event{};
+  time_ns begin = 0;
+  time_ns end = 0;  ///< >= begin.
+  trace::string_id name{};
+  trace::row_type kind{};
+};
+
+/// All events of one kind and name.
+struct found_name {
+  trace::string_id name{};
+  trace::row_type kind{};
+  std::uint64_t count = 0;
+  time_ns time = 0;  ///< The sum of their lengths.
+  found_event first;
+  found_event longest;
+};
+
+struct search_results {
+  std::string text;                 ///< What was searched for.
+  std::vector<found_name> names;    ///< The most frequent first; at most `name_limit`.
+  std::uint64_t name_count = 0;     ///< Before the cut.
+  std::vector<found_event> events;  ///< The earliest first; at most `event_limit`.
+  std::uint64_t total = 0;          ///< Of events, before the cut.
+
+  static constexpr std::size_t name_limit = 1'000;
+  static constexpr std::size_t event_limit = 10'000;
 };
 
 // --- tables ---------------------------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [this] { return state_->loaded; });
   }
-  if (const auto stored = state_->stored()) {
+  if (const auto stored = state_->stored(); stored || reads_rows<Question>) {
     const auto now = state_->current();
     auto found =
         answer_stored(question, sources{state_->nothing, *now, never, state_->frames,
@@ -249,15 +249,15 @@ struct slot<Question>::state {
     const auto begin = steady::now();
     const auto summaries = from.stored();
     std::optional<result<value_type>> by_file;
-    if (summaries) {
+    if (summaries || reads_rows<Question>) {
       generation = from.generation;
       by_file =
           answer_stored(question, sources{from.nothing, *now, at->cancelled, from.frames,
                                           symbols::frame_book::patience::later, summaries.get(), nullptr, provisional});
       if (!by_file) from.want_index();
     }
-    const bool stored = by_file.has_value();
-    if (stored) {
+    const bool stored = by_file.has_value() && !now->growing();
+    if (by_file) {
       found = std::move(*by_file);
       complete = true;
     } else {

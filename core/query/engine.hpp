@@ -105,6 +105,14 @@ struct messages_question {
   using answer_type = std::vector<message>;
 };
 
+/// Events whose name holds a text, in any case: kernels, calls, ranges, markers, graphs, files, allocations. Reads the file, not an
+/// index: O(events), of which most cost a few bytes of one column.
+struct search_question {
+  std::string text;  ///< Empty: nothing is found.
+  friend bool operator==(const search_question&, const search_question&) = default;
+  using answer_type = search_results;
+};
+
 struct engine_options {
   unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
   std::function<void()> wake;  ///< Called from a task's thread when an answer got better.

@@ -23,7 +23,9 @@ template <class Question>
 std::optional<result<typename Question::answer_type>> answer_stored(const Question& question, const sources& from) {
   constexpr bool drawn = std::is_same_v<Question, tracks_question> || std::is_same_v<Question, slices_question> ||
                          std::is_same_v<Question, series_question>;
-  if constexpr (drawn) {
+  if constexpr (reads_rows<Question>) {
+    return answer_to(question, from);
+  } else if constexpr (drawn) {
     bool coarse = false;
     sources by_tiles = from;
     by_tiles.coarse = &coarse;

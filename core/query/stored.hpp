@@ -11,7 +11,7 @@ namespace sluice::query {
 /// Reads the summaries of a file; null if it has none, or not all that it takes. Reads the disk; O(summaries of the whole).
 [[nodiscard]] std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace);
 
-/// The answer, if `from.stored` has it; `from.index` is not looked at. Else nothing, and an index has to answer.
+/// The answer, if `from.stored` or the rows have it; `from.index` is not looked at. Else nothing, and an index has to answer.
 template <class Question>
 [[nodiscard]] std::optional<result<typename Question::answer_type>> answer_stored(const Question& question,
                                                                                   const sources& from);
