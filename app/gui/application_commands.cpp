@@ -209,12 +209,7 @@ void application::add_selection_commands() {
                  .group = "Go",
                  .icon = icon::search,
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_F},
-                 .run =
-                     [this](const argument&) {
-                       for (const auto& each : views_)
-                         if (std::string_view(each->name()) == "Search") each->visible = true;
-                       bring_forward("Search");
-                     },
+                 .run = [this](const argument&) { commands_.invoke("panel.focus.Search"); },
                  .enabled = ready});
   commands_.add({.id = "selection.clear",
                  .title = "Select nothing",

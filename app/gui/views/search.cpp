@@ -32,7 +32,7 @@ const char* kind_name(trace::row_type kind) {
   }
 }
 
-/// Events by a part of their name: a row for each name, from which to go to its first event or its longest.
+/// Events by a part of their name: a row for each name, which leads to its first event, and to its longest.
 class search_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Search"; }
@@ -85,8 +85,12 @@ class search_view final : public view {
   static void draw_row(const view_context& with, const query::found_name& row) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    const std::string_view name = with.text(row.name);
-    clipped_text(name, ImGui::GetContentRegionAvail().x);
+    const bool chosen =
+        with.state.selected().kind == selection_kind::event && with.state.selected().id == trace::raw(row.first.event);
+    const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
+    if (ImGui::Selectable("##row", chosen, whole)) go_to(with, row.first);
+    ImGui::SameLine(0, 0);
+    clipped_text(with.text(row.name), ImGui::GetContentRegionAvail().x);
     ImGui::TableNextColumn();
     ImGui::TextUnformatted(kind_name(row.kind));
     ImGui::TableNextColumn();
@@ -94,7 +98,7 @@ class search_view final : public view {
     ImGui::TableNextColumn();
     right_text(row.time > 0 ? format_time(row.time) : std::string("-"), row.time == 0);
     ImGui::TableNextColumn();
-    if (link(with, format_moment(row.first.begin))) go_to(with, row.first);
+    right_text(format_moment(row.first.begin));
     ImGui::TableNextColumn();
     const query::time_ns length = row.longest.end - row.longest.begin;
     if (length > 0 && link(with, format_time(length))) go_to(with, row.longest);
