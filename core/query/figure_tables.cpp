@@ -28,10 +28,14 @@ std::string_view direction_word(trace::direction way) {
 /// The figures of a range, or of all, from the function that the report and the window call.
 template <class Add>
 made_rows measured(sql_context& context, std::optional<analysis::time_range> range, Add&& add) {
+  const auto rows = std::make_shared<held_rows>();
+  if (const analysis::digest* whole = range ? nullptr : context.whole()) {
+    add(*rows, whole->figures.whole);
+    return rows;
+  }
   const analysis::index* index = context.analysed();
   if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
   const analysis::time_range of = analysis::bounded(range.value_or(analysis::whole_of(*context.trace)));
-  const auto rows = std::make_shared<held_rows>();
   add(*rows, analysis::measure(*index, context.trace->tables(), of));
   return rows;
 }
@@ -159,14 +163,19 @@ constexpr std::array step_columns = {
 };
 
 made_rows make_steps(sql_context& context, std::optional<analysis::time_range> /*range*/) {
-  const analysis::index* index = context.analysed();
-  if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
-  const auto facts = index->tensors(*context.trace);
   const auto rows = std::make_shared<held_rows>();
-  for (const auto& [process, list] : facts->steps)
+  const auto add = [&](trace::process_id process, const analysis::step_list& list) {
     for (const analysis::step& each : list.steps)
       rows->add({id_value(raw(process)), each.number, each.span.begin, each.span.end, id_value(raw(each.event)),
                  std::int64_t{list.inferred() ? 1 : 0}});
+  };
+  if (const analysis::digest* whole = context.whole()) {
+    for (const analysis::process_steps& each : whole->steps) add(each.process, each.steps);
+    return rows;
+  }
+  const analysis::index* index = context.analysed();
+  if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
+  for (const auto& [process, list] : index->tensors(*context.trace)->steps) add(process, list);
   return rows;
 }
 
@@ -181,11 +190,13 @@ constexpr std::array finding_columns = {
 };
 
 made_rows make_findings(sql_context& context, std::optional<analysis::time_range> range) {
-  const analysis::index* index = context.analysed();
-  if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
+  const analysis::digest* whole = range ? nullptr : context.whole();
+  const analysis::index* index = whole != nullptr ? nullptr : context.analysed();
+  if (whole == nullptr && index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
   static constexpr std::array<std::string_view, 3> severities = {"info", "warning", "error"};
   const analysis::naming names{*context.frames};
-  const analysis::summary all = analysis::summarise(*index, *context.trace, range, names);
+  const analysis::summary all = whole != nullptr ? analysis::summarise(whole->figures, *context.trace, names)
+                                                 : analysis::summarise(*index, *context.trace, range, names);
   const auto rows = std::make_shared<held_rows>();
   for (const analysis::finding& each : all.findings)
     rows->add({words(severities[static_cast<std::size_t>(each.severity)]), words(each.text), words(each.advice),

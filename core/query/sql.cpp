@@ -75,6 +75,13 @@ const analysis::index* sql_context::analysed() {
   return index.get();
 }
 
+const analysis::digest* sql_context::whole() {
+  if (index) return nullptr;
+  if (!looked_for_digest) digest = analysis::find_digest(*trace);
+  looked_for_digest = true;
+  return digest.get();
+}
+
 void give(sqlite3_context* to, const cell& value, bool fleeting) {
   switch (value.is) {
     case cell::kind::null:

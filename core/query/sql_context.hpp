@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/analysis/digest.hpp"
 #include "core/analysis/index.hpp"
 #include "core/query/columns.hpp"
 #include "core/query/sql.hpp"
@@ -24,11 +25,15 @@ struct sql_context {
   std::optional<error> failure;  ///< What ended the running query, where SQLite's own words would say less.
   std::size_t lookup_bytes = 0;  ///< Taken by indexes on ids.
   std::unique_ptr<symbols::frame_book> frames;
-  std::unique_ptr<analysis::index> index;  ///< Made by the first table that needs it.
+  std::unique_ptr<analysis::index> index;          ///< Made by the first table that needs it.
+  std::shared_ptr<const analysis::digest> digest;  ///< Looked for by the first that would do with it.
+  bool looked_for_digest = false;
 
   [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled); }
   /// The analyses' index of the whole trace; null if interrupted on the way. O(trace) the first time.
   const analysis::index* analysed();
+  /// What the file says of the whole recording; null if nothing, or if there is an index anyway.
+  const analysis::digest* whole();
 };
 
 /// A cell as SQLite's result. `fleeting`: the text must be copied.

@@ -14,6 +14,7 @@
 #include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/text_table.hpp"
+#include "core/analysis/digest.hpp"
 #include "core/trace/layout.hpp"
 #include "tests/core/analysis/recording.hpp"
 
@@ -136,6 +137,30 @@ TEST_F(report, prints_text) {
 TEST_F(report, prints_json) {
   const analysis::summary all = summary();
   expect_golden(report_json({all, all_->snapshot->tables(), "train.sluice"}), "report.json");
+}
+
+/// The words of the text and of JSON, from the index and from the digest.
+void expect_same_report(const std::shared_ptr<trace::file>& file) {
+  const indexed all(file);
+  const auto kept = analysis::encode_digest(analysis::make_digest(all.index, *all.snapshot));
+  ASSERT_TRUE(kept);
+  symbols::frame_book book({{}, all.snapshot->realtime_origin(), true});
+  const analysis::summary from_index = analysis::summarise(all.index, *all.snapshot);
+  const analysis::summary from_digest =
+      analysis::summarise(analysis::decode_digest(*kept).value().figures, *all.snapshot, {book});
+  const report_subject one{from_index, all.snapshot->tables(), "file"};
+  const report_subject other{from_digest, all.snapshot->tables(), "file"};
+  EXPECT_EQ(report_text(one), report_text(other));
+  EXPECT_EQ(report_json(one), report_json(other));
+}
+
+TEST_F(report, is_the_same_from_a_digest) {
+  expect_same_report(made_.open());
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
+    if (entry.path().extension() != ".sluice") continue;
+    SCOPED_TRACE(entry.path().string());
+    expect_same_report(trace::file::open(entry.path().string()).value());
+  }
 }
 
 TEST_F(report, prints_a_range) {
@@ -430,6 +455,21 @@ TEST_F(report_program, prints_what_it_is_asked_for) {
   const outcome json = run("--format json --range 0:100ms " + made_.path());
   EXPECT_EQ(json.status, 0);
   EXPECT_EQ(nlohmann::json::parse(json.output)["range"]["end_ns"], 100'000'000);
+}
+
+TEST_F(report_program, takes_the_figures_that_the_file_has_of_the_whole) {
+  recording told;
+  tell_a_training(told);
+  told.flush();
+  const indexed all(told.open());
+  analysis::digest of = analysis::make_digest(all.index, *all.snapshot);
+  of.figures.blocks = 4711;  // Nothing else says so.
+  const trace::saved_row kept = analysis::saved_digest(of).value();
+  told.writer().add_summary(std::span(&kept, 1));
+  told.close();
+  EXPECT_EQ(nlohmann::json::parse(run("--format json " + told.path()).output)["blocks"], 4711);
+  EXPECT_NE(nlohmann::json::parse(run("--format json --range 0: " + told.path()).output)["blocks"], 4711)
+      << "a range takes the events";
 }
 
 TEST_F(report_program, says_in_one_line_what_is_wrong_with_a_file) {

@@ -8,9 +8,11 @@
 #include <iterator>
 #include <thread>
 
+#include "core/analysis/digest.hpp"
 #include "core/analysis/range_statistics.hpp"
 #include "core/query/sql_text.hpp"
 #include "tests/core/analysis/recording.hpp"
+#include "tests/core/analysis/training_recording.hpp"
 #include "tests/core/query/sql_fixture.hpp"
 
 namespace sluice::query {
@@ -244,6 +246,27 @@ TEST_F(Sql, TextForPeopleAndForPrograms) {
   EXPECT_EQ(text(sql_format::json, "SELECT 1 AS a WHERE 0"), "[]\n");
   EXPECT_EQ(text(sql_format::csv, "SELECT 1 AS a WHERE 0"), "a\n");
   EXPECT_EQ(text(sql_format::table, "SELECT 1 AS a WHERE 0"), "a\n");
+}
+
+TEST_F(SqlTest, FiguresOfTheWholeAreThoseThatTheFileHas) {
+  testing::training(made_).tell();
+  ASSERT_TRUE(made_.writer().flush());
+  const testing::indexed all(made_.open());
+  analysis::digest of = analysis::make_digest(all.index, *all.snapshot);
+  const std::vector<std::string> figures{"transfer_use", "device_use", "thread_use", "finding", "step"};
+  auto plain = sql_database::open(all.snapshot).value();
+  std::vector<std::vector<std::string>> wanted;
+  for (const std::string& table : figures) wanted.push_back(ask_of(*plain, "SELECT * FROM " + table));
+  EXPECT_FALSE(wanted.front().empty() || wanted.back().empty());
+
+  of.figures.whole.memory[0].frees = 4711;  // Nothing else says so.
+  const trace::saved_row kept = analysis::saved_digest(of).value();
+  made_.writer().add_summary(std::span(&kept, 1));
+  open();
+  const std::vector<std::string> ours{"4711"};
+  EXPECT_EQ(ask("SELECT frees FROM memory_use LIMIT 1"), ours);
+  for (std::size_t i = 0; i < figures.size(); ++i) EXPECT_EQ(ask("SELECT * FROM " + figures[i]), wanted[i]);
+  EXPECT_NE(ask("SELECT frees FROM memory_use WHERE range_begin = 0 LIMIT 1"), ours) << "of a range";
 }
 
 TEST_F(Sql, TheSchemaIsWhatTheDatabaseHas) {
