@@ -21,18 +21,10 @@ constexpr std::uint8_t text_form = 4;
 /// What times are stored relative to.
 constexpr std::uint16_t time_number = 2;
 
-template <class Row>
-inline constexpr std::size_t field_count = std::tuple_size_v<decltype(schema<Row>::fields)>;
-
 template <class Row, class Use>
 void for_each_field(Use&& use) {
   std::apply([&](const auto&... columns) { (use(columns), ...); }, schema<Row>::fields);
 }
-
-template <class Field>
-inline constexpr bool is_text = false;
-template <class Class>
-inline constexpr bool is_text<field<Class, std::string>> = true;
 
 /// What the directory says of integers, from the form on.
 void put_layout(const column_layout& layout, std::vector<std::byte>& directory) {
@@ -72,7 +64,6 @@ bool get_layout(std::uint8_t form, byte_cursor& directory, column_layout& layout
 struct row_encoder::state {
   integer_encoder integers;
   std::unordered_map<std::uint32_t, column_habit> habits;  ///< By kind and number.
-  std::vector<std::uint64_t> values;                       ///< Column after column.
   std::vector<std::uint64_t> lengths;
   std::vector<std::byte> text;
   std::vector<std::byte> directory;
@@ -81,33 +72,20 @@ struct row_encoder::state {
 
   explicit state(int compression_level) : integers(compression_level) {}
 
-  /// Rows to columns, a few rows at a time: all columns of those are near then.
-  template <class Row>
-  void gather(std::span<const Row> rows) {
-    constexpr std::size_t near = 64;
-    values.resize(rows.size() * field_count<Row>);
-    for (std::size_t first = 0; first < rows.size(); first += near) {
-      const std::span<const Row> some = rows.subspan(first, std::min(near, rows.size() - first));
-      std::uint64_t* to = values.data() + first;
-      for_each_field<Row>([&](const auto& column) {
-        if constexpr (!is_text<std::decay_t<decltype(column)>>) {
-          for (std::size_t i = 0; i < some.size(); ++i) to[i] = to_bits(some[i].*column.member);
-        }
-        to += rows.size();
-      });
-    }
-  }
-
   column_habit& habit(row_type type, std::uint16_t number) {
     return habits[(static_cast<std::uint32_t>(type) << 16) | number];
   }
 
-  void put_integers(std::uint16_t number, std::span<const std::uint64_t> column,
-                    std::span<const std::uint64_t> reference, column_habit& how) {
-    const column_layout layout = integers.encode(column, reference, time_number, how, blobs);
+  void put_integers(std::uint16_t number, growing_column& column, std::size_t rows, growing_column* times,
+                    column_habit& how) {
+    column_layout layout{.form = column_form::constant, .base = column.first()};
+    if (!column.is_constant()) {
+      const auto reference = times == nullptr ? std::span<const std::uint64_t>{} : times->values(rows);
+      layout = integers.encode(column.values(rows), reference, time_number, how, blobs);
+    }
     put_varint(directory, number);
     put_layout(layout, directory);
-    decoded_bytes += layout.planes * column.size();
+    decoded_bytes += layout.planes * rows;
   }
 
   template <class Row, class Field>
@@ -136,36 +114,44 @@ row_encoder& row_encoder::operator=(row_encoder&&) noexcept = default;
 
 template <class Row>
 std::size_t row_encoder::encode(std::span<const Row> rows, std::vector<std::byte>& out) {
+  const auto columns = std::make_unique<row_columns<Row>>();
+  columns->add(rows);
+  return encode(*columns, rows, out);
+}
+
+template <class Row>
+std::size_t row_encoder::encode(row_columns<Row>& rows, std::vector<std::byte>& out) {
+  return encode(rows, std::span<const Row>(), out);
+}
+
+template <class Row>
+std::size_t row_encoder::encode(row_columns<Row>& rows, std::span<const Row> texts, std::vector<std::byte>& out) {
   state& s = *state_;
   s.directory.clear();
   s.blobs.clear();
   s.decoded_bytes = 0;
-  if (!rows.empty()) s.gather(rows);
+  rows.cut();
   std::size_t columns = 0;
-  std::span<const std::uint64_t> rest(s.values);
-  std::span<const std::uint64_t> times;
+  std::size_t place = 0;
+  growing_column* times = nullptr;
   const Row defaults{};
-  const auto put_column = [&](const auto& column) {
-    const auto number = column.number;
-    column_habit& how = s.habit(type_of_row<Row>, number);
-    if constexpr (is_text<std::decay_t<decltype(column)>>) {
+  const auto put_column = [&](const auto& field) {
+    const auto number = field.number;
+    growing_column& column = rows.column(place++);
+    if constexpr (is_text_field<std::decay_t<decltype(field)>>) {
       const bool none =
-          std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return (row.*column.member).empty(); });
-      if (!none) s.put_text(rows, column, how), ++columns;
+          std::all_of(texts.begin(), texts.end(), [&](const Row& row) { return (row.*field.member).empty(); });
+      if (!none) s.put_text(texts, field, s.habit(type_of_row<Row>, number)), ++columns;
     } else {
-      const std::span<const std::uint64_t> values = rest.first(rows.size());
-      const std::uint64_t usual = to_bits(defaults.*column.member);
-      const bool absent = std::all_of(values.begin(), values.end(), [=](std::uint64_t v) { return v == usual; });
-      constexpr bool is_time = std::is_same_v<std::decay_t<decltype(defaults.*column.member)>, time_ns>;
-      if (is_time && number == time_number) times = values;
-      if (!absent)
-        s.put_integers(number, values, is_time && number != time_number ? times : std::span<const std::uint64_t>{},
-                       how),
-            ++columns;
+      constexpr bool is_time = std::is_same_v<std::decay_t<decltype(defaults.*field.member)>, time_ns>;
+      if (is_time && number == time_number) times = &column;
+      if (column.is_constant() && column.first() == to_bits(defaults.*field.member)) return;
+      growing_column* const reference = is_time && number != time_number ? times : nullptr;
+      s.put_integers(number, column, rows.size(), reference, s.habit(type_of_row<Row>, number));
+      ++columns;
     }
-    rest = rest.subspan(rows.size());
   };
-  if (!rows.empty()) for_each_field<Row>(put_column);
+  if (rows.size() != 0) for_each_field<Row>(put_column);
   put_varint(out, columns);
   out.insert(out.end(), s.directory.begin(), s.directory.end());
   out.insert(out.end(), s.blobs.begin(), s.blobs.end());
@@ -283,8 +269,8 @@ class stored_columns {
 template <class Row, class Field>
 bool set_members(stored_columns& from, const stored_column& column, const Field& field, std::span<Row> rows,
                  std::vector<std::uint64_t>& values) {
-  if (column.is_text != is_text<Field> || !from.integers(column, values)) return from.refuse_column(column);
-  if constexpr (is_text<Field>) {
+  if (column.is_text != is_text_field<Field> || !from.integers(column, values)) return from.refuse_column(column);
+  if constexpr (is_text_field<Field>) {
     std::vector<std::byte> text(column.text_bytes);
     if (!unpack(column.text, text)) return from.refuse_column(column);
     byte_cursor cursor(text);
@@ -338,6 +324,7 @@ result<void> decode_column(std::span<const std::byte> payload, std::size_t rows,
 
 #define SLUICE_INSTANTIATE(row, kind)                                                           \
   template std::size_t row_encoder::encode<row>(std::span<const row>, std::vector<std::byte>&); \
+  template std::size_t row_encoder::encode<row>(row_columns<row>&, std::vector<std::byte>&);    \
   template result<void> decode_rows<row>(std::span<const std::byte>, std::size_t, std::vector<row>&);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)

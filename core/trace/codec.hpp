@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/trace/row_columns.hpp"
 #include "core/trace/schema.hpp"
 
 /// Rows to bytes and back, column by column. A payload is a directory, then the bytes that it speaks of:
@@ -45,8 +46,13 @@ class row_encoder {
   /// not be more than `max_chunk_bytes` for a reader to take them. O(rows x fields).
   template <class Row>
   std::size_t encode(std::span<const Row> rows, std::vector<std::byte>& out);
+  /// The same of rows without texts, which are columns already.
+  template <class Row>
+  std::size_t encode(row_columns<Row>& rows, std::vector<std::byte>& out);
 
  private:
+  template <class Row>
+  std::size_t encode(row_columns<Row>& rows, std::span<const Row> texts, std::vector<std::byte>& out);
   struct state;
   std::unique_ptr<state> state_;
 };

@@ -19,7 +19,10 @@
 namespace sluice::trace {
 namespace {
 
-#define SLUICE_BUFFER(row, kind) std::vector<row>,
+/// Rows that wait for their chunk. Tables, which are few and may have texts, wait as they are.
+template <class Row>
+using row_buffer = std::conditional_t<is_event_row<Row>, row_columns<Row>, std::vector<Row>>;
+#define SLUICE_BUFFER(row, kind) row_buffer<row>,
 using row_buffers = std::tuple<SLUICE_FOR_EACH_ROW(SLUICE_BUFFER) std::vector<index_row>>;
 #undef SLUICE_BUFFER
 
@@ -27,36 +30,6 @@ struct transparent_hash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
-
-template <class Row>
-std::pair<time_ns, time_ns> time_span(std::span<const Row> rows) {
-  if constexpr (requires(Row row) { row.time; }) {
-    time_ns lowest = INT64_MAX;
-    time_ns highest = INT64_MIN;
-    for (const Row& row : rows) {
-      lowest = std::min(lowest, row.time);
-      highest = std::max(highest, row.time);
-      if constexpr (requires { row.end; }) highest = std::max(highest, row.end);
-    }
-    return {lowest, highest};
-  }
-  return {0, 0};
-}
-
-/// The lowest and the highest id of the events in a chunk; of attributes and links, of what they are about.
-template <class Row>
-std::pair<std::uint64_t, std::uint64_t> event_span(std::span<const Row> rows) {
-  if constexpr (is_event_row<Row>) {
-    std::uint64_t lowest = UINT64_MAX;
-    std::uint64_t highest = 0;
-    for (const Row& row : rows) {
-      lowest = std::min(lowest, subject_of(row));
-      highest = std::max(highest, subject_of(row));
-    }
-    return {lowest, highest};
-  }
-  return {0, 0};
-}
 
 }  // namespace
 
@@ -97,8 +70,8 @@ struct file_writer::state {
   }
 
   template <class Row>
-  std::vector<Row>& buffer() {
-    return std::get<std::vector<Row>>(buffers);
+  row_buffer<Row>& buffer() {
+    return std::get<row_buffer<Row>>(buffers);
   }
 
   /// All of it or none: what did not fit is cut off again.
@@ -133,31 +106,50 @@ struct file_writer::state {
       write_chunk(rows.subspan(rows.size() / 2), over);
       return;
     }
+    row_extent extent;
+    extend(extent, rows, true);
+    if (over) std::tie(extent.min_time, extent.max_time) = *over;
+    write_stored(type_of_row<Row>, rows.size(), decoded, extent);
+  }
+
+  /// The same of rows that are columns, whose chunk is never too large.
+  template <class Row>
+  void write_chunk(row_columns<Row>& rows) {
+    static_assert(max_chunk_rows * field_count<Row> * sizeof(std::uint64_t) < max_chunk_bytes / 2);
+    stored.assign(sizeof(chunk_header), std::byte{});
+    const std::size_t decoded = encoder.encode(rows, stored);
+    write_stored(type_of_row<Row>, rows.size(), decoded, rows.extent());
+  }
+
+  /// Writes the payload in `stored`, behind the room that it has for the header.
+  void write_stored(row_type type, std::size_t rows, std::size_t decoded, const row_extent& extent) {
     const std::size_t packed = stored.size() - sizeof(chunk_header);
     chunk_header header;
-    header.type = static_cast<std::uint16_t>(type_of_row<Row>);
-    header.rows = static_cast<std::uint32_t>(rows.size());
+    header.type = static_cast<std::uint16_t>(type);
+    header.rows = static_cast<std::uint32_t>(rows);
     header.raw_bytes = static_cast<std::uint32_t>(decoded);
     header.stored_bytes = static_cast<std::uint32_t>(packed);
     header.flags = chunk_flag_columns;
-    std::tie(header.min_time, header.max_time) = over ? *over : time_span(rows);
+    header.min_time = extent.min_time;
+    header.max_time = extent.max_time;
     header.payload_checksum = XXH3_64bits(stored.data() + sizeof header, packed);
     header.checksum = header_checksum(header);
     std::memcpy(stored.data(), &header, sizeof header);
     const std::uint64_t at = offset;
-    if (!write_all(stored)) return;
-    if constexpr (!std::is_same_v<Row, index_row>) {
-      const auto [lowest, highest] = event_span(rows);
-      buffer<index_row>().push_back({type_of_row<Row>, header.rows, at, header.stored_bytes, header.raw_bytes,
-                                     header.min_time, header.max_time, lowest, highest});
-    }
+    if (!write_all(stored) || type == row_type::index) return;
+    buffer<index_row>().push_back({type, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time,
+                                   header.max_time, extent.lowest_event, extent.highest_event});
   }
 
   template <class Row>
   void flush_rows() {
-    std::vector<Row>& rows = buffer<Row>();
-    for (std::size_t at = 0; at < rows.size() && !failure; at += max_chunk_rows) {
-      write_chunk(std::span<const Row>(rows).subspan(at, std::min(max_chunk_rows, rows.size() - at)));
+    row_buffer<Row>& rows = buffer<Row>();
+    if constexpr (is_event_row<Row>) {
+      if (rows.size() != 0 && !failure) write_chunk(rows);
+    } else {
+      for (std::size_t at = 0; at < rows.size() && !failure; at += max_chunk_rows) {
+        write_chunk(std::span<const Row>(rows).subspan(at, std::min(max_chunk_rows, rows.size() - at)));
+      }
     }
     rows.clear();
   }
@@ -167,6 +159,23 @@ struct file_writer::state {
   if constexpr (is_table(row_type::kind)) flush_rows<row>();
     SLUICE_FOR_EACH_ROW(SLUICE_FLUSH)
 #undef SLUICE_FLUSH
+  }
+
+  [[nodiscard]] bool takes_rows() const { return fd >= 0 && !failure; }
+
+  /// Where an event waits; what was started before it is filled in now.
+  template <class Row>
+  Row& put(const Row& row) {
+    row_columns<Row>& rows = buffer<Row>();
+    write_if_full<Row>();
+    if (!takes_rows()) rows.clear();
+    return rows.add(row);
+  }
+  template <class Row>
+  void write_if_full() {
+    if (buffer<Row>().size() < options.rows_per_chunk) return;
+    flush_tables();
+    flush_rows<Row>();
   }
 
   void flush_all() {
@@ -233,7 +242,7 @@ string_id file_writer::intern(std::string_view text) {
   if (const auto known = state_->strings.find(text); known != state_->strings.end()) return known->second;
   const auto id = static_cast<string_id>(++state_->last_string);
   state_->strings.emplace(text, id);
-  append(string_row{id, std::string(text)});
+  add(string_row{id, std::string(text)});
   return id;
 }
 
@@ -242,13 +251,25 @@ event_id file_writer::next_event() { return static_cast<event_id>(++state_->last
 std::uint64_t file_writer::events() const { return state_->last_event; }
 
 template <class Row>
-void file_writer::append(const Row& row) {
-  if (state_->fd < 0 || state_->failure) return;
-  std::vector<Row>& rows = state_->buffer<Row>();
-  rows.push_back(row);
-  if (rows.size() < state_->options.rows_per_chunk) return;
-  state_->flush_tables();
-  state_->flush_rows<Row>();
+std::uint64_t file_writer::add(const Row& row) {
+  state& s = *state_;
+  if constexpr (is_event_row<Row>) {
+    const event_id id = row.id == event_id::none ? next_event() : row.id;
+    s.put(row).id = id;
+    s.write_if_full<Row>();
+    return raw(id);
+  } else {
+    if (s.takes_rows()) s.buffer<Row>().push_back(row);
+    s.write_if_full<Row>();
+    return 0;
+  }
+}
+
+template <class Row>
+Row& file_writer::start(const Row& like) {
+  Row& row = state_->put(like);
+  row.id = next_event();
+  return row;
 }
 
 result<void> file_writer::flush() {
@@ -354,8 +375,15 @@ result<void> file_writer::copy_to(const std::string& path) {
 std::uint64_t file_writer::bytes_written() const { return state_->offset; }
 const std::string& file_writer::path() const { return state_->path; }
 
-#define SLUICE_INSTANTIATE(row, kind) template void file_writer::append<row>(const row&);
+#define SLUICE_INSTANTIATE(row, kind) template std::uint64_t file_writer::add<row>(const row&);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
+#undef SLUICE_INSTANTIATE
+#define SLUICE_INSTANTIATE(row) template row& file_writer::start<row>(const row&);
+SLUICE_INSTANTIATE(alloc_event)
+SLUICE_INSTANTIATE(free_event)
+SLUICE_INSTANTIATE(kernel_event)
+SLUICE_INSTANTIATE(api_call_event)
+SLUICE_INSTANTIATE(touch_event)
 #undef SLUICE_INSTANTIATE
 #define SLUICE_INSTANTIATE(row, kind)                                    \
   template void file_writer::add_summary<row>(std::span<const row> rows, \

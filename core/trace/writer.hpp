@@ -21,6 +21,10 @@ struct writer_options {
   int compression_level = 1;          ///< zstd's.
 };
 
+/// A row that says nothing yet.
+template <class Row>
+inline const Row blank{};
+
 /// Writes a trace: rows in, in any order of time; chunks out. Each chunk is whole on disk before the next begins, so a
 /// file whose writer died is readable up to its last flush. Not thread-safe: one thread owns a writer.
 ///
@@ -46,17 +50,12 @@ class file_writer {
 
   /// Adds a row to its kind's buffer. Returns the event's id, or 0 for a table row. Amortised O(1); may write a chunk.
   template <class Row>
-  std::uint64_t add(Row row) {
-    if constexpr (is_event_row<Row>) {
-      if (row.id == event_id::none) row.id = next_event();
-      const std::uint64_t id = raw(row.id);
-      append(row);
-      return id;
-    } else {
-      append(row);
-      return 0;
-    }
-  }
+  std::uint64_t add(const Row& row);
+
+  /// The same of an event that the caller fills in: returns it with the next id, as `like` but for that. It may be changed until
+  /// the next event of its kind is added, or the file flushed or marked.
+  template <class Row>
+  Row& start(const Row& like = blank<Row>);
 
   /// Writes everything that waits: tables first, so that each event's names are there before it.
   result<void> flush();
@@ -89,8 +88,6 @@ class file_writer {
   static result<std::unique_ptr<state>> rewrite(const state& from, const std::string& path, std::uint64_t mark,
                                                 std::uint64_t& behind);
   explicit file_writer(std::unique_ptr<state> s);
-  template <class Row>
-  void append(const Row& row);
   std::unique_ptr<state> state_;
 };
 
