@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 namespace sluice::collector {
@@ -36,26 +36,28 @@ class address_map {
   }
 
   /// Puts a value where none is; replaces one that is there.
-  Value& put(std::uint64_t address, Value v) {
-    if (Value* there = find(address)) return *there = std::move(v);
+  Value& put(std::uint64_t address, const Value& v) {
+    const position below = at_or_below_position(address);
+    if (below.valid() && below.leaf->keys[below.index] == address) return value_in(below.leaf->slots[below.index]) = v;
     if (leaves_.empty()) {
       leaves_.push_back(std::make_unique<leaf>());
       firsts_.push_back(address);
     }
-    std::size_t number = leaf_for(address);
+    std::size_t number = below.valid() ? below.number : 0;
+    std::size_t at = below.valid() ? below.index + 1 : 0;
     if (leaves_[number]->count == leaf_keys) {
       split(number);
-      if (address >= firsts_[number + 1]) ++number;
+      if (at > leaves_[number]->count) at -= leaves_[number++]->count;
     }
     leaf& l = *leaves_[number];
-    const std::size_t at = place_in(l, address);
     std::move_backward(l.keys.begin() + at, l.keys.begin() + l.count, l.keys.begin() + l.count + 1);
     std::move_backward(l.slots.begin() + at, l.slots.begin() + l.count, l.slots.begin() + l.count + 1);
     l.keys[at] = address;
-    l.slots[at] = new_slot(std::move(v));
+    l.slots[at] = new_slot(v);
     ++l.count;
     ++size_;
     firsts_[number] = l.keys[0];
+    sought_ = {};
     return value_in(l.slots[at]);
   }
 
@@ -65,11 +67,12 @@ class address_map {
     if (!found.valid() || found.leaf->keys[found.index] != address) return;
     leaf& l = *leaves_[found.number];
     free_slots_.push_back(l.slots[found.index]);
-    value_in(l.slots[found.index]) = Value{};
+    if constexpr (!std::is_trivially_destructible_v<Value>) value_in(l.slots[found.index]) = Value{};
     std::move(l.keys.begin() + found.index + 1, l.keys.begin() + l.count, l.keys.begin() + found.index);
     std::move(l.slots.begin() + found.index + 1, l.slots.begin() + l.count, l.slots.begin() + found.index);
-    --l.count;
+    l.keys[--l.count] = UINT64_MAX;
     --size_;
+    sought_ = {};
     if (l.count != 0) {
       firsts_[found.number] = l.keys[0];
       return;
@@ -91,8 +94,9 @@ class address_map {
   static constexpr std::size_t values_per_slab = 256;
 
   struct leaf {
+    leaf() { keys.fill(UINT64_MAX); }
     std::size_t count = 0;
-    std::array<std::uint64_t, leaf_keys> keys;
+    std::array<std::uint64_t, leaf_keys> keys;  ///< Those behind `count` are UINT64_MAX.
     std::array<std::uint32_t, leaf_keys> slots;
   };
   struct position {
@@ -102,21 +106,25 @@ class address_map {
     [[nodiscard]] bool valid() const { return leaf != nullptr; }
   };
 
-  /// The leaf that `address` is in or would go to. There is one.
-  [[nodiscard]] std::size_t leaf_for(std::uint64_t address) const {
-    const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), address);
-    return after == firsts_.begin() ? 0 : static_cast<std::size_t>(after - firsts_.begin()) - 1;
+  /// How many of a leaf's keys are not above `address`. Without a branch: which way it goes is as good as random.
+  [[nodiscard]] static std::size_t keys_up_to(const leaf& l, std::uint64_t address) {
+    std::size_t below = 0;
+#pragma GCC unroll 8
+    for (std::size_t step = leaf_keys / 2; step != 0; step /= 2) {
+      below += l.keys[below + step - 1] <= address ? step : 0;
+    }
+    below += l.keys[below] <= address ? 1 : 0;
+    return std::min(below, l.count);
   }
-  [[nodiscard]] static std::size_t place_in(const leaf& l, std::uint64_t address) {
-    return static_cast<std::size_t>(std::lower_bound(l.keys.begin(), l.keys.begin() + l.count, address) -
-                                    l.keys.begin());
-  }
+  /// One that is looked for is often changed next: where it was is kept.
   [[nodiscard]] position at_or_below_position(std::uint64_t address) const {
+    if (sought_.valid() && sought_address_ == address) return sought_;
     if (leaves_.empty() || address < firsts_.front()) return {};
-    const std::size_t number = leaf_for(address);
+    const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), address);
+    const auto number = static_cast<std::size_t>(after - firsts_.begin()) - 1;
     const leaf& l = *leaves_[number];
-    const auto after = std::upper_bound(l.keys.begin(), l.keys.begin() + l.count, address);
-    return {&l, number, static_cast<std::size_t>(after - l.keys.begin()) - 1};
+    sought_address_ = address;
+    return sought_ = {&l, number, keys_up_to(l, address) - 1};
   }
 
   void split(std::size_t number) {
@@ -125,6 +133,7 @@ class address_map {
     constexpr std::size_t half = leaf_keys / 2;
     std::copy(lower.keys.begin() + half, lower.keys.end(), upper->keys.begin());
     std::copy(lower.slots.begin() + half, lower.slots.end(), upper->slots.begin());
+    std::fill(lower.keys.begin() + half, lower.keys.end(), UINT64_MAX);
     upper->count = leaf_keys - half;
     lower.count = half;
     firsts_.insert(firsts_.begin() + static_cast<std::ptrdiff_t>(number) + 1, upper->keys[0]);
@@ -138,7 +147,7 @@ class address_map {
   [[nodiscard]] const Value& value_in(std::uint32_t slot) const {
     return (*slabs_[slot / values_per_slab])[slot % values_per_slab];
   }
-  std::uint32_t new_slot(Value v) {
+  std::uint32_t new_slot(const Value& v) {
     if (free_slots_.empty()) {
       const auto first = static_cast<std::uint32_t>(slabs_.size() * values_per_slab);
       slabs_.push_back(std::make_unique<std::array<Value, values_per_slab>>());
@@ -146,7 +155,7 @@ class address_map {
     }
     const std::uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
-    value_in(slot) = std::move(v);
+    value_in(slot) = v;
     return slot;
   }
 
@@ -155,6 +164,8 @@ class address_map {
   std::vector<std::unique_ptr<std::array<Value, values_per_slab>>> slabs_;
   std::vector<std::uint32_t> free_slots_;
   std::size_t size_ = 0;
+  mutable std::uint64_t sought_address_ = 0;
+  mutable position sought_;  ///< Of `sought_address_`, until something is put or erased.
 };
 
 }  // namespace sluice::collector

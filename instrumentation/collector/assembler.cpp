@@ -74,9 +74,9 @@ time_ns assembler::end_time(const context& c, std::uint64_t raw) const {
 // ------------------------------------------------------------------------------------------------------------ turns
 
 result<std::size_t> assembler::take(ring_source& ring, ring_reader& reader) {
-  std::vector<std::byte>& arena = arenas_[now_.turns & 1];
-  const std::size_t offset = arena.size();
-  auto drained = reader.drain(arena);
+  std::vector<std::byte>& bytes = memory_[now_.turns & 1].bytes;
+  const std::size_t offset = bytes.size();
+  auto drained = reader.drain(bytes);
   if (drained && *drained != 0) drained_.push_back({&ring, offset, *drained});
   return drained;
 }
@@ -90,18 +90,17 @@ void assembler::advance(const clock_anchor& present) {
     sort_in(drained);
   }
   drained_.clear();
-  process_ordered(false);
-  process_from_device(false);
+  process_due();
   settle(false);
   ++now_.turns;
-  arenas_[now_.turns & 1].clear();
+  memory_[now_.turns & 1].clear();
+  std::swap(due_, later_);
   settled_ = latest_;
 }
 
 void assembler::finish(const clock_anchor& present) {
   advance(present);
-  process_ordered(true);
-  process_from_device(true);
+  process_due();
   settle(true);
   for (const auto& process : processes_) process->ranges.finish();
   if (!processes_.empty()) write_checkpoint(now());
@@ -115,10 +114,10 @@ void assembler::settle(bool everything) {
 }
 
 void assembler::sort_in(const drained_span& drained) {
-  const std::vector<std::byte>& arena = arenas_[now_.turns & 1];
-  const auto bytes = std::span(arena).subspan(drained.offset, drained.length);
+  const std::vector<std::byte>& taken = memory_[now_.turns & 1].bytes;
+  const auto bytes = std::span(taken).subspan(drained.offset, drained.length);
   const bool sensible = for_each_record(bytes, [&](const record_view& record) {
-    sort_in(*drained.ring, record, static_cast<std::size_t>(record.bytes.data() - arena.data()));
+    sort_in(*drained.ring, record, static_cast<std::size_t>(record.bytes.data() - taken.data()));
   });
   if (sensible) return;
   drained.ring->broken = true;
@@ -209,56 +208,54 @@ void assembler::sort_in(ring_source& ring, const record_view& record, std::size_
   const bool from_device = !options_.simulated && is_from_device(record.type);
   time_ns time = convert(ring.clock, record.flags, record.time);
   if (!from_device && !options_.simulated) time = std::min(time, present_);
-  const pending p{time,         next_number_++,
-                  ring.process, ring.thread,
-                  ring.clock,   static_cast<std::uint32_t>(now_.turns & 1),
-                  offset,       static_cast<std::uint32_t>(record.bytes.size())};
+  const pending p{time, static_cast<std::uint32_t>(offset / 8), voice_of(ring)};
   if (from_device) {
-    from_device_.push_back(p);
+    later_.from_device.push_back(p);
     return;
   }
   latest_ = std::max(latest_, time);
-  ordered_.push_back(p);
+  // A real recording takes what lies up to the latest time of the turn before, sorted by time. In a simulated one a single
+  // thread's records are in the right order already, and leaving them there makes the file independent of the turns.
+  const bool due = !options_.simulated && time <= settled_;
+  (due ? due_ : later_).ordered.push_back(p);
 }
 
-/// A real recording takes what lies up to the latest time of the turn before, sorted by time. In a simulated one a single
-/// thread's records are in the right order already, and leaving them there makes the file independent of the turns.
-void assembler::process_ordered(bool everything) {
-  const std::uint32_t this_turn = now_.turns & 1;
-  const auto due = [&](const pending& p) {
-    if (everything) return true;
-    return options_.simulated ? p.arena != this_turn : p.time <= settled_;
-  };
-  const auto end = std::stable_partition(ordered_.begin(), ordered_.end(), due);
-  const auto another = [&](const pending& p) {
-    return p.thread != ordered_.front().thread || p.process != ordered_.front().process;
-  };
-  const bool several = std::any_of(ordered_.begin(), end, another);
-  if (!options_.simulated || several) {
-    std::stable_sort(ordered_.begin(), end, [](const pending& a, const pending& b) { return a.time < b.time; });
+/// A ring's records follow each other, and nearly always have one thread.
+std::uint32_t assembler::voice_of(const ring_source& ring) {
+  std::vector<speaker>& speakers = memory_[now_.turns & 1].speakers;
+  if (speakers.empty() || speakers.back().process != ring.process || speakers.back().thread != ring.thread ||
+      speakers.back().clock != ring.clock) {
+    speakers.push_back({ring.process, ring.thread, ring.clock});
   }
-  std::for_each(ordered_.begin(), end, [&](const pending& p) { process(p); });
-  ordered_.erase(ordered_.begin(), end);
+  return static_cast<std::uint32_t>((speakers.size() - 1) << 1 | (now_.turns & 1));
 }
 
-void assembler::process_from_device(bool everything) {
-  const std::uint32_t this_turn = now_.turns & 1;
-  const auto due = [&](const pending& p) { return everything || p.arena != this_turn; };
-  const auto end = std::stable_partition(from_device_.begin(), from_device_.end(), due);
-  std::for_each(from_device_.begin(), end, [&](const pending& p) { process(p); });
-  from_device_.erase(from_device_.begin(), end);
+void assembler::put_in_order(std::vector<pending>& some) const {
+  const auto by_time = [](const pending& a, const pending& b) { return a.time < b.time; };
+  if (options_.simulated) {
+    const auto another = [&](const pending& p) {
+      const speaker &first = speaker_of(some.front()), &one = speaker_of(p);
+      return one.thread != first.thread || one.process != first.process;
+    };
+    if (std::none_of(some.begin(), some.end(), another)) return;
+  }
+  if (!std::is_sorted(some.begin(), some.end(), by_time)) std::stable_sort(some.begin(), some.end(), by_time);
+}
+
+void assembler::process_due() {
+  put_in_order(due_.ordered);
+  for (const pending& p : due_.ordered) process(p);
+  for (const pending& p : due_.from_device) process(p);
+  due_.ordered.clear();
+  due_.from_device.clear();
 }
 
 void assembler::process(const pending& p) {
-  record_view record;
-  record.bytes = std::span(arenas_[p.arena]).subspan(p.offset, p.length);
-  const auto head = decode<marker_record>(record).header;
-  record.type = static_cast<record_type>(head.type);
-  record.flags = head.flags;
-  record.time = head.time;
+  const speaker& who = speaker_of(p);
+  const record_view record = record_at(std::span(memory_of(p).bytes).subspan(std::size_t{p.word} * 8));
   ++now_.records;
   reached_ = std::max(reached_, p.time);
-  dispatch({*p.process, p.thread, p.clock, record.flags, p.time}, record);
+  dispatch({*who.process, who.thread, who.clock, record.flags, p.time}, record);
   if (options_.simulated) settle(false);
 }
 

@@ -123,16 +123,26 @@ class assembler {
   [[nodiscard]] trace::time_ns now() const { return options_.simulated ? reached_ : present_; }
 
  private:
-  /// A record that waits for its turn. Its bytes are in the arena of the turn that took it.
-  struct pending {
-    trace::time_ns time;
-    std::uint64_t number;  ///< In order of arrival.
+  /// Who says what records say.
+  struct speaker {
     recorded_process* process;
     trace::thread_id thread;
     clock_kind clock;
-    std::uint32_t arena;
-    std::size_t offset;
-    std::uint32_t length;
+  };
+  /// What a turn has taken; records wait in it for the next one.
+  struct turn_memory {
+    std::vector<std::byte> bytes;
+    std::vector<speaker> speakers;
+    void clear() {
+      bytes.clear();
+      speakers.clear();
+    }
+  };
+  /// A record that waits for its turn. There are as many as records, so they are kept short.
+  struct pending {
+    trace::time_ns time;
+    std::uint32_t word;   ///< Of the turn's bytes, in units of 8.
+    std::uint32_t voice;  ///< Twice the speaker's place in the turn's, and the last bit of the turn.
   };
   struct drained_span {
     ring_source* ring;
@@ -153,15 +163,30 @@ class assembler {
   /// As `convert`, but 0 is unknown.
   [[nodiscard]] trace::time_ns end_time(const context& c, std::uint64_t raw) const;
   template <class Row>
-  Row begin(const context& c) const;
+  Row begin(const context& c) const {
+    Row row;
+    fill(row, c);
+    return row;
+  }
+  /// One that lies where it waits for its chunk already.
+  template <class Row>
+  Row& start(const context& c) {
+    Row& row = file_.start<Row>();
+    fill(row, c);
+    return row;
+  }
+  static void fill(trace::event_base& row, const context& c);
 
   void add_anchor(const clock_anchor& clocks);
   void sort_in(const drained_span& drained);
   void sort_in(ring_source& ring, const record_view& record, std::size_t offset);
+  std::uint32_t voice_of(const ring_source& ring);
+  [[nodiscard]] const turn_memory& memory_of(const pending& p) const { return memory_[p.voice & 1]; }
+  [[nodiscard]] const speaker& speaker_of(const pending& p) const { return memory_of(p).speakers[p.voice / 2]; }
   /// What others may already refer to is known in the turn it was taken, whatever its time. True: it was such a record.
   bool define_early(ring_source& ring, const record_view& record);
-  void process_ordered(bool everything);
-  void process_from_device(bool everything);
+  void put_in_order(std::vector<pending>& some) const;
+  void process_due();
   void process(const pending& p);
   void dispatch(const context& c, const record_view& record);
   bool dispatch_definition(const context& c, const record_view& record);
@@ -223,12 +248,14 @@ class assembler {
   std::uint64_t last_graph_ = 0;
   std::vector<std::unique_ptr<recorded_process>> processes_;
 
-  std::array<std::vector<std::byte>, 2> arenas_;  ///< Of this turn and the one before, by the turn's last bit.
+  std::array<turn_memory, 2> memory_;  ///< Of this turn and the one before, by the turn's last bit.
   std::vector<drained_span> drained_;
-  std::vector<pending> ordered_;      ///< What happened on the host; processed in order of time.
-  std::vector<pending> from_device_;  ///< Comes late without bound; processed as it comes.
+  struct waiting_records {
+    std::vector<pending> ordered;      ///< What happened on the host; processed in order of time.
+    std::vector<pending> from_device;  ///< Comes late without bound; processed as it comes.
+  };
+  waiting_records due_, later_;  ///< To be processed in this turn and in the next.
   patience now_;
-  std::uint64_t next_number_ = 0;
   trace::time_ns settled_ = INT64_MIN;  ///< The latest host time that the previous turn took.
   trace::time_ns latest_ = INT64_MIN;   ///< The same of this turn.
   trace::time_ns reached_ = 0;          ///< Of the last host event processed.
@@ -245,16 +272,14 @@ class assembler {
   std::size_t blocks_at_checkpoint_ = 0;
 };
 
-template <class Row>
-Row assembler::begin(const context& c) const {
-  Row row;
+inline void assembler::fill(trace::event_base& row, const context& c) {
   row.time = c.time;
   row.process = c.process.names.id;
   row.thread = c.thread;
+  if ((c.flags & (flag_sampled | flag_estimated | flag_inferred)) == 0) return;
   if ((c.flags & flag_sampled) != 0) row.source = trace::provenance::sampled;
   if ((c.flags & flag_estimated) != 0) row.source = trace::provenance::estimated;
   if ((c.flags & flag_inferred) != 0) row.source = trace::provenance::inferred;
-  return row;
 }
 
 }  // namespace sluice::collector

@@ -52,10 +52,7 @@ void assembler::on_touch(const context& c, const record_view& record) {
   row.stream = names_.stream(c.process.names, r.stream);
   row.correlation = r.correlation;
   row.name = names_.text(r.name);
-  for_each_block<touch_record>(c, record, r.count, [&](block_id block) {
-    row.block = block;
-    file_.add(row);
-  });
+  for_each_block<touch_record>(c, record, r.count, [&](block_id block) { file_.start(row).block = block; });
 }
 
 void assembler::on_node_touch(const context& c, const record_view& record) {

@@ -316,7 +316,7 @@ void assembler::on(const context& c, const device_memory_record& r) {
 
 void assembler::on(const context& c, const api_call_record& r) {
   process_names& names = c.process.names;
-  auto row = begin<api_call_event>(c);
+  auto& row = start<api_call_event>(c);
   row.end = end_time(c, r.end);
   row.name = names_.text(r.name);
   row.status = r.status;
@@ -325,14 +325,7 @@ void assembler::on(const context& c, const api_call_record& r) {
   row.stream = names_.stream(names, r.stream);
   row.bytes = r.bytes;
   row.stack = stacks_.stack(c.process.stacks, r.stack);
-  work_joiner::call call;
-  call.id = static_cast<event_id>(file_.add(row));
-  call.thread = c.thread;
-  call.begin = c.time;
-  call.source = r.source;
-  call.destination = r.destination;
-  call.bytes = r.bytes;
-  c.process.work.add_call(r.correlation, call);
+  c.process.work.add_call(r.correlation, {row.id, c.thread, c.time}, r.source, r.destination, r.bytes);
 }
 
 void assembler::on(const context& c, const content_record& r) {
@@ -389,21 +382,30 @@ void assembler::on(const context& c, const memset_record& r) {
 }
 
 void assembler::on(const context& c, const kernel_record& r) {
-  process_names& names = c.process.names;
-  auto row = begin<kernel_event>(c);
-  row.thread = thread_id::none;
-  row.end = end_time(c, r.end);
-  row.name = names_.text(r.name);
-  row.device = names_.device(names, r.device);
-  row.context = names_.context(names, context_of(r.stream));
-  row.stream = names_.stream(names, r.stream);
-  row.correlation = r.correlation;
-  row.graph_node = r.graph_node;
-  row.grid_x = r.grid[0], row.grid_y = r.grid[1], row.grid_z = r.grid[2];
-  row.block_x = r.block[0], row.block_y = r.block[1], row.block_z = r.block[2];
-  row.registers = r.registers;
-  row.static_shared = r.static_shared;
-  row.dynamic_shared = r.dynamic_shared;
+  const auto fill_in = [&](kernel_event& row) {
+    process_names& names = c.process.names;
+    fill(row, c);
+    row.thread = thread_id::none;
+    row.end = end_time(c, r.end);
+    row.name = names_.text(r.name);
+    row.device = names_.device(names, r.device);
+    row.context = names_.context(names, context_of(r.stream));
+    row.stream = names_.stream(names, r.stream);
+    row.correlation = r.correlation;
+    row.graph_node = r.graph_node;
+    row.grid_x = r.grid[0], row.grid_y = r.grid[1], row.grid_z = r.grid[2];
+    row.block_x = r.block[0], row.block_y = r.block[1], row.block_z = r.block[2];
+    row.registers = r.registers;
+    row.static_shared = r.static_shared;
+    row.dynamic_shared = r.dynamic_shared;
+  };
+  if (c.process.work.can_write(r.correlation)) {
+    auto& row = file_.start<kernel_event>();
+    fill_in(row);
+    return c.process.work.join(row);
+  }
+  kernel_event row;
+  fill_in(row);
   c.process.work.add_work(row, now_);
 }
 

@@ -1,6 +1,7 @@
 #include "instrumentation/collector/block_ledger.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace sluice::collector {
@@ -10,7 +11,6 @@ using namespace trace;
 namespace {
 constexpr std::size_t most_retired = 4096;
 constexpr std::size_t most_incomplete = 1024;  // `complete` looks through them.
-constexpr std::size_t most_written_frees = std::size_t{1} << 16;
 /// Completions of synchronous frees follow at once; those of stream-ordered ones may come when they will.
 constexpr std::uint64_t turns_for_completion = 5;
 
@@ -24,14 +24,6 @@ bool may_complete(layer completed, layer freed) {
 }
 }  // namespace
 
-std::size_t block_ledger::place_of(layer level, memory_kind kind) {
-  std::size_t space = 0;
-  if (kind == memory_kind::reservation) space = 1;
-  if (kind == memory_kind::physical) space = 2;
-  if (kind == memory_kind::mapping) space = 3;
-  return static_cast<std::size_t>(level) * spaces + space;
-}
-
 // ------------------------------------------------------------------------------------------------------------ looking
 
 const alloc_event* block_ledger::containing(std::size_t place, std::uint64_t address) const {
@@ -40,11 +32,16 @@ const alloc_event* block_ledger::containing(std::size_t place, std::uint64_t add
 }
 
 const alloc_event* block_ledger::find_live(std::uint64_t address) const {
-  if (address == 0) return nullptr;
-  for (std::size_t level = layer_count; level-- > 0;) {
-    for (const memory_kind kind : {memory_kind::device, memory_kind::mapping}) {
-      if (const alloc_event* block = containing(place_of(static_cast<layer>(level), kind), address)) return block;
-    }
+  return address == 0 ? nullptr : find_in(occupied_, address);
+}
+
+/// In the highest of the places that has it.
+const alloc_event* block_ledger::find_in(places where, std::uint64_t address) const {
+  while (where != 0) {
+    const auto bit = static_cast<std::size_t>(std::bit_width(where)) - 1;
+    where ^= places{1} << bit;
+    const std::size_t place = bit / 2 * spaces + (bit % 2 == 1 ? 0 : 3);
+    if (const alloc_event* block = containing(place, address)) return block;
   }
   return nullptr;
 }
@@ -62,7 +59,10 @@ const alloc_event* block_ledger::find_physical(std::uint64_t handle) const {
 
 block_id block_ledger::find(std::uint64_t address) const {
   if (address == 0) return block_id::none;
-  if (const alloc_event* live = find_live(address)) return live->block;
+  // What is named is nearly always where a block begins. Where a place higher than its own holds anything, that goes before.
+  const beginning* const begins = beginnings_.find(address);
+  if (begins != nullptr && std::bit_width(begins->where) == std::bit_width(occupied_)) return begins->block;
+  if (const alloc_event* live = find_in(occupied_, address)) return live->block;
   const retired_block* freed = retired_.at_or_below(address);
   return freed != nullptr && address - freed->address < freed->bytes ? freed->block : block_id::none;
 }
@@ -75,13 +75,8 @@ block_id block_ledger::parent_of(const alloc_event& row, std::uint64_t parent_ad
     const alloc_event* reservation = containing(place_of(layer::driver, memory_kind::reservation), address);
     return reservation == nullptr ? block_id::none : reservation->block;
   }
-  for (auto level = static_cast<std::size_t>(row.level); level-- > 0;) {
-    for (const memory_kind kind : {memory_kind::device, memory_kind::mapping}) {
-      if (const alloc_event* block = containing(place_of(static_cast<layer>(level), kind), address))
-        return block->block;
-    }
-  }
-  return block_id::none;
+  const alloc_event* segment = find_in(occupied_ & below(row.level), address);
+  return segment == nullptr ? block_id::none : segment->block;
 }
 
 std::size_t block_ledger::live_blocks() const {
@@ -100,17 +95,23 @@ std::uint64_t block_ledger::device_bytes_of(const alloc_event& block) {
 
 alloc_event& block_ledger::put(std::size_t place, const alloc_event& row) {
   device_bytes_ += device_bytes_of(row);
+  occupied_ |= bit_of(place);
+  if (bit_of(place) > occupied_ / 2 && row.address != 0) beginnings_.put(row.address, {row.block, bit_of(place)});
   return live_[place].put(row.address, row);
 }
 
 void block_ledger::erase(std::size_t place, const alloc_event& block) {
   device_bytes_ -= device_bytes_of(block);
+  if (const beginning* b = beginnings_.find(block.address); b != nullptr && b->block == block.block) {
+    beginnings_.erase(block.address);
+  }
   live_[place].erase(block.address);
+  if (live_[place].empty()) occupied_ &= ~bit_of(place);
 }
 
 // --------------------------------------------------------------------------------------------------------- allocating
 
-block_id block_ledger::add(alloc_event row, const block_ties& ties, const patience& now) {
+block_id block_ledger::add(alloc_event& row, const block_ties& ties, const patience& now) {
   const std::size_t place = place_of(row.level, row.kind);
   if (const alloc_event* there = live_[place].find(row.address)) {
     if (ties.shared) {
@@ -139,6 +140,7 @@ block_id block_ledger::add(alloc_event row, const block_ties& ties, const patien
 
 /// A free that came before its allocation and is later than it by its time.
 bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, const patience& now) {
+  if (early_frees_.empty()) return false;
   const auto [first, last] = early_frees_.equal_range({place, row.address});
   for (auto f = first; f != last; ++f) {
     if (f->second.request.row.time < row.time) continue;
@@ -177,15 +179,12 @@ const alloc_event* block_ledger::live_block(const free_request& request, std::si
   return nullptr;
 }
 
-void block_ledger::remove(free_request request, const patience& now) {
+void block_ledger::remove(free_request& request, const patience& now) {
   if (request.range != 0) remove_within(request, now);
   std::size_t place = 0;
   const alloc_event* found = live_block(request, place);
   if (found != nullptr && request.row.time >= found->time) {
-    if (const auto again = held_again_.find(found->block); again != held_again_.end()) {
-      if (--again->second == 0) held_again_.erase(again);
-      return;
-    }
+    if (!held_again_.empty() && let_go(found->block)) return;
     if (found->kind == memory_kind::physical && release_physical(request, *found)) return;
     if (found->kind == memory_kind::mapping) let_go_of_physical(request, *found);
     request.row.block = found->block;
@@ -200,14 +199,22 @@ void block_ledger::remove(free_request request, const patience& now) {
   early_frees_.emplace(address_key{place, request.row.address}, waiting_free{request, now});
 }
 
+/// True: it is held still.
+bool block_ledger::let_go(block_id block) {
+  const auto again = held_again_.find(block);
+  if (again == held_again_.end()) return false;
+  if (--again->second == 0) held_again_.erase(again);
+  return true;
+}
+
 /// Mappings that begin after the first address of an unmapped range, from its end down.
 void block_ledger::remove_within(free_request& request, const patience& now) {
   const std::uint64_t first = request.row.address;
   std::uint64_t below = first + std::exchange(request.range, 0);
-  free_request one = request;
   while (below > first) {
     const alloc_event* mapping = live_[place_of(request.row.level, memory_kind::mapping)].at_or_below(below - 1);
     if (mapping == nullptr || mapping->address <= first) return;
+    free_request one = request;
     below = one.row.address = mapping->address;
     remove(one, now);
   }
@@ -226,22 +233,30 @@ bool block_ledger::match_displaced(free_request& request, std::size_t place, con
 }
 
 void block_ledger::await_completion(const free_request& request, const patience& now) {
-  if (request.row.completed != unknown_time) {
+  // A framework's block is back in its hands at once; should a completion be told of after all, it comes as an attribute.
+  const bool by_framework = request.row.level == layer::framework || request.row.level == layer::user;
+  if (by_framework || request.row.completed != unknown_time) {
     write(request);
     return;
   }
   incomplete_.push_back({request, now});
-  if (incomplete_.size() <= most_incomplete) return;
-  write(incomplete_.front().request);
-  incomplete_.pop_front();
+  if (incomplete_.size() - first_incomplete_ > most_incomplete) write_oldest_incomplete();
+}
+
+void block_ledger::write_oldest_incomplete() {
+  write(incomplete_[first_incomplete_++].request);
+  if (first_incomplete_ < most_incomplete) return;
+  incomplete_.erase(incomplete_.begin(), incomplete_.begin() + static_cast<std::ptrdiff_t>(first_incomplete_));
+  first_incomplete_ = 0;
 }
 
 void block_ledger::complete(layer level, std::uint64_t address, time_ns when, const patience& now) {
-  for (auto waiting = incomplete_.rbegin(); waiting != incomplete_.rend(); ++waiting) {
-    if (waiting->request.row.address != address || !may_complete(level, waiting->request.row.level)) continue;
-    waiting->request.row.completed = when;
-    write(waiting->request);
-    incomplete_.erase(std::next(waiting).base());
+  for (std::size_t i = incomplete_.size(); i-- > first_incomplete_;) {
+    free_request& waiting = incomplete_[i].request;
+    if (waiting.row.address != address || !may_complete(level, waiting.row.level)) continue;
+    waiting.row.completed = when;
+    write(waiting);
+    incomplete_.erase(incomplete_.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
   const auto early = std::find_if(early_frees_.begin(), early_frees_.end(), [&](const auto& e) {
@@ -252,22 +267,21 @@ void block_ledger::complete(layer level, std::uint64_t address, time_ns when, co
     early->second.since = now;
     return;
   }
-  const auto written = written_frees_.find(address);
-  if (written == written_frees_.end()) return;
+  const event_id* const written = written_frees_.find(address);
+  if (written == nullptr) return;
   attribute_event attribute;
   attribute.time = when;
-  attribute.target = written->second;
+  attribute.target = *written;
   attribute.key = file_.intern("completed");
   attribute.integer = when;
   file_.add(attribute);
-  written_frees_.erase(written);
+  written_frees_.erase(address);
 }
 
 void block_ledger::write(const free_request& request) {
   const auto id = static_cast<event_id>(file_.add(request.row));
   if (request.row.completed != unknown_time) return;
-  if (written_frees_.size() >= most_written_frees) written_frees_.clear();
-  written_frees_[request.row.address] = id;
+  if (request.row.address != 0) written_frees_.put(request.row.address, id);
 }
 
 void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns when) {
@@ -275,9 +289,11 @@ void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns w
   if (a_reservation) return;  // No work names these.
   const retired_block freed{block.address, block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}),
                             when};
-  const bool fresh = retired_.find(block.address) == nullptr;
+  if (retired_block* before = retired_.find(block.address)) {
+    *before = freed;
+    return;
+  }
   retired_.put(block.address, freed);
-  if (!fresh) return;
   retired_order_.push_back(block.address);
   if (retired_order_.size() <= most_retired) return;
   retired_.erase(retired_order_.front());
@@ -287,9 +303,9 @@ void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns w
 // ----------------------------------------------------------------------------------------------------------- settling
 
 void block_ledger::settle(const patience& now, bool everything) {
-  while (!incomplete_.empty() && (everything || now.is_over(incomplete_.front().since, turns_for_completion))) {
-    write(incomplete_.front().request);
-    incomplete_.pop_front();
+  while (first_incomplete_ < incomplete_.size() &&
+         (everything || now.is_over(incomplete_[first_incomplete_].since, turns_for_completion))) {
+    write_oldest_incomplete();
   }
   for (auto d = displaced_.begin(); d != displaced_.end();) {
     if (!everything && !now.is_over(d->second.since)) {
@@ -312,8 +328,7 @@ void block_ledger::settle(const patience& now, bool everything) {
 }
 
 void block_ledger::write_freed() {
-  for (const waiting_free& waiting : incomplete_) write(waiting.request);
-  incomplete_.clear();
+  while (first_incomplete_ < incomplete_.size()) write_oldest_incomplete();
 }
 
 void block_ledger::settle_early_frees(const patience& now, bool everything) {

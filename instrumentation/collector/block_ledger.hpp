@@ -11,6 +11,7 @@
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
 #include "instrumentation/collector/address_map.hpp"
+#include "instrumentation/collector/key_map.hpp"
 #include "instrumentation/collector/patience.hpp"
 
 namespace sluice::collector {
@@ -36,13 +37,13 @@ class block_ledger {
  public:
   block_ledger(trace::file_writer& file, std::uint64_t& last_block) : file_(file), last_block_(last_block) {}
 
-  /// Gives the allocation its block and its parent (the segment of the next layer below that holds it, unless
+  /// Gives the allocation its ids and its parent (the segment of the next layer below that holds it, unless
   /// `ties.parent` names one), writes it and returns its block. O(log live).
-  trace::block_id add(trace::alloc_event row, const block_ties& ties, const patience& now);
+  trace::block_id add(trace::alloc_event& row, const block_ties& ties, const patience& now);
 
   /// Ends the block at `request.row.address`. The row waits for its completion. Physical memory whose handle is released lives
   /// on while it is mapped; what is held more than once, until the last one lets go. O(log live).
-  void remove(free_request request, const patience& now);
+  void remove(free_request& request, const patience& now);
 
   /// What was allocated in `context`, and what lies in that, has gone with it: freed, inferred. O(live).
   void end_context(trace::context_id context, trace::time_ns when);
@@ -99,7 +100,23 @@ class block_ledger {
  private:
   /// A reservation, its physical memory and the mapping between them may have the same address: they are apart here.
   static constexpr std::size_t spaces = 4;
-  static std::size_t place_of(trace::layer level, trace::memory_kind kind);
+  static constexpr std::size_t place_of(trace::layer level, trace::memory_kind kind) {
+    std::size_t space = 0;
+    if (kind == trace::memory_kind::reservation) space = 1;
+    if (kind == trace::memory_kind::physical) space = 2;
+    if (kind == trace::memory_kind::mapping) space = 3;
+    return static_cast<std::size_t>(level) * spaces + space;
+  }
+  /// Places where addresses that a program uses are looked for, two a layer: a bit each, the higher the earlier.
+  using places = std::uint32_t;
+  static constexpr places bit_of(std::size_t place) {
+    const std::size_t space = place % spaces;
+    if (space == 1 || space == 2) return 0;
+    return places{1} << (place / spaces * 2 + (space == 0 ? 1 : 0));
+  }
+  /// Those of the layers below.
+  static constexpr places below(trace::layer level) { return (places{1} << (static_cast<std::size_t>(level) * 2)) - 1; }
+  [[nodiscard]] const trace::alloc_event* find_in(places where, std::uint64_t address) const;
 
   struct waiting_free {
     free_request request;
@@ -119,6 +136,7 @@ class block_ledger {
   using address_key = std::pair<std::size_t, std::uint64_t>;  // Place and address.
 
   [[nodiscard]] const trace::alloc_event* containing(std::size_t place, std::uint64_t address) const;
+  bool let_go(trace::block_id block);
   void remove_within(free_request& request, const patience& now);
   void hold_physical(const trace::alloc_event& mapping, std::uint64_t handle);
   bool release_physical(const free_request& request, const trace::alloc_event& block);
@@ -133,6 +151,7 @@ class block_ledger {
   void retire(const trace::alloc_event& block, std::size_t place, trace::time_ns when);
   void await_completion(const free_request& request, const patience& now);
   void write(const free_request& request);
+  void write_oldest_incomplete();
   void settle_early_frees(const patience& now, bool everything);
 
   trace::alloc_event& put(std::size_t place, const trace::alloc_event& row);
@@ -140,15 +159,23 @@ class block_ledger {
   static std::uint64_t device_bytes_of(const trace::alloc_event& block);
 
   std::uint64_t device_bytes_ = 0;
+  places occupied_ = 0;
+  struct beginning {
+    trace::block_id block{};
+    places where = 0;
+  };
+  recent_map<beginning, false> beginnings_{std::size_t{1} << 16};  ///< Of blocks in the highest place, for `find`.
   trace::file_writer& file_;
   std::uint64_t& last_block_;
   std::array<address_map<trace::alloc_event>, trace::layer_count * spaces> live_;
   std::multimap<address_key, waiting_free> early_frees_;   ///< Before their allocation.
   std::multimap<address_key, displaced_block> displaced_;  ///< Allocated over; their free is still to come.
-  std::deque<waiting_free> incomplete_;                    ///< Waiting for their completion, oldest first.
+  std::vector<waiting_free> incomplete_;                   ///< Waiting for their completion, oldest first.
+  std::size_t first_incomplete_ = 0;                       ///< Those before it have been written.
   address_map<retired_block> retired_;                     ///< Freed lately, by address.
   std::deque<std::uint64_t> retired_order_;
-  std::unordered_map<std::uint64_t, trace::event_id> written_frees_;  ///< By address: for completions that come late.
+  recent_map<trace::event_id, false> written_frees_{std::size_t{1}
+                                                    << 16};  ///< By address: for completions that come late.
 
   struct physical_use {
     std::uint64_t mappings = 0;

@@ -13,15 +13,9 @@ using namespace trace;
 
 bool catalogue::define_text(std::uint64_t key, std::string_view text) {
   if (texts_.contains(key)) return true;
-  if (detail::hash_text(text.data(), text.size()) != key) return false;
-  texts_.emplace(key, file_.intern(text));
+  if (key == 0 || detail::hash_text(text.data(), text.size()) != key) return false;
+  texts_.put(key, file_.intern(text));
   return true;
-}
-
-string_id catalogue::text(std::uint64_t key) const {
-  if (key == 0) return string_id::none;
-  const auto found = texts_.find(key);
-  return found == texts_.end() ? string_id::none : found->second;
 }
 
 host_id catalogue::host(std::string_view name, std::string_view boot_id) {

@@ -11,6 +11,7 @@
 
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
+#include "instrumentation/collector/key_map.hpp"
 #include "instrumentation/collector/nvml.hpp"
 #include "instrumentation/collector/records.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
@@ -39,7 +40,10 @@ class catalogue {
 
   // Keys of texts are hashes of their content, so all processes share them; a text that does not have its key is refused.
   bool define_text(std::uint64_t key, std::string_view text);
-  [[nodiscard]] trace::string_id text(std::uint64_t key) const;
+  [[nodiscard]] trace::string_id text(std::uint64_t key) const {
+    const trace::string_id* const found = texts_.find(key);
+    return found == nullptr ? trace::string_id::none : *found;
+  }
   trace::string_id text_id(std::string_view text) { return file_.intern(text); }
 
   /// Gives the process its id and writes its row.
@@ -82,7 +86,7 @@ class catalogue {
   void write_stream(process_names& process, trace::stream_row& row, std::uint64_t key);
 
   trace::file_writer& file_;
-  std::unordered_map<std::uint64_t, trace::string_id> texts_;
+  key_map<trace::string_id> texts_;
   std::map<gpu_uuid, trace::device_id> devices_by_uuid_;
   std::map<gpu_uuid, trace::device_row> gpus_;  ///< As last written.
   std::map<std::pair<trace::string_id, trace::string_id>, trace::host_id> hosts_;

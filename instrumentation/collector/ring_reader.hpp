@@ -81,26 +81,32 @@ struct record_view {
   std::span<const std::byte> bytes;  ///< The whole record, header included.
 };
 
+/// The record that `bytes` begin with; of no bytes where its length cannot be right, after which nothing can be trusted.
+[[nodiscard]] inline record_view record_at(std::span<const std::byte> bytes) {
+  struct {
+    std::uint16_t type, words;
+    std::uint32_t flags;
+  } head{};
+  if (bytes.size() < sizeof head) return {};
+  std::memcpy(&head, bytes.data(), sizeof head);
+  const std::size_t length = std::size_t{head.words} * 8;
+  if (length > bytes.size()) return {};
+  record_view record{static_cast<record_type>(head.type), head.flags, 0, bytes.first(length)};
+  if (record.type == record_type::padding) return record;
+  if (length < sizeof(record_header)) return {};
+  std::memcpy(&record.time, bytes.data() + 8, sizeof record.time);
+  return record;
+}
+
 /// Walks the records in `bytes`, which `drain` gave; padding is left out. Returns false at the first record whose length
-/// cannot be right, after which nothing can be trusted.
+/// cannot be right.
 template <class Visit>
 [[nodiscard]] bool for_each_record(std::span<const std::byte> bytes, Visit&& visit) {
   while (!bytes.empty()) {
-    struct {
-      std::uint16_t type, words;
-      std::uint32_t flags;
-    } head{};
-    if (bytes.size() < sizeof head) return false;
-    std::memcpy(&head, bytes.data(), sizeof head);
-    const std::size_t length = std::size_t{head.words} * 8;
-    if (length == 0 || length > bytes.size()) return false;
-    if (head.type != static_cast<std::uint16_t>(record_type::padding)) {
-      if (length < sizeof(record_header)) return false;
-      record_view record{static_cast<record_type>(head.type), head.flags, 0, bytes.first(length)};
-      std::memcpy(&record.time, bytes.data() + 8, sizeof record.time);
-      visit(record);
-    }
-    bytes = bytes.subspan(length);
+    const record_view record = record_at(bytes);
+    if (record.bytes.empty()) return false;
+    if (record.type != record_type::padding) visit(record);
+    bytes = bytes.subspan(record.bytes.size());
   }
   return true;
 }
@@ -108,9 +114,14 @@ template <class Visit>
 /// The record as its struct. Fields that a shorter (older) record lacks are zero; what a longer (newer) one adds is
 /// left out.
 template <class Record>
-[[nodiscard]] Record decode(const record_view& record) {
-  Record copy{};
-  std::memcpy(static_cast<void*>(&copy), record.bytes.data(), std::min(sizeof copy, record.bytes.size()));
+[[nodiscard]] inline Record decode(const record_view& record) {
+  Record copy;
+  if (record.bytes.size() >= sizeof copy) [[likely]] {
+    std::memcpy(static_cast<void*>(&copy), record.bytes.data(), sizeof copy);  // Of a length that is known here.
+  } else {
+    copy = Record{};
+    std::memcpy(static_cast<void*>(&copy), record.bytes.data(), record.bytes.size());
+  }
   return copy;
 }
 

@@ -9,8 +9,6 @@ using namespace trace;
 
 namespace {
 
-/// Kept for work that is still to come: some 25 MB a process at most.
-constexpr std::size_t most_calls = std::size_t{1} << 18;
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
 constexpr std::size_t most_parts = std::size_t{1} << 18;
 /// A thread is in one call at a time.
@@ -47,37 +45,52 @@ void between_devices(transfer_event& copy, device_id from, device_id to) {
 }
 }  // namespace
 
-void work_joiner::add_call(std::uint64_t correlation, call c) {
-  if (const auto moved = contents_.find(correlation); moved != contents_.end()) {
-    c.content = moved->second;
-    contents_.erase(moved);
+void work_joiner::add_call(std::uint64_t correlation, const call& c, std::uint64_t source, std::uint64_t destination,
+                           std::uint64_t bytes) {
+  moved_memory moved;
+  if (!contents_.empty()) {
+    if (const auto content = contents_.find(correlation); content != contents_.end()) {
+      moved.content = content->second;
+      contents_.erase(content);
+    }
   }
-  c.source_block = blocks_.find(c.source);
-  c.destination_block = blocks_.find(c.destination);
+  if (correlation == 0) return;
+  const auto forget = [&](std::uint64_t other) {
+    if (const auto of = batches_.find(other); of != batches_.end()) forget_batch(of);
+  };
+  calls_.put(correlation, c, forget);
+  moved.source = source;
+  moved.destination = destination;
+  moved.bytes = bytes;
+  if ((source | destination | bytes) != 0 || moved.content.check != content_check::none) {
+    add_moved(correlation, moved);
+  } else {
+    moved_.erase(correlation);
+  }
+  if (!waiting_for_.empty()) write_waiting(correlation, c);
+}
+
+void work_joiner::add_moved(std::uint64_t correlation, moved_memory m) {
+  m.source_block = blocks_.find(m.source);
+  m.destination_block = blocks_.find(m.destination);
   const auto lies_there = [&](std::uint64_t address, memory_kind& kind, device_id& device) {
     const alloc_event* there = blocks_.find_live(address);
     if (there == nullptr) return;
     kind = there->kind;
     if (kind == memory_kind::device || kind == memory_kind::mapping) device = there->device;
   };
-  lies_there(c.source, c.source_kind, c.source_device);
-  lies_there(c.destination, c.destination_kind, c.destination_device);
-  if (correlation == 0) return;
-  const auto [place, fresh] = calls_.insert_or_assign(correlation, c);
-  if (fresh) {
-    call_order_.push_back(correlation);
-    if (call_order_.size() > most_calls) {
-      calls_.erase(call_order_.front());
-      if (const auto of = batches_.find(call_order_.front()); of != batches_.end()) forget_batch(of);
-      call_order_.pop_front();
-    }
-  }
+  lies_there(m.source, m.source_kind, m.source_device);
+  lies_there(m.destination, m.destination_kind, m.destination_device);
+  moved_.put(correlation, m);
+}
+
+void work_joiner::write_waiting(std::uint64_t correlation, const call& c) {
   const auto [first, last] = waiting_for_.equal_range(correlation);
   if (first == last) return;
   const std::uint64_t front = next_number_ - waiting_.size();
   for (auto w = first; w != last; ++w) {
     waiting_work& waiting = waiting_[static_cast<std::size_t>(w->second - front)];
-    write(waiting.what, &place->second);
+    write(waiting.what, &c);
     waiting.number = written_already;
   }
   waiting_for_.erase(first, last);
@@ -166,14 +179,8 @@ void work_joiner::write_with_parts(transfer_event& whole, batches::iterator of, 
 
 // --------------------------------------------------------------------------------------------------------------- work
 
-void work_joiner::add_work(work w, const patience& now) {
-  const std::uint64_t correlation = correlation_of(w);
-  const auto known = correlation == 0 ? calls_.end() : calls_.find(correlation);
-  if (correlation == 0 || known != calls_.end()) {
-    write(w, known == calls_.end() ? nullptr : &known->second);
-    return;
-  }
-  waiting_for_.emplace(correlation, next_number_);
+void work_joiner::wait(const work& w, const patience& now) {
+  waiting_for_.emplace(correlation_of(w), next_number_);
   waiting_.push_back({w, now, next_number_});
   ++next_number_;
 }
@@ -210,11 +217,26 @@ void work_joiner::settle(const patience& now, bool everything) {
   if (watermark_waits_ && next_number_ - waiting_.size() >= watermark_after_) write_watermark();
 }
 
-void work_joiner::write(work& w, call* c) {
+void work_joiner::write(work& w, const call* c) {
   std::visit([&](auto& row) { finish(row, c); }, w);
 }
 
-void work_joiner::finish(transfer_event& copy, call* c) {
+void work_joiner::take_moved(transfer_event& copy, moved_memory& m) {
+  m.taken = true;
+  if (copy.source_address == 0) copy.source_address = m.source;
+  if (copy.destination_address == 0) copy.destination_address = m.destination;
+  if (copy.source_address == m.source) copy.source_block = m.source_block;
+  if (copy.destination_address == m.destination) copy.destination_block = m.destination_block;
+  copy.source_kind = better_kind(copy.source_kind, m.source_kind);
+  copy.destination_kind = better_kind(copy.destination_kind, m.destination_kind);
+  between_devices(copy, m.source_device, m.destination_device);
+  if (copy.direction != direction::h2d) return;
+  copy.content = m.content.check;
+  copy.content_hash = m.content.hash;
+  copy.content_bytes = m.content.bytes;
+}
+
+void work_joiner::finish(transfer_event& copy, const call* c) {
   if (c != nullptr) {
     copy.call = c->id;
     copy.thread = c->thread;
@@ -223,46 +245,30 @@ void work_joiner::finish(transfer_event& copy, call* c) {
       if (copy.copies > 1) return write_with_parts(copy, of, *c);
       take_part(copy, of->second);
     }
-    const bool same = !c->addresses_taken && (c->bytes == 0 || c->bytes == copy.bytes);
-    if (same) {
-      c->addresses_taken = true;
-      if (copy.source_address == 0) copy.source_address = c->source;
-      if (copy.destination_address == 0) copy.destination_address = c->destination;
-      if (copy.source_address == c->source) copy.source_block = c->source_block;
-      if (copy.destination_address == c->destination) copy.destination_block = c->destination_block;
-      copy.source_kind = better_kind(copy.source_kind, c->source_kind);
-      copy.destination_kind = better_kind(copy.destination_kind, c->destination_kind);
-      between_devices(copy, c->source_device, c->destination_device);
-      if (copy.direction == direction::h2d) {
-        copy.content = c->content.check;
-        copy.content_hash = c->content.hash;
-        copy.content_bytes = c->content.bytes;
-      }
-    }
+    moved_memory* const m = moved_.find(copy.correlation);
+    if (m != nullptr && !m->taken && (m->bytes == 0 || m->bytes == copy.bytes)) take_moved(copy, *m);
   }
   if (copy.source_block == block_id::none) copy.source_block = blocks_.find(copy.source_address);
   if (copy.destination_block == block_id::none) copy.destination_block = blocks_.find(copy.destination_address);
   file_.add(copy);
 }
 
-void work_joiner::finish(memset_event& fill, call* c) {
+void work_joiner::finish(memset_event& fill, const call* c) {
   if (c != nullptr) {
     fill.call = c->id;
     fill.thread = c->thread;
-    if (fill.address == 0 && !c->addresses_taken) fill.address = c->destination;
-    c->addresses_taken = true;
-    if (fill.address == c->destination) fill.block = c->destination_block;
+    if (moved_memory* const m = moved_.find(fill.correlation)) {
+      if (fill.address == 0 && !m->taken) fill.address = m->destination;
+      m->taken = true;
+      if (fill.address == m->destination) fill.block = m->destination_block;
+    }
   }
   if (fill.block == block_id::none) fill.block = blocks_.find(fill.address);
   file_.add(fill);
 }
 
-void work_joiner::finish(kernel_event& kernel, call* c) {
-  if (c != nullptr) {
-    kernel.call = c->id;
-    kernel.thread = c->thread;
-    kernel.enqueued = c->begin;
-  }
+void work_joiner::finish(kernel_event& kernel, const call* c) {
+  if (c != nullptr) join(kernel, *c);
   file_.add(kernel);
 }
 

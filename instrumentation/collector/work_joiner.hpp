@@ -9,6 +9,7 @@
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
 #include "instrumentation/collector/block_ledger.hpp"
+#include "instrumentation/collector/key_map.hpp"
 #include "instrumentation/collector/patience.hpp"
 
 namespace sluice::collector {
@@ -28,11 +29,15 @@ class work_joiner {
     std::uint64_t bytes = 0;
   };
 
-  /// What work takes from its call.
+  /// What work takes from its call. There are as many as launches, so they are kept short.
   struct call {
     trace::event_id id{};
     trace::thread_id thread{};
     trace::time_ns begin = trace::unknown_time;
+  };
+
+  /// What a call copies or fills.
+  struct moved_memory {
     std::uint64_t source = 0;
     std::uint64_t destination = 0;
     std::uint64_t bytes = 0;
@@ -42,7 +47,7 @@ class work_joiner {
     trace::memory_kind destination_kind = trace::memory_kind::unknown;
     trace::device_id source_device{};  ///< Of device memory that lay there.
     trace::device_id destination_device{};
-    bool addresses_taken = false;  ///< By a first copy: a second one of the same call is elsewhere.
+    bool taken = false;  ///< By a first copy: a second one of the same call is elsewhere.
     copied_content content;
   };
 
@@ -61,12 +66,26 @@ class work_joiner {
   /// What the copy of the call that follows under `correlation` moves.
   void add_content(std::uint64_t correlation, const copied_content& moved);
 
-  /// Makes `c` known under `correlation` (0: nothing can be joined with it) and writes work that waited for it. The
-  /// blocks it names are looked up now: call it in the order of time.
-  void add_call(std::uint64_t correlation, call c);
+  /// Makes `c` known under `correlation` (0: nothing can be joined with it) and writes work that waited for it. `source`,
+  /// `destination` and `bytes`, where they are not 0: what it moves. The blocks are looked up now: call it in the order of time.
+  void add_call(std::uint64_t correlation, const call& c, std::uint64_t source = 0, std::uint64_t destination = 0,
+                std::uint64_t bytes = 0);
 
   /// Writes `w` if its call is known or it has none, else keeps it. Amortised O(1).
-  void add_work(work w, const patience& now);
+  template <class Work>
+  void add_work(Work& w, const patience& now) {
+    const call* const known = w.correlation == 0 ? nullptr : calls_.find(w.correlation);
+    if (w.correlation == 0 || known != nullptr) return finish(w, known);
+    wait(w, now);
+  }
+
+  /// Whether work of `correlation` need not wait; then `join` gives a kernel what it takes from its call, if it has one.
+  [[nodiscard]] bool can_write(std::uint64_t correlation) const {
+    return correlation == 0 || calls_.find(correlation) != nullptr;
+  }
+  void join(trace::kernel_event& kernel) const {
+    if (const call* const c = calls_.find(kernel.correlation)) join(kernel, *c);
+  }
 
   /// The watermark is written once everything that came before it is.
   void add_watermark(const trace::watermark_event& watermark);
@@ -79,10 +98,19 @@ class work_joiner {
     patience since;
     std::uint64_t number = 0;
   };
-  void write(work& w, call* c);
-  void finish(trace::transfer_event& copy, call* c);
-  void finish(trace::memset_event& fill, call* c);
-  void finish(trace::kernel_event& kernel, call* c);
+  static void join(trace::kernel_event& kernel, const call& c) {
+    kernel.call = c.id;
+    kernel.thread = c.thread;
+    kernel.enqueued = c.begin;
+  }
+  void wait(const work& w, const patience& now);
+  void add_moved(std::uint64_t correlation, moved_memory m);
+  void write_waiting(std::uint64_t correlation, const call& c);
+  void take_moved(trace::transfer_event& copy, moved_memory& m);
+  void write(work& w, const call* c);
+  void finish(trace::transfer_event& copy, const call* c);
+  void finish(trace::memset_event& fill, const call* c);
+  void finish(trace::kernel_event& kernel, const call* c);
   void write_watermark();
   /// A call's copies, until transfers have taken them.
   struct batch {
@@ -97,8 +125,9 @@ class work_joiner {
   trace::file_writer& file_;
   const block_ledger& blocks_;
   std::unordered_map<std::uint64_t, copied_content> contents_;  ///< Of calls that have been entered.
-  std::unordered_map<std::uint64_t, call> calls_;
-  std::deque<std::uint64_t> call_order_;
+  /// Kept for work that is still to come: 8 MB a process at most, and 30 MB of those that move memory.
+  recent_map<call, true> calls_{std::size_t{1} << 18};
+  recent_map<moved_memory, true> moved_{std::size_t{1} << 18};
   batches batches_;  ///< By correlation; each is of a call in `calls_`, or of one to come.
   std::size_t waiting_parts_ = 0;
   std::deque<waiting_work> waiting_;  ///< In order of arrival; those written early are left as holes.

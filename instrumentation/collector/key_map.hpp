@@ -1,0 +1,156 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+/// Tables by 64-bit key for what is asked once an event: one array each, no node of its own for a value, no division. Key 0 stands for
+/// "none" all over the records, and nothing can be kept under it. Not thread-safe.
+namespace sluice::collector {
+
+namespace detail {
+/// Spreads keys whose low bits are alike, such as addresses (Fibonacci hashing: Knuth, The Art of Computer Programming, 6.4).
+[[nodiscard]] constexpr std::size_t spread(std::uint64_t key, unsigned bits) {
+  return static_cast<std::size_t>((key * 0x9E37'79B9'7F4A'7C15U) >> (64 - bits));
+}
+}  // namespace detail
+
+/// Keeps everything; at most half full, so that looking up is O(1). A process that picks keys which fall together slows itself down.
+template <class Value>
+class key_map {
+ public:
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+  /// Null if there is none.
+  [[nodiscard]] const Value* find(std::uint64_t key) const {
+    if (size_ == 0 || key == 0) return nullptr;
+    for (std::size_t at = detail::spread(key, bits_);; at = (at + 1) & (places_.size() - 1)) {
+      const place& p = places_[at];
+      if (p.key == key) return &p.value;
+      if (p.key == 0) return nullptr;
+    }
+  }
+  [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
+  [[nodiscard]] bool contains(std::uint64_t key) const { return find(key) != nullptr; }
+
+  /// Puts a value where none is, or in the place of the one that is there. `key` is not 0.
+  Value& put(std::uint64_t key, Value value) {
+    if (2 * (size_ + 1) > places_.size()) grow();
+    std::size_t at = detail::spread(key, bits_);
+    while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) & (places_.size() - 1);
+    place& p = places_[at];
+    if (p.key == 0) ++size_;
+    p.key = key;
+    return p.value = std::move(value);
+  }
+
+ private:
+  struct place {
+    std::uint64_t key = 0;
+    Value value{};
+  };
+
+  void grow() {
+    bits_ = places_.empty() ? 6 : bits_ + 1;
+    std::vector<place> old(std::size_t{1} << bits_);
+    old.swap(places_);
+    size_ = 0;
+    for (place& p : old) {
+      if (p.key != 0) put(p.key, std::move(p.value));
+    }
+  }
+
+  std::vector<place> places_;
+  unsigned bits_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// Keeps the latest: a value is forgotten only when the table has its full size and another key wants its place, of which each key has
+/// a few. Keys that count up one by one, as correlation ids do, lie in order and forget the oldest. O(1).
+template <class Value, bool Counting>
+class recent_map {
+ public:
+  /// `most`: places at full size, a power of two, at least 64.
+  explicit recent_map(std::size_t most) : most_(most) {}
+
+  /// Null if there is none, or none any more.
+  [[nodiscard]] const Value* find(std::uint64_t key) const {
+    const place* const found = locate(key);
+    return found == nullptr ? nullptr : &found->value;
+  }
+  [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
+
+  /// Puts a value where none is, or in the place of the one that is there. `forget(key)` is called if another had to go. `key` is not 0.
+  /// The value stays where it is until the next `put`.
+  template <class Forget>
+  Value& put(std::uint64_t key, const Value& value, Forget&& forget) {
+    place* chosen = place_for(key);
+    while (chosen == nullptr && places_.size() < most_) {
+      grow(forget);
+      chosen = place_for(key);
+    }
+    if (chosen == nullptr) {
+      chosen = &places_[home_of(key)];
+      forget(chosen->key);
+    }
+    chosen->key = key;
+    return chosen->value = value;
+  }
+  Value& put(std::uint64_t key, const Value& value) {
+    return put(key, value, [](std::uint64_t) {});
+  }
+
+  /// Does nothing if there is none.
+  void erase(std::uint64_t key) {
+    if (const place* const found = locate(key)) places_[static_cast<std::size_t>(found - places_.data())] = {};
+  }
+
+ private:
+  static constexpr std::size_t near = 4;
+
+  struct place {
+    std::uint64_t key = 0;
+    Value value{};
+  };
+
+  [[nodiscard]] std::size_t home_of(std::uint64_t key) const {
+    return Counting ? static_cast<std::size_t>(key) & (places_.size() - 1) : detail::spread(key, bits_);
+  }
+  [[nodiscard]] const place* locate(std::uint64_t key) const {
+    if (places_.empty() || key == 0) return nullptr;
+    const std::size_t home = home_of(key);
+    for (std::size_t i = 0; i < near; ++i) {
+      const place& p = places_[(home + i) & (places_.size() - 1)];
+      if (p.key == key) return &p;
+    }
+    return nullptr;
+  }
+  /// The key's place, or a free one near its home; null if there is neither.
+  [[nodiscard]] place* place_for(std::uint64_t key) {
+    if (places_.empty()) return nullptr;
+    const std::size_t home = home_of(key);
+    place* free = nullptr;
+    for (std::size_t i = 0; i < near; ++i) {
+      place& p = places_[(home + i) & (places_.size() - 1)];
+      if (p.key == key) return &p;
+      if (p.key == 0 && free == nullptr) free = &p;
+    }
+    return free;
+  }
+  template <class Forget>
+  void grow(Forget&& forget) {
+    bits_ = places_.empty() ? 6 : bits_ + 1;
+    std::vector<place> old(std::size_t{1} << bits_);
+    old.swap(places_);
+    for (const place& p : old) {
+      if (p.key != 0) put(p.key, p.value, forget);
+    }
+  }
+
+  std::size_t most_;
+  std::vector<place> places_;
+  unsigned bits_ = 0;
+};
+
+}  // namespace sluice::collector
