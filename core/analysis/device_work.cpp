@@ -130,6 +130,17 @@ void device_activity_index::add(const std::vector<trace::graph_launch_event>& ro
   add(batch);
 }
 
+void device_activity_index::tell(const direction_key& direction, std::size_t lanes, double highest_rate) {
+  direction_work& work = directions_[direction];
+  work.slices.widen(lanes);
+  work.rate.tell_highest(highest_rate);
+}
+
+bool device_activity_index::ran_kernels(trace::device_id device) const {
+  const auto found = devices_.find(device);
+  return with_kernels_.contains(device) || (found != devices_.end() && !found->second.kernels.empty());
+}
+
 void device_activity_index::settle() {
   for (auto& [key, work] : directions_) {
     work.rate.settle();

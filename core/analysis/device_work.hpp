@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -59,8 +60,15 @@ class device_activity_index {
   void add(const std::vector<trace::migration_event>& rows);
   void add(const std::vector<trace::memset_event>& rows);
   void add(const std::vector<trace::graph_launch_event>& rows);
+  /// What the whole recording has, of which this holds a part: a stream with so many lanes; a direction with so many, the sides its
+  /// transfers have, and the highest rate; a device that ran kernels.
+  void tell(const stream_key& stream, std::size_t lanes) { streams_[stream].widen(lanes); }
+  void tell(const direction_key& direction, std::size_t lanes, double highest_rate);
+  void tell_kernels(trace::device_id device) { with_kernels_.insert(device); }
   void settle();
 
+  /// Whether the device ran kernels at any time of the recording.
+  [[nodiscard]] bool ran_kernels(trace::device_id device) const;
   [[nodiscard]] const std::map<stream_key, summaries::slice_set>& streams() const { return streams_; }
   [[nodiscard]] const std::map<direction_key, direction_work>& directions() const { return directions_; }
   [[nodiscard]] const std::map<trace::device_id, device_work>& devices() const { return devices_; }
@@ -77,6 +85,7 @@ class device_activity_index {
   std::map<stream_key, summaries::slice_set> streams_;
   std::map<direction_key, direction_work> directions_;
   std::map<trace::device_id, device_work> devices_;
+  std::set<trace::device_id> with_kernels_;  ///< Only what was told.
   std::uint64_t malformed_ = 0;
 };
 

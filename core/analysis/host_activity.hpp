@@ -41,6 +41,11 @@ class host_activity {
   void add(const std::vector<trace::host_range_event>& rows);
   void add(const std::vector<trace::marker_event>& rows);
   void add(const std::vector<trace::file_io_event>& rows);
+  /// A thread of the whole recording, of which this holds a part, with so many lanes.
+  void tell(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes) {
+    threads_[thread].ranges.widen(range_lanes);
+    threads_[thread].calls.widen(call_lanes);
+  }
   void settle();
 
   [[nodiscard]] const std::map<thread_key, thread_work>& threads() const { return threads_; }

@@ -15,6 +15,61 @@ time_range whole_of(const trace::snapshot& from) {
   return {bounded(from.begin()), bounded(bounded(from.end()) + 1)};
 }
 
+namespace {
+
+/// From the first to the last time that counts for a question about a row.
+template <class Row>
+std::pair<time_ns, time_ns> times_of(const Row& row) {
+  const time_ns time = bounded(row.time);
+  std::pair<time_ns, time_ns> found(time, time);
+  if constexpr (requires { row.end; }) {
+    found.second = row.end == trace::unknown_time ? latest_time : std::max(time, bounded(row.end));
+  }
+  if constexpr (requires { row.enqueued; }) {
+    if (row.enqueued != trace::unknown_time) {
+      found.first = std::min(found.first, bounded(row.enqueued));
+      found.second = std::max(found.second, bounded(row.enqueued));
+    }
+  }
+  return found;
+}
+
+template <class Row>
+bool lies_in(const Row& row, time_range run) {
+  if constexpr (matters_later(trace::type_of_row<Row>)) {
+    return true;
+  } else if constexpr (std::is_same_v<Row, trace::live_block_event>) {
+    return bounded(row.born) >= run.begin && bounded(row.born) < run.end;
+  } else {
+    const auto [first, last] = times_of(row);
+    return first < run.end && last >= run.begin;
+  }
+}
+
+template <class Row>
+chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
+  constexpr bool names_blocks =
+      std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
+  chunk_reach all;
+  all.chunk = chunk;
+  all.lowest = UINT64_MAX;
+  if constexpr (names_blocks) all.lowest_block = UINT64_MAX;
+  for (const Row& row : rows) {
+    all.lowest = std::min(all.lowest, trace::subject_of(row));
+    all.highest = std::max(all.highest, trace::subject_of(row));
+    const auto [first, last] = times_of(row);
+    all.first = std::min(all.first, first);
+    all.last = std::max(all.last, last);
+    if constexpr (names_blocks) {
+      all.lowest_block = std::min(all.lowest_block, raw(row.block));
+      all.highest_block = std::max(all.highest_block, raw(row.block));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 template <class Row, class Use>
 void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use) {
   std::vector<Row> rows;
@@ -23,12 +78,13 @@ void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use)
     return;
   }
   if (rows.empty()) return;
-  chunk_events about{chunk, trace::subject_of(rows.front()), trace::subject_of(rows.front())};
-  for (const Row& row : rows) {
-    about.lowest = std::min(about.lowest, trace::subject_of(row));
-    about.highest = std::max(about.highest, trace::subject_of(row));
+  if (told_) {
+    const time_range run = told_->run;
+    std::erase_if(rows, [run](const Row& row) { return !lies_in(row, run); });
+    if (rows.empty()) return;
+  } else {
+    chunks_.push_back(reach_of(rows, chunk));
   }
-  chunks_.push_back(about);
   events_ += rows.size();
   use(rows);
 }
@@ -50,7 +106,10 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   };
   const auto to_host = [&](const auto& rows) { host_.add(rows); };
   const auto to_nothing = [](const auto&) {};
-  switch (from.chunks()[chunk].type) {
+  const trace::row_type type = from.chunks()[chunk].type;
+  const bool elsewhere = type == row_type::attribute || type == row_type::link || type == row_type::checkpoint;
+  if (told_ && elsewhere) return;
+  switch (type) {
     case row_type::alloc:
       return with_each<alloc_event>(from, chunk, to_memory);
     case row_type::free:
@@ -74,7 +133,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
       return with_rows<transfer_event>(from, chunk, [&](const auto& rows) {
         to_devices_and_touches(rows);
         copies_.add(rows);
-        contents_.add(rows);
+        if (!told_) contents_.add(rows);
       });
     case row_type::transfer_part:
       return with_each<transfer_part_event>(from, chunk, [&](const transfer_part_event& row) { touches_.add(row); });
@@ -173,6 +232,11 @@ bool index::absorb(const trace::snapshot& from, std::size_t limit) {
   }
   const bool all = next_ >= chunks.size();
   if (all) memory_.reconcile();
+  settle(from);
+  return all;
+}
+
+void index::settle(const trace::snapshot& from) {
   memory_.settle(from.tables());
   devices_.settle();
   host_.settle();
@@ -181,7 +245,73 @@ bool index::absorb(const trace::snapshot& from, std::size_t limit) {
   copies_.settle();
   contents_.settle();
   for (auto& [id, counter] : counters_) counter.settle();
-  return all;
+}
+
+void index::tell(const part& about) {
+  const whole_facts& whole = *about.whole;
+  for (const whole_facts::memory& each : whole.memories) memory_.tell(each.key, each.highest);
+  for (const whole_facts::pool& each : whole.pools) memory_.tell(each.pool, each.has_segments, each.highest);
+  for (const whole_facts::untracked& each : whole.not_tracked) memory_.tell_untracked(each.device, each.sample);
+  for (const whole_facts::stream& each : whole.streams) devices_.tell(each.key, each.lanes);
+  for (const whole_facts::direction& each : whole.directions) devices_.tell(each.key, each.lanes, each.highest_rate);
+  for (const trace::device_id each : whole.with_kernels) devices_.tell_kernels(each);
+  for (const whole_facts::thread& each : whole.threads) host_.tell(each.key, each.range_lanes, each.call_lanes);
+  touches_.tell(whole.touches);
+  for (const whole_facts::graph& each : whole.graphs) touches_.tell(each.block, each.use, each.copies);
+  for (const told_block& each : about.blocks) {
+    memory_.tell(each.block);
+    if (each.uses) touches_.tell(each.block.id, *each.uses);
+  }
+}
+
+void index::absorb_part(const trace::snapshot& from, part about) {
+  told_ = std::make_unique<const part>(std::move(about));
+  tell(*told_);
+  const auto chunks = from.chunks();
+  std::vector<bool> taken(chunks.size(), false);
+  for (const chunk_reach& reach : told_->whole->chunks) {
+    if (reach.chunk >= chunks.size()) continue;
+    const bool here = reach.first < told_->run.end && reach.last >= told_->run.begin;
+    if (!here && !matters_later(chunks[reach.chunk].type)) continue;
+    take(from, reach.chunk);
+    taken[reach.chunk] = true;
+  }
+  next_ = chunks.size();
+  settle(from);
+  find_stacks_of_copies(from, taken);
+}
+
+void index::find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken) {
+  std::vector<std::uint64_t> wanted;
+  for (const copy_record& copy : copies_.copies()) {
+    if (copy.call == trace::event_id::none || copies_.stack_of(copy.call) != trace::stack_id::none) continue;
+    wanted.push_back(raw(copy.call));
+  }
+  std::sort(wanted.begin(), wanted.end());
+  std::vector<trace::api_call_event> rows;
+  for (const chunk_reach& reach : told_->whole->chunks) {
+    if (reach.chunk >= taken.size() || from.chunks()[reach.chunk].type != trace::row_type::api_call) continue;
+    const auto next = std::lower_bound(wanted.begin(), wanted.end(), reach.lowest);
+    if (next == wanted.end() || *next > reach.highest) continue;
+    if (!from.read_into<trace::api_call_event>(reach.chunk, rows)) continue;
+    // Those in the run are known.
+    std::erase_if(rows, [&](const auto& row) { return taken[reach.chunk] && lies_in(row, told_->run); });
+    copies_.add(rows);
+  }
+  copies_.settle();
+}
+
+const copy_contents& index::contents(const trace::snapshot& from) const {
+  if (!told_) return contents_;
+  std::call_once(contents_read_, [&] {
+    std::vector<trace::transfer_event> rows;
+    for (const chunk_reach& reach : told_->whole->chunks) {
+      if (reach.chunk >= from.chunks().size() || from.chunks()[reach.chunk].type != trace::row_type::transfer) continue;
+      if (from.read_into<trace::transfer_event>(reach.chunk, rows)) contents_.add(rows);
+    }
+    contents_.settle();
+  });
+  return contents_;
 }
 
 float index::progress(const trace::snapshot& from) const {

@@ -18,6 +18,7 @@
 #include "core/analysis/recorded_message.hpp"
 #include "core/analysis/steps.hpp"
 #include "core/analysis/touches.hpp"
+#include "core/analysis/whole.hpp"
 #include "core/summary/time_tree.hpp"
 #include "core/trace/reader.hpp"
 
@@ -29,17 +30,21 @@ struct tensor_facts;
 class index {
  public:
   using message = recorded_message;
-  /// Which events a chunk holds, so that one can be found by its id.
-  struct chunk_events {
-    std::size_t chunk = 0;
-    std::uint64_t lowest = 0;  ///< Event id; for attributes and links, of what they are about.
-    std::uint64_t highest = 0;
-  };
-
   /// Takes in at most `limit` more chunks of `from`, the oldest first. True once there are no more. Questions may be asked
   /// after any call. A chunk that cannot be read leaves a warning and is left out. `from` must be the snapshot of the
   /// calls before, or a later one of the same file.
   bool absorb(const trace::snapshot& from, std::size_t limit);
+
+  /// Takes in what `from` says about a run of its time, once and instead of `absorb`; `about.whole` must be of the same file.
+  /// What is asked about a time or a range inside the run is then answered as from an index of all of it. Three kinds of
+  /// questions are not: who imported what, what faults there were, and what the program called or tagged its blocks are to
+  /// be asked of rows (`is_part`). O(rows in the run + those of kinds that matter later).
+  void absorb_part(const trace::snapshot& from, part about);
+  /// What it holds is a part of a recording.
+  [[nodiscard]] bool is_part() const { return told_ != nullptr; }
+  [[nodiscard]] const part* told() const { return told_.get(); }
+  /// Bytes of memory that it takes, about.
+  [[nodiscard]] std::size_t memory_bytes() const;
 
   /// Share of `from` that has been taken in, 0..1.
   [[nodiscard]] float progress(const trace::snapshot& from) const;
@@ -65,11 +70,14 @@ class index {
   [[nodiscard]] std::shared_ptr<const tensor_facts> tensors(const trace::snapshot& from) const;
   [[nodiscard]] const copy_calls& copies() const { return copies_; }
   [[nodiscard]] const copy_contents& contents() const { return contents_; }
+  /// Of all copies, also where this is a part: then the first caller reads them, while others wait. Thread-safe.
+  [[nodiscard]] const copy_contents& contents(const trace::snapshot& from) const;
   [[nodiscard]] const std::map<trace::counter_id, summaries::sample_tree>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<message>& messages() const { return messages_; }
   /// Per process, up to when device times are complete.
   [[nodiscard]] const std::map<trace::process_id, time_ns>& watermarks() const { return watermarks_; }
-  [[nodiscard]] const std::vector<chunk_events>& chunks() const { return chunks_; }
+  /// What each chunk is about, so that a row can be found by its id; of all chunks, also where this is a part.
+  [[nodiscard]] const std::vector<chunk_reach>& chunks() const { return told_ ? told_->whole->chunks : chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   /// Chunks that could not be read, and rows that made no sense, in words.
   [[nodiscard]] std::vector<std::string> warnings() const;
@@ -81,6 +89,9 @@ class index {
   void with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use);
   template <class Row, class Use>
   void with_each(const trace::snapshot& from, std::size_t chunk, Use&& use);
+  void tell(const part& about);
+  void find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken);
+  void settle(const trace::snapshot& from);
 
   memory_use memory_;
   device_activity_index devices_;
@@ -97,11 +108,13 @@ class index {
   mutable std::chrono::steady_clock::time_point tensors_found_;
   mutable std::chrono::steady_clock::duration tensors_cost_{};
   copy_calls copies_;
-  copy_contents contents_;
+  mutable copy_contents contents_;
+  mutable std::once_flag contents_read_;
+  std::unique_ptr<const part> told_;
   std::map<trace::counter_id, summaries::sample_tree> counters_;
   std::vector<message> messages_;
   std::map<trace::process_id, time_ns> watermarks_;
-  std::vector<chunk_events> chunks_;
+  std::vector<chunk_reach> chunks_;
   std::vector<std::string> unreadable_;
   std::size_t next_ = 0;
   std::uint64_t taken_bytes_ = 0;

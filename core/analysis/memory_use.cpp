@@ -41,7 +41,30 @@ void memory_use::count(const block_record& block, time_ns time, double sign) {
     pool.has_segments = true;
   } else {
     pool.blocks.add(step);
+    pool.has_blocks = true;
   }
+}
+
+void memory_use::tell(const block_record& known) {
+  block_record& block = at(known.id);
+  if (block.allocated) return;
+  block = known;
+  block.allocated = true;
+  count(block, block.born, 1);
+  if (block.freed()) count(block, block.died, -1);
+}
+
+void memory_use::tell(trace::pool_id id, bool has_segments, std::optional<double> highest) {
+  pool_use& pool = pools_[id];
+  pool.has_segments = has_segments;
+  if (!highest) return;
+  pool.has_blocks = true;
+  pool.blocks.tell_highest(*highest);
+}
+
+void memory_use::tell_untracked(trace::device_id device, const summaries::sample_step& sample) {
+  untracked_told_ = true;
+  devices_[device].untracked.add(sample);
 }
 
 void memory_use::birth(const trace::alloc_event& row, time_ns born) {
@@ -69,7 +92,7 @@ void memory_use::birth(const trace::alloc_event& row, time_ns born) {
   block.kind = row.kind;
   block.allocated = true;
   if (block.freed() && block.died < block.born) {
-    ++malformed_;
+    dispute(block.id);
     block.died = block.born;
   }
   count(block, block.born, 1);
@@ -83,8 +106,9 @@ void memory_use::add(const trace::alloc_event& row) {
     // A checkpoint may tell of a block before the chunk with its allocation comes.
     if (block.alloc == trace::event_id::none) {
       block.alloc = row.id;
+      if (block.born != bounded(row.time)) disputed_.push_back(block.id);
     } else if (block.alloc != row.id) {
-      ++malformed_;
+      dispute(block.id);
     }
     return;
   }
@@ -93,9 +117,14 @@ void memory_use::add(const trace::alloc_event& row) {
 
 void memory_use::add(const trace::live_block_event& row) {
   checkpoints_[row.checkpoint].blocks.push_back(row.block);
-  if (find(row.block) != nullptr) return;
+  if (const block_record* known = find(row.block); known != nullptr) {
+    if (known->born != bounded(row.born)) disputed_.push_back(known->id);
+    return;
+  }
   birth(row, row.born);
-  if (row.block != trace::block_id::none) at(row.block).alloc = trace::event_id::none;  // Its own row may follow.
+  if (row.block == trace::block_id::none) return;
+  at(row.block).alloc = trace::event_id::none;  // Its own row may follow.
+  if (bounded(row.time) < bounded(row.born)) disputed_.push_back(row.block);
 }
 
 void memory_use::add(const trace::free_event& row) {
@@ -105,7 +134,7 @@ void memory_use::add(const trace::free_event& row) {
   }
   block_record& block = at(row.block);
   if (block.freed() && !block.death_inferred) {
-    if (block.free != row.id) ++malformed_;
+    if (block.free != row.id) dispute(block.id);
     return;
   }
   if (block.death_inferred) {
@@ -116,7 +145,7 @@ void memory_use::add(const trace::free_event& row) {
   block.died = bounded(row.time);
   if (!block.allocated) return;
   if (block.died < block.born) {
-    ++malformed_;
+    dispute(block.id);
     block.died = block.born;
   }
   count(block, block.died, -1);
@@ -214,7 +243,7 @@ void memory_use::settle_untracked(device_samples& of, const tracked& by) const {
     const double recorder = std::min(counted(at->recorder), used);
     of.used.add({at->time, used, at->order});
     of.recorder.add({at->time, recorder, at->order});
-    of.untracked.add({at->time, std::max(0.0, used - by.at(at->time) - recorder), at->order});
+    if (!untracked_told_) of.untracked.add({at->time, std::max(0.0, used - by.at(at->time) - recorder), at->order});
   }
   of.used.settle();
   of.recorder.settle();

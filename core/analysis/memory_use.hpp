@@ -65,6 +65,7 @@ struct pool_use {
   summaries::sample_tree reserved;
   summaries::sample_tree used;
   summaries::level_tree blocks;
+  bool has_blocks = false;     ///< Some that are recorded: `blocks` says more than `used`.
   std::vector<time_ns> times;  ///< Of its events, in no order.
   bool has_segments = false;   ///< Driver-layer blocks name it: its reserved bytes are among the driver's blocks.
 };
@@ -99,6 +100,15 @@ class memory_use {
   void add(const trace::checkpoint_event& row);
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
+  /// A block whose whole life is known from elsewhere: what rows say of it counts no more. Before any row.
+  void tell(const block_record& block);
+  /// Totals of this kind are kept, be there blocks or not; over the whole recording they reach `highest` bytes.
+  void tell(const memory_key& key, double highest) { use_[key].tell_highest(highest); }
+  /// Likewise of a pool, whose blocks reach `highest` bytes if it has any.
+  void tell(trace::pool_id pool, bool has_segments, std::optional<double> highest);
+  /// What was not tracked at a sample. Then that is not worked out from what is here.
+  void tell_untracked(trace::device_id device, const summaries::sample_step& sample);
+
   /// Brings totals up to date; before any question. O(what changed), and the samples of devices.
   void settle(const trace::tables& tables);
   /// All of a snapshot has been added: blocks that a checkpoint after a loss does not know are taken to be gone.
@@ -113,6 +123,8 @@ class memory_use {
   [[nodiscard]] std::span<const trace::alloc_failed_event> failed() const { return failed_; }
   [[nodiscard]] std::span<const trace::loss_event> losses() const { return losses_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  /// Blocks of which rows say what cannot all be true: some in several places, in no order.
+  [[nodiscard]] std::span<const trace::block_id> disputed() const { return disputed_; }
 
  private:
   struct checkpoint {
@@ -142,7 +154,13 @@ class memory_use {
   std::vector<trace::loss_event> losses_;
   std::map<trace::event_id, checkpoint> checkpoints_;
   time_ns changed_from_ = latest_time + 1;  ///< Of what was added since `settle`.
+  void dispute(trace::block_id block) {
+    ++malformed_;
+    disputed_.push_back(block);
+  }
   std::uint64_t malformed_ = 0;
+  std::vector<trace::block_id> disputed_;
+  bool untracked_told_ = false;
 };
 
 /// Whether bytes of this kind lie in a device's memory for certain (managed memory moves).

@@ -144,7 +144,7 @@ stack_use copying_stacks(const index& from, const copy_filter& filter, time_rang
     stack_figures figures{copy.bytes, 1, end - begin, 0};
     if (copy.end != latest_time) figures.bytes = part_of(copy.bytes, end - begin, copy.end - copy.begin);
     const auto device = devices.find(copy.device);
-    if (device != devices.end() && !device->second.kernels.empty() && copy.direction != trace::direction::h2h) {
+    if (device != devices.end() && from.devices().ran_kernels(copy.device) && copy.direction != trace::direction::h2h) {
       kernels_known = true;
       if (end > begin) figures.alone = figures.busy - device->second.kernels.busy(begin, end);
     }

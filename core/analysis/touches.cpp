@@ -44,7 +44,8 @@ bool touch_index::copies(trace::string_id name, const trace::tables& tables) {
 
 void touch_index::add(const trace::touch_event& row, const trace::tables& tables) {
   if (row.block == trace::block_id::none) return;
-  ++touches_;
+  if (whole_told_ && row.graph != trace::graph_id::none) return;
+  if (!whole_told_) ++touches_;
   direct& of = at(row.block);
   if (row.graph == trace::graph_id::none) {
     const bool copy = copies(row.name, tables);
@@ -100,6 +101,18 @@ void touch_index::add(const trace::graph_launch_event& row) {
   of.all.push_back(now);
 }
 
+void touch_index::tell(trace::block_id block, const graph_use& use, bool copies) {
+  at(block).graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
+  graph_uses_.push_back(use);
+  bool& moves = moving_[raw(use.graph)];
+  moves = moves || copies;
+}
+
+bool touch_index::graph_copies(trace::graph_id graph) const {
+  const auto moves = moving_.find(raw(graph));
+  return moves != moving_.end() && moves->second;
+}
+
 void touch_index::settle() {
   for (auto& [graph, of] : launches_) {
     if (of.sorted) continue;
@@ -109,6 +122,7 @@ void touch_index::settle() {
 }
 
 block_touches touch_index::of(const block_record& block) const {
+  if (const auto told = told_.find(raw(block.id)); told != told_.end()) return told->second;
   block_touches all;
   const std::size_t place = by_id_.find(raw(block.id));
   if (place == positions::none) return all;
@@ -139,8 +153,7 @@ std::uint64_t touch_index::launches_that_copy(time_range range) const {
   const auto before = [](const touch& t, time_ns time) { return t.time < time; };
   std::uint64_t count = 0;
   for (const auto& [graph, of] : launches_) {
-    const auto moves = moving_.find(raw(graph));
-    if (moves == moving_.end() || !moves->second) continue;
+    if (!graph_copies(graph)) continue;
     const auto first = std::lower_bound(of.all.begin(), of.all.end(), range.begin, before);
     count += static_cast<std::uint64_t>(std::lower_bound(first, of.all.end(), range.end, before) - first);
   }

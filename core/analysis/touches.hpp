@@ -59,11 +59,21 @@ class touch_index {
   void add(const trace::transfer_part_event& row);
   void add(const trace::memset_event& row);
   void add(const trace::graph_launch_event& row);
+  /// All uses of a block, known from elsewhere: what rows say of it counts no more.
+  void tell(trace::block_id block, const block_touches& uses) { told_[raw(block)] = uses; }
+  /// How a graph's nodes name a block, and whether one of the graph's copies. Then touch rows of nodes are passed over: all are to
+  /// be told.
+  void tell(trace::block_id block, const graph_use& use, bool copies);
   /// Before any question.
   void settle();
 
   /// Whether the recording has touches at all: without them nothing can be said to be unused.
   [[nodiscard]] bool empty() const { return touches_ == 0; }
+  /// Says how many touches there are in all; what is here holds a part of them.
+  void tell(std::uint64_t touches) {
+    touches_ = touches;
+    whole_told_ = true;
+  }
   /// Rows that name a kernel or copy and a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
 
@@ -73,6 +83,8 @@ class touch_index {
   [[nodiscard]] std::uint64_t launches_that_copy(time_range range) const;
   /// The graphs whose nodes name the block, in no order.
   [[nodiscard]] std::vector<graph_use> graphs_of(trace::block_id block) const;
+  /// Whether a node of the graph copies (and names a block).
+  [[nodiscard]] bool graph_copies(trace::graph_id graph) const;
 
  private:
   struct direct {
@@ -102,7 +114,9 @@ class touch_index {
   std::map<trace::graph_id, launches> launches_;
   std::unordered_map<std::uint64_t, bool> moving_;   ///< Graphs by their id: a node of it copies.
   std::unordered_map<std::uint64_t, bool> copying_;  ///< By the name's id.
+  std::unordered_map<std::uint64_t, block_touches> told_;  ///< By block.
   std::uint64_t touches_ = 0;
+  bool whole_told_ = false;
 };
 
 /// Whether a call of this name moves or sets bytes ("cuMemcpyAsync"); a kernel's name is none.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,6 +43,11 @@ class slice_set {
 
   /// Adds a batch; sorts it in place.
   void add(std::vector<slice_item>& batch);
+
+  /// The whole track has so many lanes, of which this set holds a part.
+  void widen(std::size_t lanes) {
+    if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
+  }
 
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t size() const { return size_; }

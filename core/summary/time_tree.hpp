@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,16 @@ class time_tree {
   void settle() {
     if (!nodes_.empty()) refresh(root_);
     settled_ = true;
+  }
+
+  /// The tree holds a part of its steps; over all of them its highest value is `value`.
+  void tell_highest(double value) { told_highest_ = value; }
+  /// The highest value in [begin, end), which must hold all steps: of the whole, where the tree holds a part of it. 0 if the
+  /// span is empty.
+  [[nodiscard]] double highest(time_ns begin, time_ns end) const {
+    if (told_highest_) return *told_highest_;
+    const extent all = over(begin, end);
+    return all.empty() ? 0 : all.maximum;
   }
 
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
@@ -393,6 +404,7 @@ class time_tree {
   std::uint32_t finger_ = none;  ///< The leaf of the step before, and the keys it takes.
   std::uint64_t finger_low_ = 0, finger_high_ = 0;
   bool settled_ = false;
+  std::optional<double> told_highest_;
   time_ns first_ = std::numeric_limits<time_ns>::max();
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/analysis/categories.hpp"
+#include "core/analysis/device_work.hpp"
+#include "core/analysis/host_activity.hpp"
+#include "core/analysis/memory_use.hpp"
+#include "core/analysis/steps.hpp"
+#include "core/analysis/touches.hpp"
+#include "core/error.hpp"
+#include "core/trace/row_type.hpp"
+
+/// What an index of a part of a recording must be told, because only the whole recording shows it.
+namespace sluice::analysis {
+
+/// What a chunk is about: its rows' ids, the blocks they name, and all times that count for a question. The chunk's own times lack
+/// when work was enqueued, and that a row without an end lasts on.
+struct chunk_reach {
+  std::size_t chunk = 0;
+  std::uint64_t lowest = 0;  ///< Event id; for attributes and links, of what they are about.
+  std::uint64_t highest = 0;
+  std::uint64_t lowest_block = 0;  ///< Of allocations and of blocks in checkpoints; else 0.
+  std::uint64_t highest_block = 0;
+  time_ns first = latest_time;  ///< Bounded; first > last: nothing.
+  time_ns last = -latest_time;
+};
+
+/// What is quoted of the recording as a whole, wherever in it a question is about.
+struct whole_facts {
+  struct memory {
+    memory_key key;
+    double highest = 0;
+    bool stacks = false;      ///< Some block has one.
+    bool categories = false;  ///< Likewise.
+  };
+  struct pool {
+    trace::pool_id pool{};
+    bool has_segments = false;
+    std::optional<double> highest;  ///< Of its blocks, if it has any.
+  };
+  struct untracked {
+    trace::device_id device{};
+    summaries::sample_step sample;
+  };
+  struct stream {
+    stream_key key;
+    std::size_t lanes = 0;
+  };
+  struct direction {
+    direction_key key;
+    std::size_t lanes = 0;
+    double highest_rate = 0;
+  };
+  struct thread {
+    thread_key key;
+    std::size_t range_lanes = 0;
+    std::size_t call_lanes = 0;
+  };
+  struct graph {
+    trace::block_id block{};
+    graph_use use;
+    bool copies = false;
+  };
+  std::vector<chunk_reach> chunks;  ///< One for each chunk of events that could be read, in order.
+  std::vector<memory> memories;
+  std::vector<pool> pools;
+  std::vector<untracked> not_tracked;
+  std::vector<stream> streams;
+  std::vector<direction> directions;
+  std::vector<thread> threads;
+  std::vector<trace::device_id> with_kernels;
+  std::vector<graph> graphs;
+  std::uint64_t touches = 0;
+  bool tagged = false;  ///< Some category is exact.
+  std::map<trace::process_id, step_list> steps;
+};
+
+class index;
+
+/// Of an index that has taken in all of `of`. O(blocks).
+[[nodiscard]] whole_facts facts_of_whole(const index& from, const trace::snapshot& of);
+
+/// A block whose whole life is told, with all that the recording says of it.
+struct told_block {
+  block_record block;
+  block_category category;
+  std::optional<block_touches> uses;  ///< None: its touches are those that rows tell.
+};
+
+struct told_category {
+  trace::block_id block{};
+  block_category category;
+};
+
+/// A part of a recording, for `index::absorb_part`.
+struct part {
+  time_range run;
+  std::shared_ptr<const whole_facts> whole;
+  std::vector<told_block> blocks;         ///< Those that live in the run and not only in it, and those of which rows do not agree.
+  std::vector<told_category> categories;  ///< Of others that live in it.
+};
+
+/// Whether questions about a part of a recording want all rows of this kind, because one may matter long after it: what is sampled
+/// holds until the next sample. They are few. Of all other kinds rows count that lie in the part.
+[[nodiscard]] constexpr bool matters_later(trace::row_type type) {
+  using trace::row_type;
+  switch (type) {
+    case row_type::alloc_failed:
+    case row_type::pool_state:
+    case row_type::device_memory:
+    case row_type::counter:
+    case row_type::loss:
+    case row_type::watermark:
+    case row_type::message:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace sluice::analysis
