@@ -24,9 +24,8 @@ class lister {
   template <class Tree>
   void add(const curve_row&, const Tree& tree, index_curve made) {
     if (tree.empty()) return;
-    const summaries::extent over = tree.over(whole_.begin, whole_.end);
     made.about.curve = static_cast<std::uint32_t>(all_.size());
-    made.about.maximum = over.empty() ? 0 : over.maximum;
+    made.about.maximum = tree.highest(whole_.begin, whole_.end);
     all_.push_back(made);
   }
 

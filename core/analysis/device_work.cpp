@@ -130,10 +130,17 @@ void device_activity_index::add(const std::vector<trace::graph_launch_event>& ro
   add(batch);
 }
 
-void device_activity_index::tell(const direction_key& direction, std::size_t lanes, double highest_rate) {
+summaries::slice_set& device_activity_index::tell(const stream_key& stream, std::size_t lanes, time_ns from) {
+  streams_[stream].tell(lanes, from);
+  return streams_[stream];
+}
+
+summaries::slice_set& device_activity_index::tell(const direction_key& direction, std::size_t lanes,
+                                                  double highest_rate, time_ns from) {
   direction_work& work = directions_[direction];
-  work.slices.widen(lanes);
+  work.slices.tell(lanes, from);
   work.rate.tell_highest(highest_rate);
+  return work.slices;
 }
 
 bool device_activity_index::ran_kernels(trace::device_id device) const {

@@ -60,10 +60,10 @@ class device_activity_index {
   void add(const std::vector<trace::migration_event>& rows);
   void add(const std::vector<trace::memset_event>& rows);
   void add(const std::vector<trace::graph_launch_event>& rows);
-  /// What the whole recording has, of which this holds a part: a stream with so many lanes; a direction with so many, the sides its
-  /// transfers have, and the highest rate; a device that ran kernels.
-  void tell(const stream_key& stream, std::size_t lanes) { streams_[stream].widen(lanes); }
-  void tell(const direction_key& direction, std::size_t lanes, double highest_rate);
+  /// What the whole recording has, of which this holds the part from `from` on: a stream with so many lanes; a direction with so
+  /// many, and the highest rate; a device that ran kernels. Returned are the slices, to be told those that run at `from`.
+  summaries::slice_set& tell(const stream_key& stream, std::size_t lanes, time_ns from);
+  summaries::slice_set& tell(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
   void tell_kernels(trace::device_id device) { with_kernels_.insert(device); }
   void settle();
 

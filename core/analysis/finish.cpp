@@ -4,6 +4,7 @@
 
 #include "core/analysis/curves.hpp"
 #include "core/analysis/digest.hpp"
+#include "core/analysis/part_store.hpp"
 #include "core/analysis/tensors.hpp"
 #include "core/analysis/tile_bins.hpp"
 #include "core/summary/tiles.hpp"
@@ -80,6 +81,7 @@ result<void> finish(trace::file_writer& file, const finish_options& options) {
   if (const auto saved = saved_digest(make_digest(all, *trace)))
     file.add_summary<trace::saved_row>(std::span(&*saved, 1));
   file.add_summary<trace::epoch_row>(epochs);
+  save_parts(all, *trace, epochs, file);
   add_tiles(file, all, *trace, epochs);
   return file.close();
 }

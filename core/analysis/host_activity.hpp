@@ -41,10 +41,13 @@ class host_activity {
   void add(const std::vector<trace::host_range_event>& rows);
   void add(const std::vector<trace::marker_event>& rows);
   void add(const std::vector<trace::file_io_event>& rows);
-  /// A thread of the whole recording, of which this holds a part, with so many lanes.
-  void tell(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes) {
-    threads_[thread].ranges.widen(range_lanes);
-    threads_[thread].calls.widen(call_lanes);
+  /// A thread of the whole recording, of which this holds the part from `from` on, with so many lanes. Returned is its work, to be
+  /// told the slices that run at `from`.
+  thread_work& tell(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns from) {
+    thread_work& work = threads_[thread];
+    work.ranges.tell(range_lanes, from);
+    work.calls.tell(call_lanes, from);
+    return work;
   }
   void settle();
 

@@ -48,8 +48,7 @@ bool lies_in(const Row& row, time_range run) {
 
 template <class Row>
 chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
-  constexpr bool names_blocks =
-      std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
+  constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
   chunk_reach all;
   all.chunk = chunk;
   all.lowest = UINT64_MAX;
@@ -249,18 +248,35 @@ void index::settle(const trace::snapshot& from) {
 
 void index::tell(const part& about) {
   const whole_facts& whole = *about.whole;
-  for (const whole_facts::memory& each : whole.memories) memory_.tell(each.key, each.highest);
-  for (const whole_facts::pool& each : whole.pools) memory_.tell(each.pool, each.has_segments, each.highest);
-  for (const whole_facts::untracked& each : whole.not_tracked) memory_.tell_untracked(each.device, each.sample);
-  for (const whole_facts::stream& each : whole.streams) devices_.tell(each.key, each.lanes);
-  for (const whole_facts::direction& each : whole.directions) devices_.tell(each.key, each.lanes, each.highest_rate);
+  for (const whole_facts::memory& each : whole.memories) memory_.tell(each.key, each.highest, each.stacks);
+  for (const whole_facts::pool& each : whole.pools)
+    memory_.tell(each.pool, each.has_segments, each.has_blocks ? std::optional(each.highest) : std::nullopt);
+  for (const whole_facts::untracked& each : whole.not_tracked)
+    memory_.tell_untracked(each.device, {each.time, each.value, each.order});
   for (const trace::device_id each : whole.with_kernels) devices_.tell_kernels(each);
-  for (const whole_facts::thread& each : whole.threads) host_.tell(each.key, each.range_lanes, each.call_lanes);
+  tell_slices(about);
   touches_.tell(whole.touches);
   for (const whole_facts::graph& each : whole.graphs) touches_.tell(each.block, each.use, each.copies);
-  for (const told_block& each : about.blocks) {
-    memory_.tell(each.block);
-    if (each.uses) touches_.tell(each.block.id, *each.uses);
+  for (const told_block& each : about.blocks) memory_.tell(each.block);
+  for (const told_uses& each : about.uses) touches_.tell(each.block, each.uses);
+}
+
+void index::tell_slices(const part& about) {
+  const whole_facts& whole = *about.whole;
+  const time_ns from = about.run.begin;
+  std::map<trace::lane_kind, std::vector<summaries::slice_set*>> sets;
+  for (const whole_facts::stream& each : whole.streams)
+    sets[trace::lane_kind::stream].push_back(&devices_.tell(each.key, each.lanes, from));
+  for (const whole_facts::direction& each : whole.directions)
+    sets[trace::lane_kind::direction].push_back(&devices_.tell(each.key, each.lanes, each.highest_rate, from));
+  for (const whole_facts::thread& each : whole.threads) {
+    thread_work& work = host_.tell(each.key, each.range_lanes, each.call_lanes, from);
+    sets[trace::lane_kind::host_ranges].push_back(&work.ranges);
+    sets[trace::lane_kind::host_calls].push_back(&work.calls);
+  }
+  for (const told_slice& each : about.open) {
+    const auto of = sets.find(each.what);
+    if (of != sets.end() && each.owner < of->second.size()) of->second[each.owner]->tell(each.item, each.lane);
   }
 }
 
@@ -312,6 +328,13 @@ const copy_contents& index::contents(const trace::snapshot& from) const {
     contents_.settle();
   });
   return contents_;
+}
+
+std::size_t index::memory_bytes() const {
+  // Measured: what one event takes in all the tables and trees that it goes into, and one told block.
+  constexpr std::size_t an_event = 80;
+  constexpr std::size_t a_block = 400;
+  return sizeof *this + an_event * static_cast<std::size_t>(events_) + (told_ ? a_block * told_->blocks.size() : 0);
 }
 
 float index::progress(const trace::snapshot& from) const {

@@ -41,7 +41,6 @@ void memory_use::count(const block_record& block, time_ns time, double sign) {
     pool.has_segments = true;
   } else {
     pool.blocks.add(step);
-    pool.has_blocks = true;
   }
 }
 
@@ -57,9 +56,7 @@ void memory_use::tell(const block_record& known) {
 void memory_use::tell(trace::pool_id id, bool has_segments, std::optional<double> highest) {
   pool_use& pool = pools_[id];
   pool.has_segments = has_segments;
-  if (!highest) return;
-  pool.has_blocks = true;
-  pool.blocks.tell_highest(*highest);
+  if (highest) pool.blocks.tell_highest(*highest);
 }
 
 void memory_use::tell_untracked(trace::device_id device, const summaries::sample_step& sample) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -65,7 +66,6 @@ struct pool_use {
   summaries::sample_tree reserved;
   summaries::sample_tree used;
   summaries::level_tree blocks;
-  bool has_blocks = false;     ///< Some that are recorded: `blocks` says more than `used`.
   std::vector<time_ns> times;  ///< Of its events, in no order.
   bool has_segments = false;   ///< Driver-layer blocks name it: its reserved bytes are among the driver's blocks.
 };
@@ -102,8 +102,13 @@ class memory_use {
 
   /// A block whose whole life is known from elsewhere: what rows say of it counts no more. Before any row.
   void tell(const block_record& block);
-  /// Totals of this kind are kept, be there blocks or not; over the whole recording they reach `highest` bytes.
-  void tell(const memory_key& key, double highest) { use_[key].tell_highest(highest); }
+  /// Totals of this kind are kept, be there blocks or not; over the whole recording they reach `highest` bytes, and some of their
+  /// blocks have `stacks`.
+  void tell(const memory_key& key, double highest, bool stacks) {
+    use_[key].tell_highest(highest);
+    if (stacks) with_stacks_.insert(key);
+  }
+  [[nodiscard]] bool told_of_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
   /// Likewise of a pool, whose blocks reach `highest` bytes if it has any.
   void tell(trace::pool_id pool, bool has_segments, std::optional<double> highest);
   /// What was not tracked at a sample. Then that is not worked out from what is here.
@@ -160,6 +165,7 @@ class memory_use {
   }
   std::uint64_t malformed_ = 0;
   std::vector<trace::block_id> disputed_;
+  std::set<memory_key> with_stacks_;  ///< Only what was told.
   bool untracked_told_ = false;
 };
 

@@ -104,7 +104,7 @@ std::vector<pool_statistics> measure_pools(const memory_use& memory, time_range 
     of.pool = entry.first;
     of.states = static_cast<std::uint64_t>(std::count_if(pool.times.begin(), pool.times.end(),
                                                          [&](time_ns t) { return t >= range.begin && t < range.end; }));
-    const auto used = [&](auto&& ask) { return !pool.has_blocks ? ask(pool.used) : ask(pool.blocks); };
+    const auto used = [&](auto&& ask) { return pool.blocks.empty() ? ask(pool.used) : ask(pool.blocks); };
     const extent used_over = used([&](const auto& tree) { return tree.over(range.begin, range.end); });
     const extent reserved_over = pool.reserved.over(range.begin, range.end);
     if (used_over.empty() || reserved_over.empty()) continue;

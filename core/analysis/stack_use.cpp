@@ -65,9 +65,9 @@ std::vector<memory_standing> list_memories(const memory_use& memory, time_range 
       has_stacks[{block.device, block.level, block.kind}] |= block.stack != trace::stack_id::none;
   std::vector<memory_standing> all;
   for (const auto& [key, tree] : memory.use()) {
-    const auto over = tree.over(range.begin, range.end);
-    if (over.empty() || over.maximum <= 0) continue;
-    all.push_back({key, static_cast<std::uint64_t>(over.maximum), has_stacks[key]});
+    const double highest = tree.highest(range.begin, range.end);
+    if (highest <= 0) continue;
+    all.push_back({key, static_cast<std::uint64_t>(highest), has_stacks[key] || memory.told_of_stacks(key)});
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak > b.peak; });
   return all;

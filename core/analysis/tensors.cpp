@@ -37,23 +37,34 @@ std::map<trace::process_id, step_list> find_steps(const index& from, const trace
   return all;
 }
 
-std::map<memory_key, category_use> add_up(const memory_use& memory, const std::vector<block_category>& categories) {
-  std::map<memory_key, category_use> all;
+memory_key key_of(const block_record& block) { return {block.device, block.level, block.kind}; }
+
+/// `into` has the keys that are wanted.
+void add_up(const memory_use& memory, const std::vector<block_category>& categories,
+            std::map<memory_key, category_use>& into) {
+  if (into.empty()) return;
   const std::span<const block_record> blocks = memory.blocks();
-  const auto key_of = [](const block_record& b) { return memory_key{b.device, b.level, b.kind}; };
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (categories[i].what != category::none) all.try_emplace(key_of(blocks[i]));
-  if (all.empty()) return all;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
-    const auto of = block.allocated && !block.imported() ? all.find(key_of(block)) : all.end();
-    if (of == all.end()) continue;
+    const auto of = block.allocated && !block.imported() ? into.find(key_of(block)) : into.end();
+    if (of == into.end()) continue;
     summaries::level_tree& tree = of->second[static_cast<std::size_t>(categories[i].what)];
     tree.add({block.born, static_cast<double>(block.bytes)});
     if (block.freed()) tree.add({block.died, -static_cast<double>(block.bytes)});
   }
-  for (auto& [key, use] : all)
+  for (auto& [key, use] : into)
     for (summaries::level_tree& tree : use) tree.settle();
+}
+
+/// The categories that a part was told, by position.
+std::vector<block_category> told_categories(const memory_use& memory, const part& told) {
+  const std::span<const block_record> blocks = memory.blocks();
+  std::vector<block_category> all(blocks.size());
+  const auto put = [&](trace::block_id id, block_category category) {
+    if (const block_record* known = memory.find(id)) all[static_cast<std::size_t>(known - blocks.data())] = category;
+  };
+  for (const told_category& each : told.categories) put(each.block, each.category);
+  for (const told_block& each : told.blocks) put(each.block.id, each.category);
   return all;
 }
 
@@ -78,12 +89,24 @@ summaries::slice_set step_slices_of(const step_list& list) {
 
 tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
   tensor_facts all;
-  all.steps = find_steps(from, trace);
+  const memory_use& memory = from.memory();
+  if (const part* told = from.told()) {
+    all.steps = told->whole->steps;
+    all.categories = told_categories(memory, *told);
+    all.tagged = told->whole->tagged;
+    for (const whole_facts::memory& each : told->whole->memories)
+      for (const whole_facts::part_of_it& of : each.by_category)
+        all.use[each.key][static_cast<std::size_t>(of.what)].tell_highest(of.highest);
+  } else {
+    all.steps = find_steps(from, trace);
+    all.categories =
+        categorise({memory, from.touches(), all.steps, from.category_tags(), trace.tables(), whole_of(trace)});
+    all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
+    for (std::size_t i = 0; i < all.categories.size(); ++i)
+      if (all.categories[i].what != category::none) all.use.try_emplace(key_of(memory.blocks()[i]));
+  }
   for (const auto& [process, list] : all.steps) all.step_slices.emplace(process, step_slices_of(list));
-  all.categories =
-      categorise({from.memory(), from.touches(), all.steps, from.category_tags(), trace.tables(), whole_of(trace)});
-  all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
-  all.use = add_up(from.memory(), all.categories);
+  add_up(memory, all.categories, all.use);
   return all;
 }
 

@@ -112,8 +112,8 @@ class touch_index {
   positions by_id_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
-  std::unordered_map<std::uint64_t, bool> moving_;   ///< Graphs by their id: a node of it copies.
-  std::unordered_map<std::uint64_t, bool> copying_;  ///< By the name's id.
+  std::unordered_map<std::uint64_t, bool> moving_;         ///< Graphs by their id: a node of it copies.
+  std::unordered_map<std::uint64_t, bool> copying_;        ///< By the name's id.
   std::unordered_map<std::uint64_t, block_touches> told_;  ///< By block.
   std::uint64_t touches_ = 0;
   bool whole_told_ = false;

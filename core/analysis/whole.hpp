@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "core/analysis/categories.hpp"
@@ -12,8 +11,9 @@
 #include "core/analysis/memory_use.hpp"
 #include "core/analysis/steps.hpp"
 #include "core/analysis/touches.hpp"
-#include "core/error.hpp"
+#include "core/trace/reader.hpp"
 #include "core/trace/row_type.hpp"
+#include "core/trace/summary_rows.hpp"
 
 /// What an index of a part of a recording must be told, because only the whole recording shows it.
 namespace sluice::analysis {
@@ -32,20 +32,27 @@ struct chunk_reach {
 
 /// What is quoted of the recording as a whole, wherever in it a question is about.
 struct whole_facts {
+  struct part_of_it {
+    category what = category::none;
+    double highest = 0;
+  };
   struct memory {
     memory_key key;
     double highest = 0;
-    bool stacks = false;      ///< Some block has one.
-    bool categories = false;  ///< Likewise.
+    bool stacks = false;                  ///< Some block has one.
+    std::vector<part_of_it> by_category;  ///< Of categories that have blocks; none where no block has one.
   };
   struct pool {
     trace::pool_id pool{};
     bool has_segments = false;
-    std::optional<double> highest;  ///< Of its blocks, if it has any.
+    bool has_blocks = false;
+    double highest = 0;  ///< Of its blocks.
   };
   struct untracked {
     trace::device_id device{};
-    summaries::sample_step sample;
+    time_ns time = 0;
+    double value = 0;
+    std::uint64_t order = 0;
   };
   struct stream {
     stream_key key;
@@ -75,6 +82,7 @@ struct whole_facts {
   std::vector<thread> threads;
   std::vector<trace::device_id> with_kernels;
   std::vector<graph> graphs;
+  std::vector<trace::block_id> segments;  ///< Blocks that others lie in, by id.
   std::uint64_t touches = 0;
   bool tagged = false;  ///< Some category is exact.
   std::map<trace::process_id, step_list> steps;
@@ -85,11 +93,15 @@ class index;
 /// Of an index that has taken in all of `of`. O(blocks).
 [[nodiscard]] whole_facts facts_of_whole(const index& from, const trace::snapshot& of);
 
-/// A block whose whole life is told, with all that the recording says of it.
+/// A block whose whole life is told.
 struct told_block {
   block_record block;
   block_category category;
-  std::optional<block_touches> uses;  ///< None: its touches are those that rows tell.
+};
+
+struct told_uses {
+  trace::block_id block{};
+  block_touches uses;
 };
 
 struct told_category {
@@ -97,12 +109,23 @@ struct told_category {
   block_category category;
 };
 
+/// A slice that runs at the run's begin, and its lane.
+struct told_slice {
+  trace::lane_kind what = trace::lane_kind::unknown;
+  std::size_t owner = 0;  ///< Position in `whole_facts::streams`, `directions` or `threads`.
+  std::size_t lane = 0;
+  summaries::slice_item item;
+};
+
 /// A part of a recording, for `index::absorb_part`.
 struct part {
   time_range run;
   std::shared_ptr<const whole_facts> whole;
-  std::vector<told_block> blocks;         ///< Those that live in the run and not only in it, and those of which rows do not agree.
+  std::vector<told_block>
+      blocks;  ///< Those that live in the run and not only in it, and those of which rows do not agree.
+  std::vector<told_uses> uses;            ///< Of those that were used, and of others that were used outside of the run.
   std::vector<told_category> categories;  ///< Of others that live in it.
+  std::vector<told_slice> open;           ///< Those of one owner and lane are one at most.
 };
 
 /// Whether questions about a part of a recording want all rows of this kind, because one may matter long after it: what is sampled

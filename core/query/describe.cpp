@@ -51,10 +51,10 @@ class words {
   }
   words& block(std::string label, trace::block_id id) {
     if (id == trace::block_id::none) return *this;
-    const analysis::block_record* known = from_.index.memory().find(id);
+    const auto known = find_block(id, from_);
     return put(std::move(label),
-               known == nullptr ? fmt::format("block {}", raw(id))
-                                : fmt::format("{} at {}", format_bytes(known->bytes), format_address(known->address)),
+               !known ? fmt::format("block {}", raw(id))
+                      : fmt::format("{} at {}", format_bytes(known->bytes), format_address(known->address)),
                {}, id);
   }
   words& device(trace::device_id id) {
@@ -167,7 +167,7 @@ void put_content(const trace::transfer_event& row, const sources& from, words& i
   const std::string how =
       row.content == exact ? "all of it" : fmt::format("a sample of {}", format_bytes(row.content_bytes));
   into.put("Content", fmt::format("hash {:016x}, of {}", row.content_hash, how));
-  const analysis::content_standing standing = from.index.contents().standing_of(row);
+  const analysis::content_standing standing = from.index.contents(from.trace).standing_of(row);
   if (standing.before > 0) {
     into.put(
         "Same content before",
@@ -210,12 +210,11 @@ event_details describe(const trace::live_block_event& row, const sources& from) 
 
 event_details describe(const trace::free_event& row, const sources& from) {
   words w(from, row.id);
-  const analysis::block_record* block = from.index.memory().find(row.block);
-  w.title(block == nullptr ? std::string("Free") : fmt::format("Free of {}", format_bytes(block->bytes)))
-      .instant(row.time);
+  const auto block = find_block(row.block, from);
+  w.title(!block ? std::string("Free") : fmt::format("Free of {}", format_bytes(block->bytes))).instant(row.time);
   w.block("Block", row.block).address("Address", row.address).put("Layer", std::string(name_of(row.level)));
   w.stream(row.stream).moment("Completed", row.completed).common(row);
-  if (block != nullptr) w.event("Allocated by", block->alloc).on_memory(block->device, block->kind);
+  if (block) w.event("Allocated by", block->alloc).on_memory(block->device, block->kind);
   return w.done();
 }
 
@@ -441,17 +440,15 @@ event_details describe(const trace::message_event& row, const sources& from) {
 namespace {
 void put_owner(const analysis::block_record& block, const sources& from, words& to) {
   if (!block.imported()) return;
-  const auto known = from.index.import_owners().find(raw(block.alloc));
-  const auto owner = known == from.index.import_owners().end()
-                         ? std::optional<trace::alloc_event>{}
-                         : find_row<trace::alloc_event>(known->second.alloc, from);
+  const auto known = import_owner_of(block.alloc, from);
+  const auto owner = !known ? std::optional<trace::alloc_event>{} : find_row<trace::alloc_event>(known->alloc, from);
   if (!owner) {
     to.put("Imported", "from another process that this recording does not name; its bytes count with their owner");
     return;
   }
   to.put("Imported",
          fmt::format("from {}{}; its bytes count there", analysis::process_label(owner->process, to.tables()),
-                     known->second.source == trace::provenance::inferred ? " (inferred)" : ""));
+                     known->source == trace::provenance::inferred ? " (inferred)" : ""));
   to.block("Owner's block", owner->block);
 }
 }  // namespace

@@ -13,7 +13,7 @@ namespace sluice::query {
 /// Calls `use(row)` for each row of the chunks that may hold something about `id`.
 template <class Row, class Use>
 void rows_about(trace::event_id id, const sources& from, Use&& use) {
-  for (const analysis::index::chunk_events& about : from.index.chunks()) {
+  for (const analysis::chunk_reach& about : from.index.chunks()) {
     if (raw(id) < about.lowest || raw(id) > about.highest) continue;
     if (from.trace.chunks()[about.chunk].type != trace::type_of_row<Row>) continue;
     const auto rows = from.trace.read<Row>(about.chunk);
@@ -30,6 +30,18 @@ template <class Row>
   });
   return found;
 }
+
+/// The block of that id, as far as its birth tells; also where the index is of a part that it does not live in.
+[[nodiscard]] std::optional<analysis::block_record> find_block(trace::block_id id, const sources& from);
+
+/// The name that the program gave to what an event made.
+[[nodiscard]] trace::string_id name_tag_of(trace::event_id alloc, const sources& from);
+
+/// Whose memory an imported block is.
+[[nodiscard]] std::optional<analysis::index::import_owner> import_owner_of(trace::event_id alloc, const sources& from);
+
+/// Whether other blocks lie in it.
+[[nodiscard]] bool holds_blocks(trace::block_id id, const sources& from);
 
 /// The first row from `time` on that `wanted`, in the chunks that come soonest: what a call enqueued runs soon after it, or
 /// is not worth reading half a recording for.

@@ -51,8 +51,8 @@ class tensor_words {
   }
 
   void tagged_name() {
-    const auto name = from_.index.name_tags().find(raw(block_.alloc));
-    if (name != from_.index.name_tags().end()) put("Called", std::string(tables_.text(name->second)));
+    const trace::string_id name = name_tag_of(block_.alloc, from_);
+    if (name != trace::string_id::none) put("Called", std::string(tables_.text(name)));
   }
 
   void uses() {
@@ -87,10 +87,7 @@ class tensor_words {
   }
 
   /// Whether it is a segment: its uses are those of the blocks inside.
-  [[nodiscard]] bool holds_others() const {
-    const auto blocks = from_.index.memory().blocks();
-    return std::any_of(blocks.begin(), blocks.end(), [&](const auto& b) { return b.parent == block_.id; });
-  }
+  [[nodiscard]] bool holds_others() const { return holds_blocks(block_.id, from_); }
 
   [[nodiscard]] use_in_words words_of(const analysis::touch& use, bool first) const {
     if (const auto row = find_row<trace::touch_event>(use.event, from_)) return words_of(*row);
@@ -206,8 +203,8 @@ void put_touched_blocks(const trace::kernel_event& kernel, const sources& from, 
       },
       first, begin));
   for (const trace::block_id id : blocks) {
-    const analysis::block_record* block = from.index.memory().find(id);
-    if (block == nullptr) continue;
+    const auto block = find_block(id, from);
+    if (!block) continue;
     into.details.push_back(
         {"Touches", fmt::format("{} at {}", format_bytes(block->bytes), format_address(block->address)), {}, id});
   }

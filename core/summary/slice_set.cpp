@@ -15,6 +15,7 @@ time_ns length(const slice_item& item) { return item.end - item.begin; }
 }  // namespace
 
 void slice_set::add(std::vector<slice_item>& batch) {
+  if (from_ != INT64_MIN) std::erase_if(batch, [&](const slice_item& s) { return s.begin < from_; });
   if (batch.empty()) return;
   std::sort(batch.begin(), batch.end(), earlier);
   const time_ns from = batch.front().begin;
@@ -123,18 +124,23 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
 
   time_ns longest_length = 0;
   for (std::size_t i = first_after(items, begin); i < items.size() && items[i].begin < end;) {
-    // The largest node that starts here and still fits into a pixel, or one slice.
+    // The largest node that starts here and fits into what is left of a pixel, or one slice. So a gathered slice takes all that fits
+    // and begins in the range, wherever nodes begin.
+    const bool joins = gathering && items[i].end - out.back().item.begin <= pixel;
+    const time_ns since = joins ? out.back().item.begin : items[i].begin;
     std::size_t step = 1;
     node part{length(items[i]), items[i].bytes, i};
     for (std::size_t k = 0, size = fan_out; k < levels.size() && i % size == 0; ++k, size *= fan_out) {
-      if (i / size >= levels[k].size() || items[i + size - 1].end - items[i].begin > pixel) break;
+      if (i / size >= levels[k].size()) break;
+      const slice_item& last = items[i + size - 1];
+      if (last.end - since > pixel || last.begin >= end) break;
       step = size;
       part = levels[k][i / size];
     }
     const slice_item& longest = items[part.longest];
     const time_ns from = items[i].begin;
     const time_ns to = items[i + step - 1].end;
-    if (gathering && to - out.back().item.begin <= pixel) {
+    if (joins) {
       drawn_slice& gathered = out.back();
       const slice_item before = gathered.item;
       if (length(longest) > longest_length) {

@@ -44,9 +44,28 @@ class slice_set {
   /// Adds a batch; sorts it in place.
   void add(std::vector<slice_item>& batch);
 
-  /// The whole track has so many lanes, of which this set holds a part.
-  void widen(std::size_t lanes) {
+  /// The set holds a part of a track, which has so many lanes: the slices that begin at `from` or later, and those told. Before
+  /// any is added.
+  void tell(std::size_t lanes, time_ns from) {
     if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
+    from_ = from;
+  }
+  /// A slice of the track that began before `from` and runs on, the only one in its lane that does.
+  void tell(const slice_item& open, std::size_t at) {
+    if (at >= lanes_.size() || !lanes_[at].items.empty() || open.begin >= from_) return;
+    lanes_[at].items.push_back(open);
+    last_begin_ = std::max(last_begin_, open.begin);
+    ++size_;
+  }
+  /// Calls `visit(const slice_item&, lane)` for every slice that began before `time` and ends after it. O(lanes * log n).
+  template <class Visit>
+  void for_each_open(time_ns time, Visit&& visit) const {
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
+      const std::vector<slice_item>& items = lanes_[l].items;
+      const auto next =
+          std::partition_point(items.begin(), items.end(), [&](const slice_item& s) { return s.begin < time; });
+      if (next != items.begin() && (next - 1)->end > time) visit(*(next - 1), static_cast<std::uint16_t>(l));
+    }
   }
 
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
@@ -90,6 +109,7 @@ class slice_set {
   void draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
 
   std::vector<lane> lanes_;
+  time_ns from_ = INT64_MIN;  ///< Slices that begin earlier are not taken.
   time_ns last_begin_ = INT64_MIN;
   std::uint64_t size_ = 0;
   std::uint64_t hidden_ = 0;

@@ -112,7 +112,7 @@ class time_tree {
     settled_ = true;
   }
 
-  /// The tree holds a part of its steps; over all of them its highest value is `value`.
+  /// The tree holds a part of its steps, maybe none; over all of them its highest value is `value`.
   void tell_highest(double value) { told_highest_ = value; }
   /// The highest value in [begin, end), which must hold all steps: of the whole, where the tree holds a part of it. 0 if the
   /// span is empty.
@@ -122,7 +122,7 @@ class time_tree {
     return all.empty() ? 0 : all.maximum;
   }
 
-  [[nodiscard]] bool empty() const { return nodes_.empty(); }
+  [[nodiscard]] bool empty() const { return nodes_.empty() && !told_highest_; }
   /// Of the first and the last step; first > last when there is none.
   [[nodiscard]] time_ns first_time() const { return first_; }
   [[nodiscard]] time_ns last_time() const { return last_; }

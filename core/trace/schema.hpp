@@ -74,8 +74,12 @@ SLUICE_TABLE(crossing_block_row, field{1, &row::block}, field{2, &row::time}, fi
              field{12, &row::stack}, field{13, &row::name}, field{14, &row::address}, field{15, &row::bytes},
              field{16, &row::reserved_bytes}, field{17, &row::flags}, field{18, &row::level}, field{19, &row::kind},
              field{20, &row::death_inferred}, field{21, &row::category}, field{22, &row::reason});
-SLUICE_TABLE(block_category_row, field{1, &row::block}, field{2, &row::time}, field{3, &row::category},
-             field{4, &row::reason});
+SLUICE_TABLE(block_category_row, field{1, &row::block}, field{2, &row::category}, field{3, &row::reason});
+SLUICE_TABLE(block_uses_row, field{1, &row::block}, field{2, &row::time}, field{3, &row::end},
+             field{4, &row::first_time}, field{5, &row::first_event}, field{6, &row::last_time},
+             field{7, &row::last_event}, field{8, &row::kernels}, field{9, &row::copies}, field{10, &row::replays},
+             field{11, &row::first_kernel}, field{12, &row::first_arrival}, field{13, &row::last_arrival},
+             field{14, &row::arrivals}, field{15, &row::pageable_arrivals});
 SLUICE_TABLE(curve_row, field{1, &row::curve}, field{2, &row::what}, field{3, &row::level}, field{4, &row::kind},
              field{5, &row::way}, field{6, &row::category}, field{7, &row::has_segments}, field{8, &row::device},
              field{9, &row::pool}, field{10, &row::counter}, field{11, &row::maximum});
@@ -86,6 +90,9 @@ SLUICE_TABLE(lane_row, field{1, &row::lane}, field{2, &row::depth}, field{3, &ro
 SLUICE_TABLE(lane_bin_row, field{1, &row::lane}, field{2, &row::time}, field{3, &row::count}, field{4, &row::busy},
              field{5, &row::bytes}, field{6, &row::length}, field{7, &row::event}, field{8, &row::name},
              field{9, &row::kind}, field{10, &row::tag});
+SLUICE_TABLE(open_slice_row, field{1, &row::event}, field{2, &row::time}, field{3, &row::what}, field{4, &row::owner},
+             field{5, &row::lane}, field{6, &row::begin}, field{7, &row::end}, field{8, &row::name},
+             field{9, &row::bytes}, field{10, &row::kind}, field{11, &row::tag});
 SLUICE_TABLE(saved_row, field{1, &row::name}, field{2, &row::version}, field{3, &row::bytes});
 
 SLUICE_TABLE(string_row, field{1, &row::id}, field{2, &row::text});

@@ -56,12 +56,30 @@ struct crossing_block_row {
   std::uint8_t reason = 0;      ///< analysis::category_reason
 };
 
-/// What a block is for; of those that have a category and cross no boundary.
+/// What a block is for; of those that have a category and cross no boundary. A chunk holds those of one epoch.
 struct block_category_row {
-  time_ns time = 0;  ///< Birth.
   block_id block{};
   std::uint8_t category = 0;
   std::uint8_t reason = 0;
+};
+
+/// All uses of a block that lives over a boundary, or was used outside of the epoch that it lives in.
+struct block_uses_row {
+  time_ns time = 0;  ///< Birth, and death as of crossing_block_row.
+  time_ns end = 0;
+  block_id block{};
+  time_ns first_time = unknown_time;
+  event_id first_event{};
+  time_ns last_time = unknown_time;
+  event_id last_event{};
+  std::uint64_t kernels = 0;
+  std::uint64_t copies = 0;
+  std::uint64_t replays = 0;
+  time_ns first_kernel = unknown_time;
+  time_ns first_arrival = unknown_time;  ///< Of copies from the host.
+  time_ns last_arrival = unknown_time;
+  std::uint64_t arrivals = 0;
+  std::uint64_t pageable_arrivals = 0;
 };
 
 /// What a curve shows. Numbers are stored: never reuse one.
@@ -138,6 +156,21 @@ struct lane_bin_row {
   std::uint8_t tag = 0;
 };
 
+/// A slice that runs on over the begin of an epoch. A chunk holds those of one boundary.
+struct open_slice_row {
+  time_ns time = 0;  ///< The boundary.
+  lane_kind what = lane_kind::unknown;
+  std::uint32_t owner = 0;  ///< Its number among the streams, directions or threads that the saved "parts" list.
+  std::uint32_t lane = 0;
+  time_ns begin = 0;
+  time_ns end = 0;
+  event_id event{};
+  string_id name{};
+  std::uint64_t bytes = 0;
+  std::uint8_t kind = 0;  ///< analysis::slice_kind
+  std::uint8_t tag = 0;
+};
+
 /// A named part of what was found out about the recording as a whole, in a form of its own.
 struct saved_row {
   std::string name;
@@ -154,6 +187,8 @@ struct saved_row {
   X(curve_bin_row, curve_bin)           \
   X(lane_row, lane)                     \
   X(lane_bin_row, lane_bin)             \
-  X(saved_row, saved)
+  X(saved_row, saved)                   \
+  X(block_uses_row, block_uses)         \
+  X(open_slice_row, open_slice)
 
 }  // namespace sluice::trace

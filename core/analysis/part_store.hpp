@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/analysis/index.hpp"
+#include "core/error.hpp"
+#include "core/trace/reader.hpp"
+#include "core/trace/writer.hpp"
+
+/// What a file keeps so that a question about a short time is answered by reading a part of it.
+namespace sluice::analysis {
+
+/// Adds to a file, before it is closed, what `part_store` reads beside the epochs: the blocks that cross from one to another, what
+/// blocks are for, what runs on, and what the recording as a whole shows. `from` has taken in all of `of`, which holds the events of
+/// the file. A recording of which that would take more than a chunk can hold gets none of it. O(blocks * log blocks).
+void save_parts(const index& from, const trace::snapshot& of, std::span<const trace::epoch_row> epochs,
+                trace::file_writer& to);
+
+/// Immutable; may be used from many threads at once.
+class part_store {
+ public:
+  /// Errors: not_found, if the file has nothing of it; corrupt, if it makes no sense; io.
+  [[nodiscard]] static result<std::shared_ptr<const part_store>> open(std::shared_ptr<const trace::snapshot> from,
+                                                                      std::map<trace::process_id, step_list> steps);
+
+  [[nodiscard]] const trace::snapshot& snapshot() const { return *from_; }
+  [[nodiscard]] std::span<const trace::epoch_row> epochs() const { return epochs_; }
+  [[nodiscard]] const std::shared_ptr<const whole_facts>& whole() const { return whole_; }
+  /// The epoch that holds `time`; what comes before the first belongs to it, and what comes after the last to that.
+  [[nodiscard]] std::size_t epoch_at(time_ns time) const;
+  /// What lies in epochs [first, last]; the first epoch has no begin, the last no end.
+  [[nodiscard]] time_range run_of(std::size_t first, std::size_t last) const;
+
+  /// An index of epochs [first, last]: see `index::absorb_part`. O(rows in them + blocks that live at their begin). Errors: io, corrupt.
+  [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last) const;
+
+ private:
+  [[nodiscard]] result<part> read(std::size_t first, std::size_t last) const;
+
+  std::shared_ptr<const trace::snapshot> from_;
+  std::shared_ptr<const whole_facts> whole_;
+  std::vector<trace::epoch_row> epochs_;
+  std::vector<time_ns> begins_;
+};
+
+}  // namespace sluice::analysis
