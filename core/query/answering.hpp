@@ -7,6 +7,7 @@
 
 #include "core/analysis/digest.hpp"
 #include "core/analysis/index.hpp"
+#include "core/analysis/part_cache.hpp"
 #include "core/analysis/stored_tiles.hpp"
 #include "core/analysis/tensors.hpp"
 #include "core/query/engine.hpp"
@@ -25,7 +26,8 @@ struct stored_answers {
   std::shared_ptr<const analysis::stored_tiles> tiles;
   std::shared_ptr<const analysis::digest> digest;
   std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
-  analysis::stored_tiles::epoch_source epochs;          ///< For zooms below the tiles.
+  std::shared_ptr<analysis::part_cache> parts;          ///< Of its epochs; null if it does not tell enough of them.
+  analysis::stored_tiles::epoch_source epochs;          ///< The same, for zooms below the tiles.
 };
 
 struct sources {

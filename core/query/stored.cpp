@@ -1,8 +1,96 @@
 #include "core/query/stored.hpp"
 
+#include <algorithm>
+
 #include "core/query/answers_from_digest.hpp"
 
 namespace sluice::query {
+namespace {
+
+/// What the indexes of parts may take that were asked for last: some ten epochs.
+constexpr std::size_t parts_budget = std::size_t{160} << 20;
+/// A question about more epochs than these is one for an index of all.
+constexpr std::size_t most_epochs = 8;
+
+// --- when a question is about ---------------------------------------------------------------------------------------
+
+std::optional<time_range> time_of(const blocks_question& question, const sources&) { return question.range; }
+std::optional<time_range> time_of(const statistics_question& question, const sources&) { return question.range; }
+std::optional<time_range> time_of(const stacks_question& question, const sources&) {
+  if (question.measure == stack_measure::live) return time_range{question.at, question.at};
+  return question.range;
+}
+
+/// The time of the row in `chunk` whose `key` column holds `id`.
+template <class Row, class Key, class Id>
+std::optional<time_ns> find_row(const trace::snapshot& trace, std::size_t chunk, Key key, Id id) {
+  std::vector<Id> ids;
+  std::vector<time_ns> times;
+  if (!trace.read_column<Row>(chunk, key, ids)) return std::nullopt;
+  const auto found = std::find(ids.begin(), ids.end(), id);
+  if (found == ids.end() || !trace.read_column<Row>(chunk, &Row::time, times)) return std::nullopt;
+  return times[static_cast<std::size_t>(found - ids.begin())];
+}
+
+std::optional<time_ns> find_event(const trace::snapshot& trace, std::size_t chunk, trace::event_id id) {
+  const trace::row_type type = trace.chunks()[chunk].type;
+  if (type == trace::row_type::attribute || type == trace::row_type::link) return std::nullopt;  // About other events.
+  switch (type) {
+#define SLUICE_FIND(row, kind)                                                                                     \
+  case trace::row_type::kind:                                                                                      \
+    if constexpr (trace::is_event_row<trace::row>) return find_row<trace::row>(trace, chunk, &trace::row::id, id); \
+    return std::nullopt;
+    SLUICE_FOR_EACH_ROW(SLUICE_FIND)
+#undef SLUICE_FIND
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Of an event, its own time; of a block, that of its birth.
+std::optional<time_range> time_of(const details_question& question, const sources& from) {
+  for (const analysis::chunk_reach& reach : from.stored->parts->store().whole()->chunks) {
+    if (reach.chunk >= from.trace.chunks().size()) continue;
+    std::optional<time_ns> found;
+    if (question.event != trace::event_id::none) {
+      if (raw(question.event) < reach.lowest || raw(question.event) > reach.highest) continue;
+      found = find_event(from.trace, reach.chunk, question.event);
+    } else if (raw(question.block) >= reach.lowest_block && raw(question.block) <= reach.highest_block) {
+      const trace::row_type type = from.trace.chunks()[reach.chunk].type;
+      if (type == trace::row_type::alloc)
+        found = find_row<trace::alloc_event>(from.trace, reach.chunk, &trace::alloc_event::block, question.block);
+      if (type == trace::row_type::live_block)
+        found = find_row<trace::live_block_event>(from.trace, reach.chunk, &trace::alloc_event::block, question.block);
+    }
+    if (found) return time_range{*found, *found};
+  }
+  return std::nullopt;
+}
+
+/// No other question is about a short time.
+template <class Question>
+std::optional<time_range> time_of(const Question& /*question*/, const sources& /*from*/) {
+  return std::nullopt;
+}
+
+/// The answer of an index of the epochs that the question is about, if they are few.
+template <class Question>
+std::optional<result<typename Question::answer_type>> answer_by_part(const Question& question, const sources& from) {
+  if (!from.stored->parts) return std::nullopt;
+  const std::optional<time_range> about = time_of(question, from);
+  if (!about) return std::nullopt;
+  const time_range range = analysis::bounded(*about);
+  analysis::part_cache& parts = *from.stored->parts;
+  const std::size_t first = parts.store().epoch_at(range.begin);
+  const std::size_t last = parts.store().epoch_at(std::max(range.begin, range.end - 1));
+  if (last - first >= most_epochs) return std::nullopt;
+  const auto part = parts.get(first, last);
+  if (!part) return std::nullopt;
+  return answer_to(question, sources{**part, from.trace, from.cancelled, from.frames, from.patience, nullptr, nullptr,
+                                     from.provisional});
+}
+
+}  // namespace
 
 std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace) {
   auto made = std::make_shared<stored_answers>();
@@ -14,6 +102,13 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
   for (const analysis::process_steps& each : made->digest->steps) {
     facts->steps.emplace(each.process, each.steps);
     facts->step_slices.emplace(each.process, analysis::step_slices_of(each.steps));
+  }
+  if (auto parts = analysis::part_store::open(trace, facts->steps)) {
+    made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), parts_budget);
+    made->epochs = [parts = made->parts](std::size_t epoch) {
+      auto part = parts->get(epoch, epoch);
+      return part ? std::move(*part) : nullptr;
+    };
   }
   made->facts = std::move(facts);
   return made;
@@ -33,7 +128,8 @@ std::optional<result<typename Question::answer_type>> answer_stored(const Questi
     if (coarse) return std::nullopt;
     return found;
   } else {
-    return answer_from_digest(question, from);
+    auto found = answer_from_digest(question, from);
+    return found ? std::move(found) : answer_by_part(question, from);
   }
 }
 
