@@ -130,20 +130,20 @@ const std::map<row_type, summary_words>& words_of_summaries() {
          "0 none, 1 weight, 2 gradient, 3 optimizer state, 4 activation, 5 input, 6 workspace",
          "What led to the category: core/analysis/categories.hpp"}}},
       {row_type::block_category,
-       {"What blocks are for that cross no boundary", {"The block", "As of crossing_block", "As of crossing_block"}}},
+       {"What blocks are for that cross no boundary; a chunk holds those of one epoch",
+        {"The block", "As of crossing_block", "As of crossing_block"}}},
       {row_type::block_uses,
-       {"All uses of a block that crosses a boundary, or was used outside of the epoch that it lives in",
-        {"The block", "Birth", "Death; 2^61 if it was never freed", "When it was first named by a launch or a copy",
-         "The row that says so", "The last time", "The row that says so", "How many kernels named it",
-         "How many copies and memsets", "How many launches of graphs with a node that names it",
-         "The first of kernels and graphs", "The first copy from the host into it", "The last one", "How many",
-         "Of those, from pageable memory"}}},
+       {"All uses of a block that lives over a boundary, or was used outside of the epoch that it lives in",
+        {"The block", "Its birth", "Its death, as of crossing_block", "Time of the first use", "The event of that one",
+         "Time of the last use", "The event of that one", "Launches of kernels that name it", "Copies that touch it",
+         "Launches of graphs that name it", "Time of the first kernel", "Time of the first copy from the host",
+         "Time of the last copy from the host", "Copies from the host", "Of those, from pageable memory"}}},
       {row_type::open_slice,
-       {"A slice that runs on over the begin of an epoch",
-        {"The event", "The begin of the epoch", "As of lane",
-         "Its place in the saved \"parts\": of a stream, a direction or a thread, in order of their ids",
-         "Among those of its owner, from 0", "Begin", "End; 2^61 if it is not known", "Its name", "Its bytes",
-         "As of lane_bin", "As of lane_bin"}}},
+       {"Slices that run on over a boundary; a chunk holds those of one",
+        {"The event", "The boundary", "As of lane",
+         "Its number among the streams, directions or threads that the saved parts list", "The lane that it lies in",
+         "Begin", "End", "Its name", "Bytes that it moved", "Its kind: core/analysis/slice_kind.hpp",
+         "Of a copy: the kind of memory on the host's side"}}},
       {row_type::curve,
        {"Values over time",
         {"Its number in this file, from 0",
@@ -200,8 +200,13 @@ std::string summary_section(row_type type, const char* name) {
   const auto add = [&]<std::size_t Index>(std::integral_constant<std::size_t, Index>) {
     constexpr auto field = std::get<Index>(schema<Row>::fields);
     using member = std::remove_cvref_t<decltype(Row{}.*field.member)>;
+    std::string usual;
+    if constexpr (!std::is_same_v<member, std::string>) {
+      const std::uint64_t bits = to_bits(Row{}.*field.member);
+      if (bits != 0) usual = std::to_string(static_cast<std::int64_t>(bits));
+    }
     text += "| " + std::to_string(field.number) + " | " + std::string(member_name<Row, Index>()) + " | " +
-            stored_as<member>() + " |  | " + words.columns[Index] + " |\n";
+            stored_as<member>() + " | " + usual + " | " + words.columns[Index] + " |\n";
   };
   [&]<std::size_t... Index>(std::index_sequence<Index...>) { (add(std::integral_constant<std::size_t, Index>{}), ...); }
   (std::make_index_sequence<field_count<Row>>());

@@ -61,7 +61,9 @@ TEST(part_of_a_lying_file, answers_something_and_does_not_break) {
       ASSERT_TRUE(found) << found.error().to_string();
       const time_range all{-analysis::latest_time, analysis::latest_time};
       static_cast<void>(ask(statistics_question{all}, **found, *file->latest()));
-      static_cast<void>(ask(blocks_question{all}, **found, *file->latest()));
+      blocks_question blocks;
+      blocks.range = all;
+      static_cast<void>(ask(blocks, **found, *file->latest()));
       stacks_question stacks;
       stacks.range = all;
       static_cast<void>(ask(stacks, **found, *file->latest()));
@@ -84,7 +86,9 @@ TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_ch
     const auto now = other.open()->latest();
     std::vector<trace::saved_row> rows;
     for (const trace::chunk_info& chunk : now->summaries())
-      if (chunk.type == trace::row_type::saved) ASSERT_TRUE(now->read_summary(chunk, rows));
+      if (chunk.type == trace::row_type::saved) {
+        ASSERT_TRUE(now->read_summary(chunk, rows));
+      }
     ASSERT_EQ(rows.size(), 1U);
     saved = rows[0].bytes;
   }
