@@ -17,6 +17,7 @@ struct wish {
   std::vector<std::string> files;
   std::string demo;
   std::string device;
+  std::uint64_t memory = query::engine_options{}.memory_bytes;
 };
 
 result<void> show(const wish& wanted) {
@@ -31,6 +32,7 @@ result<void> show(const wish& wanted) {
   content.config_folder = gui::settings::default_folder();
   content.demos = demos_of_program();
   content.demo_device = wanted.device;
+  content.memory_bytes = wanted.memory;
   auto made = gui::window::create(std::move(content));
   if (!made) return tl::unexpected(made.error());
   for (const std::string& file : wanted.files) (*made)->app().open(file);
@@ -54,6 +56,12 @@ action declare_open(CLI::App& command) {
   command.add_option("--device", wanted->device, "Where the demo runs")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))
       ->type_name("sim|cuda");
+  command
+      .add_option("--memory", wanted->memory,
+                  "For each recording that sums itself up, as 400M; small ones take what they take")
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->type_name("BYTES")
+      ->default_str("400M");
   return [wanted] {
     if (!wanted->demo.empty() && !is_demo(wanted->demo)) {
       complain("there is no demo '" + wanted->demo + "'; see sluice demo --list");

@@ -58,6 +58,7 @@ application::application(application_options options)
   views_.push_back(make_messages_view());
   recordings_ = find_recordings(options_.recordings_folder);
   session_.animations = options_.animations;
+  session_.memory_bytes = options_.memory_bytes;
   session_.opened = [this](const document& which) {
     if (!which.removed_at_close && which.path != demo_.recording()) settings_.add_recent(which.path);
   };

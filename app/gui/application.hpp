@@ -22,9 +22,10 @@ struct application_options {
   std::vector<demo_entry> demos;  ///< What the Demo menu offers.
   std::string demo_device;        ///< "sim", "cuda"; empty: the demo chooses.
   std::string recordings_folder;  ///< Offered by the welcome screen; empty: looked for near the program.
-  bool animations = true;         ///< Off for pictures and tests: a frame shows where things end up.
-  float scale = 1;                ///< The display's.
-  std::function<void()> wake;     ///< From any thread: something changed, draw a frame.
+  std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Of each recording: see query::engine_options.
+  bool animations = true;      ///< Off for pictures and tests: a frame shows where things end up.
+  float scale = 1;             ///< The display's.
+  std::function<void()> wake;  ///< From any thread: something changed, draw a frame.
 };
 
 /// The window's content, without the window: a real one, an off-screen picture and the tests each bring an OpenGL context

@@ -13,6 +13,9 @@
 namespace sluice::gui {
 namespace {
 
+/// Of each document, for chunks that are looked at again.
+constexpr std::size_t chunk_cache_bytes = std::size_t{32} << 20;
+
 constexpr std::size_t history_limit = 200;
 constexpr query::time_ns narrowest = 10;  // ns across the window: below, a pixel is less than a nanosecond
 
@@ -62,7 +65,7 @@ void session::open(const std::string& path, bool live) {
       raw->progress = static_cast<float>(share);
       if (wake) wake();
     };
-    raw->opened = importing::open_any(raw->path, with);
+    raw->opened = importing::open_any(raw->path, with, {chunk_cache_bytes});
     raw->finished = true;
     if (wake) wake();
   });
@@ -92,7 +95,7 @@ void session::take_loads() {
       made->id = ready->id;
       made->path = ready->path;
       made->title = std::filesystem::path(ready->path).filename().string();
-      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_});
+      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, {}, memory_bytes});
       made->live = made->engine->snapshot()->growing();
       made->span = analysis::whole_of(*made->engine->snapshot());
       made->visible = made->target = with_margin(made->span);

@@ -83,6 +83,7 @@ class session {
   [[nodiscard]] static query::time_range clamp(query::time_range wanted, query::time_range span);
 
   bool animations = true;
+  std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Of each document opened from now on.
   bool memory_by_category = true;  ///< Tracks of memory show what a framework's blocks are for.
 
  private:

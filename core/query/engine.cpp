@@ -65,7 +65,7 @@ struct engine::state {
 
   /// Looks for what the file says of itself. Only where that is nothing the index is built before anybody needs it.
   void load() {
-    std::shared_ptr<const stored_answers> found = load_stored(current());
+    std::shared_ptr<const stored_answers> found = load_stored(current(), options.memory_bytes);
     {
       const std::scoped_lock lock(mutex);
       summaries = std::move(found);

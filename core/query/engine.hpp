@@ -117,6 +117,10 @@ struct engine_options {
   unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
   std::function<void()> wake;  ///< Called from a task's thread when an answer got better.
   symbols::resolver_options symbols{};
+  /// What the program may take of memory to answer questions about a file that sums itself up, however large: the less, the more
+  /// often a part of the file is read again. An index of all events, which a question about much of the time takes, is
+  /// beyond it, and so are files without summaries.
+  std::size_t memory_bytes = 400'000'000;
 };
 
 /// Answers questions about one open trace. Thread-safe. One engine a document; it holds the index of the snapshot that

@@ -7,8 +7,10 @@
 namespace sluice::query {
 namespace {
 
-/// What the indexes of parts may take that were asked for last: some ten epochs.
-constexpr std::size_t parts_budget = std::size_t{160} << 20;
+/// What the program takes beside indexes of parts: itself, the window, caches of tiles and chunks.
+constexpr std::size_t taken_otherwise = 150'000'000;
+/// Some two epochs.
+constexpr std::size_t least_for_parts = 40'000'000;
 /// A question about more epochs than these is one for an index of all.
 constexpr std::size_t most_epochs = 8;
 
@@ -92,7 +94,8 @@ std::optional<result<typename Question::answer_type>> answer_by_part(const Quest
 
 }  // namespace
 
-std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace) {
+std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace,
+                                            std::size_t memory_bytes) {
   auto made = std::make_shared<stored_answers>();
   made->tiles = analysis::stored_tiles::of(trace);
   if (!made->tiles) return nullptr;
@@ -104,7 +107,8 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
     facts->step_slices.emplace(each.process, analysis::step_slices_of(each.steps));
   }
   if (auto parts = analysis::part_store::open(trace, facts->steps)) {
-    made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), parts_budget);
+    const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
+    made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), std::max(left, least_for_parts));
     made->epochs = [parts = made->parts](std::size_t epoch) {
       auto part = parts->get(epoch, epoch);
       return part ? std::move(*part) : nullptr;

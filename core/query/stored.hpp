@@ -9,7 +9,9 @@
 namespace sluice::query {
 
 /// Reads the summaries of a file; null if it has none, or not all that it takes. Reads the disk; O(summaries of the whole).
-[[nodiscard]] std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace);
+/// `memory_bytes`: see engine_options.
+[[nodiscard]] std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace,
+                                                          std::size_t memory_bytes);
 
 /// The answer, if `from.stored` or the rows have it; `from.index` is not looked at. Else nothing, and an index has to answer.
 template <class Question>

@@ -1,5 +1,5 @@
 // What a window asks of a trace, without the window: trace_questions FILE [WINDOWS]. Opens the file, asks for every track at 1600 pixels
-// over the whole trace, then zooms and pans as a user does, and asks for the blocks that live at random times, each twice. Prints one
+// over the whole trace, then zooms and pans as a user does, and asks for the blocks that live at random times, each twice in a row. Prints one
 // line a figure, times in ms: the median and the worst.
 #include <sys/resource.h>
 
@@ -126,8 +126,8 @@ int measure(const std::string& path, int wanted) {
                         random() % static_cast<std::uint64_t>(std::max<trace::time_ns>(tracks->span.length(), 1)));
     moments.push_back({at, at + 1});
   }
-  for (auto* times : {&first_time, &second_time}) {
-    for (const auto& at : moments) {
+  for (const auto& at : moments) {
+    for (auto* times : {&first_time, &second_time}) {
       const stopwatch one;
       query::blocks_question question;
       question.range = at;
