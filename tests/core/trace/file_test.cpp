@@ -98,6 +98,40 @@ TEST_F(trace_file, keeps_late_events_in_chunks_that_overlap) {
   EXPECT_EQ(now->end(), 2'000);
 }
 
+TEST_F(trace_file, takes_events_that_are_filled_in_where_they_wait) {
+  auto writer = kernels(0, 5);
+  kernel_event like;
+  like.device = static_cast<device_id>(3);
+  for (std::size_t i = 0; i < 103; ++i) {
+    // Some whole, some filled in after: also across the ends of chunks, and with names that come in between.
+    if (i % 3 == 0) {
+      writer.add(kernel(writer, i));
+      continue;
+    }
+    kernel_event& row = writer.start(like);
+    EXPECT_EQ(raw(row.id), i + 1);
+    row.name = writer.intern("name " + std::to_string(i));
+    row.time = static_cast<time_ns>(100 * i);
+    row.end = row.time + 10;
+  }
+  ASSERT_TRUE(writer.close());
+  const auto now = (*file::open(path_))->latest();
+  std::size_t i = 0;
+  ASSERT_TRUE(now->for_each<kernel_event>([&](const kernel_event& row) {
+    EXPECT_EQ(raw(row.id), i + 1);
+    EXPECT_EQ(row.time, static_cast<time_ns>(100 * i));
+    EXPECT_EQ(row.end, row.time + 10);
+    EXPECT_EQ(raw(row.device), i % 3 == 0 ? 0U : 3U);
+    ++i;
+  }));
+  EXPECT_EQ(i, 103U);
+  for (const chunk_info& chunk : now->chunks()) {
+    if (chunk.type == row_type::kernel) {
+      EXPECT_LE(chunk.rows, 5U);
+    }
+  }
+}
+
 TEST_F(trace_file, with_no_events_has_an_empty_span) {
   ASSERT_TRUE(file_writer::create(path_).value().close());
   const auto now = file::open(path_).value()->latest();
