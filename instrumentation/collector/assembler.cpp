@@ -224,7 +224,7 @@ void assembler::sort_in(ring_source& ring, const record_view& record, std::size_
 std::uint32_t assembler::voice_of(const ring_source& ring) {
   std::vector<speaker>& speakers = memory_[now_.turns & 1].speakers;
   if (speakers.empty() || speakers.back().process != ring.process || speakers.back().thread != ring.thread ||
-      speakers.back().clock != ring.clock) {
+      speakers.back().clock != ring.clock) [[unlikely]] {
     speakers.push_back({ring.process, ring.thread, ring.clock});
   }
   return static_cast<std::uint32_t>((speakers.size() - 1) << 1 | (now_.turns & 1));

@@ -15,12 +15,11 @@ std::uint32_t context_of(std::uint64_t stream) { return static_cast<std::uint32_
 }  // namespace
 
 void assembler::dispatch(const context& c, const record_view& record) {
-  if (dispatch_definition(c, record)) return;
   if (dispatch_memory(c, record) || dispatch_work(c, record)) {
     ++device_events_;
     return;
   }
-  dispatch_host(c, record);
+  if (!dispatch_definition(c, record)) dispatch_host(c, record);
 }
 
 bool assembler::dispatch_definition(const context& c, const record_view& record) {

@@ -289,11 +289,9 @@ void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns w
   if (a_reservation) return;  // No work names these.
   const retired_block freed{block.address, block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}),
                             when};
-  if (retired_block* before = retired_.find(block.address)) {
-    *before = freed;
-    return;
-  }
+  const std::size_t before = retired_.size();
   retired_.put(block.address, freed);
+  if (retired_.size() == before) return;
   retired_order_.push_back(block.address);
   if (retired_order_.size() <= most_retired) return;
   retired_.erase(retired_order_.front());

@@ -166,13 +166,14 @@ void catalogue::define(process_names& process, const context_record& record) {
   }
 }
 
-context_id catalogue::context(process_names& process, std::uint32_t key) {
-  if (key == 0) return context_id::none;
-  const auto known = process.contexts.find(key);
-  if (known != process.contexts.end()) return known->second.id;
+void catalogue::look_up_context(process_names& process, std::uint32_t key) {
+  process.last_context = key;
+  process.last_context_id = context_id::none;
+  if (key == 0) return;
+  const bool known = process.contexts.contains(key);
   const trace::context_row& row = context_row(process, key);
-  file_.add(row);
-  return row.id;
+  if (!known) file_.add(row);
+  process.last_context_id = row.id;
 }
 
 void catalogue::write_stream(process_names& process, trace::stream_row& row, std::uint64_t key) {
@@ -200,6 +201,8 @@ void catalogue::define(process_names& process, const stream_record& record) {
   if (introduced != introduced_streams_.end() && introduced->second != record.handle) {
     const std::uint64_t generation = row->generation + 1;
     process.streams.erase(record.stream);
+    process.last_stream = 0;
+    process.last_stream_id = stream_id::none;
     row = &stream_row(process, record.stream);
     row->generation = generation;
   }
@@ -210,13 +213,14 @@ void catalogue::define(process_names& process, const stream_record& record) {
   write_stream(process, *row, record.stream);
 }
 
-stream_id catalogue::stream(process_names& process, std::uint64_t key) {
-  if (key == 0) return stream_id::none;
-  const auto known = process.streams.find(key);
-  if (known != process.streams.end()) return known->second.id;
+void catalogue::look_up_stream(process_names& process, std::uint64_t key) {
+  process.last_stream = key;
+  process.last_stream_id = stream_id::none;
+  if (key == 0) return;
+  const bool known = process.streams.contains(key);
   trace::stream_row& row = stream_row(process, key);
-  write_stream(process, row, key);
-  return row.id;
+  if (!known) write_stream(process, row, key);
+  process.last_stream_id = row.id;
 }
 
 // --------------------------------------------------------------------------------------- pools, counters and graphs

@@ -30,6 +30,12 @@ struct process_names {
   std::unordered_map<std::uint64_t, trace::pool_row> pools;
   std::unordered_map<std::uint64_t, trace::counter_row> counters;
   std::unordered_map<std::uint64_t, trace::event_id> event_records;  ///< The last record of each CUDA event.
+
+  /// What was asked last, which is nearly always what is asked next. Key 0: nothing.
+  std::uint32_t last_context = 0;
+  trace::context_id last_context_id{};
+  std::uint64_t last_stream = 0;
+  trace::stream_id last_stream_id{};
 };
 
 /// Gives ids to what recorded processes name by keys of their own, and writes the table rows. A key that is used before
@@ -68,8 +74,14 @@ class catalogue {
   /// GPUs whose links to others nobody has told of.
   [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const;
   void set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second);
-  trace::context_id context(process_names& process, std::uint32_t key);
-  trace::stream_id stream(process_names& process, std::uint64_t key);
+  trace::context_id context(process_names& process, std::uint32_t key) {
+    if (key != process.last_context) look_up_context(process, key);
+    return process.last_context_id;
+  }
+  trace::stream_id stream(process_names& process, std::uint64_t key) {
+    if (key != process.last_stream) look_up_stream(process, key);
+    return process.last_stream_id;
+  }
   trace::pool_id pool(process_names& process, std::uint64_t key);
   trace::counter_id counter(process_names& process, std::uint64_t key);
 
@@ -79,6 +91,8 @@ class catalogue {
     return static_cast<Id>(++last);
   }
   trace::host_id host(std::string_view name, std::string_view boot_id);
+  void look_up_context(process_names& process, std::uint32_t key);
+  void look_up_stream(process_names& process, std::uint64_t key);
   trace::context_row& context_row(process_names& process, std::uint32_t key);
   trace::stream_row& stream_row(process_names& process, std::uint64_t key);
   trace::pool_row& pool_row(process_names& process, std::uint64_t key);
