@@ -27,7 +27,8 @@ struct stored_answers {
   std::shared_ptr<const analysis::digest> digest;
   std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
   std::shared_ptr<analysis::part_cache> parts;          ///< Of its epochs; null if it does not tell enough of them.
-  analysis::stored_tiles::epoch_source epochs;          ///< The same, for zooms below the tiles.
+  analysis::stored_tiles::epoch_source epochs;          ///< The same, for zooms below the tiles,
+  analysis::stored_tiles::epoch_source at_hand;         ///< and those of them that need not be read.
 };
 
 struct sources {
@@ -38,7 +39,8 @@ struct sources {
   symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;  ///< For native symbols.
   const stored_answers* stored = nullptr;  ///< Where it answers, `index` may be empty.
   bool* coarse = nullptr;                  ///< Set where what is stored says less than was asked.
-  bool& provisional;  ///< Set by an answer that has frames whose symbols are still to be looked up.
+  bool& provisional;      ///< Set by an answer that has frames whose symbols are still to be looked up.
+  bool in_haste = false;  ///< Nothing is to be read but tiles: what they say less is `coarse`.
 };
 
 [[nodiscard]] result<track_list> answer_to(const tracks_question& question, const sources& from);
@@ -64,6 +66,11 @@ struct sources {
   X(stacks_question)                \
   X(messages_question)              \
   X(search_question)
+
+/// Questions of the timeline, which tiles answer.
+template <class Question>
+inline constexpr bool draws = std::is_same_v<Question, tracks_question> || std::is_same_v<Question, slices_question> ||
+                              std::is_same_v<Question, series_question>;
 
 /// Answers that come from the file's rows alone, so that who works one out keeps nobody from the index.
 template <class Question>

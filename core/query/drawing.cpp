@@ -22,13 +22,17 @@ drawing::drawing(const sources& from, bool categories) : from_(from) {
     owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes())});
 }
 
+const analysis::stored_tiles::epoch_source& drawing::epochs() const {
+  return from_.in_haste ? from_.stored->at_hand : from_.stored->epochs;
+}
+
 result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, time_range range,
                                          std::uint32_t width) const {
   sampled made;
   if (from_.stored != nullptr) {
     const analysis::bin_grid grid = from_.stored->tiles->grid_over(range, width);
     bool coarse = false;
-    auto bins = from_.stored->tiles->sample(places, grid, from_.stored->epochs, coarse);
+    auto bins = from_.stored->tiles->sample(places, grid, epochs(), coarse);
     if (!bins) return tl::unexpected<error>(bins.error());
     if (coarse && from_.coarse != nullptr) *from_.coarse = true;
     made.range = grid.range();
@@ -55,7 +59,7 @@ result<std::vector<summaries::drawn_slice>> drawing::draw(std::size_t place, tim
   if (from_.stored != nullptr) {
     bool coarse = false;
     auto drawn = from_.stored->tiles->draw(owners_[place].about.lane, from_.stored->tiles->grid_over(range, width),
-                                           from_.stored->epochs, coarse);
+                                           epochs(), coarse);
     if (coarse && from_.coarse != nullptr) *from_.coarse = true;
     return drawn;
   }

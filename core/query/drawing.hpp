@@ -41,6 +41,8 @@ class drawing {
                                                                  std::uint32_t width) const;
 
  private:
+  [[nodiscard]] const analysis::stored_tiles::epoch_source& epochs() const;
+
   const sources& from_;
   std::shared_ptr<const analysis::tensor_facts> facts_;
   std::vector<analysis::index_curve> of_index_;

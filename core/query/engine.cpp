@@ -232,6 +232,25 @@ struct slot<Question>::state {
 
   ~state() { current->cancelled = true; }
 
+  /// A zoom below the tiles waits for a part of the file: until then what the tiles say is better than what was asked before.
+  static void show_what_is_at_hand(engine::state& from, const std::shared_ptr<cell>& at, const Question& question,
+                                   const stored_answers& summaries, const trace::snapshot& now) {
+    bool coarse = false;
+    bool provisional = false;
+    auto found =
+        answer_stored(question, sources{from.nothing, now, at->cancelled, from.frames,
+                                        symbols::frame_book::patience::later, &summaries, &coarse, provisional, true});
+    if (!coarse || !found || !*found || at->cancelled) return;
+    {
+      const std::scoped_lock lock(at->mutex);
+      at->value = std::make_shared<const value_type>(std::move(**found));
+      at->answered = question;
+      at->complete = false;
+      at->stored = false;
+    }
+    from.wake();
+  }
+
   static void run(engine::state& from, const std::shared_ptr<cell>& at) {
     Question question;
     {
@@ -249,6 +268,9 @@ struct slot<Question>::state {
     const auto begin = steady::now();
     const auto summaries = from.stored();
     std::optional<result<value_type>> by_file;
+    if constexpr (draws<Question>) {
+      if (summaries) show_what_is_at_hand(from, at, question, *summaries, *now);
+    }
     if (summaries || reads_rows<Question>) {
       generation = from.generation;
       by_file =

@@ -113,6 +113,7 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
       auto part = parts->get(epoch, epoch);
       return part ? std::move(*part) : nullptr;
     };
+    made->at_hand = [parts = made->parts](std::size_t epoch) { return parts->at_hand(epoch, epoch); };
   }
   made->facts = std::move(facts);
   return made;
@@ -120,16 +121,15 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
 
 template <class Question>
 std::optional<result<typename Question::answer_type>> answer_stored(const Question& question, const sources& from) {
-  constexpr bool drawn = std::is_same_v<Question, tracks_question> || std::is_same_v<Question, slices_question> ||
-                         std::is_same_v<Question, series_question>;
   if constexpr (reads_rows<Question>) {
     return answer_to(question, from);
-  } else if constexpr (drawn) {
+  } else if constexpr (draws<Question>) {
     bool coarse = false;
     sources by_tiles = from;
     by_tiles.coarse = &coarse;
     auto found = answer_to(question, by_tiles);
-    if (coarse) return std::nullopt;
+    if (coarse && !from.in_haste) return std::nullopt;
+    if (from.coarse != nullptr) *from.coarse = coarse;
     return found;
   } else {
     auto found = answer_from_digest(question, from);

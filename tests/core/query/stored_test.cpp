@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "core/analysis/finish.hpp"
 #include "core/generate/generate.hpp"
@@ -157,6 +159,26 @@ TEST_P(stored_answers_test, draw_slices_that_cover_as_much) {
     }
   }
   EXPECT_GT(compared, 10U);
+}
+
+TEST_P(stored_answers_test, are_shown_to_a_view_until_a_part_is_read) {
+  const auto tracks = with_->ask_now(tracks_question{}).value();
+  for (const track& each : tracks->tracks) {
+    if (each.kind != track_kind::memory) continue;
+    const time_ns middle = (tracks->span.begin + tracks->span.end) / 2;
+    const series_question question{each.id, {middle, middle + tracks->span.length() / 500}, 400};
+    slot<series_question> view;
+    answer<series> last = view.ask(*with_, question);
+    for (; !last.complete; last = view.ask(*with_, question)) {
+      ASSERT_FALSE(last.failure);
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    const auto now = with_->ask_now(question).value();
+    ASSERT_EQ(last->bands.size(), now->bands.size());
+    for (std::size_t b = 0; b < now->bands.size(); ++b)
+      for (std::size_t k = 0; k < now->bands[b].bins.size(); ++k)
+        ASSERT_EQ(last->bands[b].bins[k].maximum, now->bands[b].bins[k].maximum);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
