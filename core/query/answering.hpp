@@ -10,6 +10,7 @@
 #include "core/analysis/part_cache.hpp"
 #include "core/analysis/stored_tiles.hpp"
 #include "core/analysis/tensors.hpp"
+#include "core/query/address_map.hpp"
 #include "core/query/engine.hpp"
 
 /// How each question is answered: plain functions of an index and a snapshot. Private to core/query.
@@ -53,6 +54,8 @@ struct sources {
 [[nodiscard]] result<stack_view> answer_to(const stacks_question& question, const sources& from);
 [[nodiscard]] result<std::vector<message>> answer_to(const messages_question& question, const sources& from);
 [[nodiscard]] result<search_results> answer_to(const search_question& question, const sources& from);
+/// O(blocks + live blocks * log of them).
+[[nodiscard]] result<address_map> answer_to(const address_map_question& question, const sources& from);
 
 /// Every kind of question: X(question).
 #define SLUICE_FOR_EACH_QUESTION(X) \
@@ -65,7 +68,8 @@ struct sources {
   X(details_question)               \
   X(stacks_question)                \
   X(messages_question)              \
-  X(search_question)
+  X(search_question)                \
+  X(address_map_question)
 
 /// Questions of the timeline, which tiles answer.
 template <class Question>

@@ -23,6 +23,10 @@ std::optional<time_range> time_of(const stacks_question& question, const sources
   return question.range;
 }
 
+std::optional<time_range> time_of(const address_map_question& question, const sources&) {
+  return time_range{question.time, question.time};
+}
+
 /// The time of the row in `chunk` whose `key` column holds `id`.
 template <class Row, class Key, class Id>
 std::optional<time_ns> find_row(const trace::snapshot& trace, std::size_t chunk, Key key, Id id) {

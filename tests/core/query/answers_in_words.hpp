@@ -98,6 +98,19 @@ inline std::string in_words(const analysis::range_statistics& of) {
          fmt::format("{} {} {} {}\n", of.kernel_names, of.failed_allocations, of.lost_events, of.lost_memory_events);
 }
 
+inline std::string in_words(const address_map& of) {
+  std::string text = fmt::format("{} segments at {}\n", of.count, of.time);
+  for (const address_segment& s : of.segments) {
+    text += fmt::format("{} on {} layer {} kind {}: {} {} used {} hole {} blocks {}\n", raw(s.block), raw(s.device),
+                        static_cast<int>(s.level), static_cast<int>(s.kind), s.address, s.bytes, s.used, s.largest_hole,
+                        s.blocks);
+    for (const address_item& i : s.items)
+      text += fmt::format("  {} {} {} {} {} {} {} {}\n", i.address, i.bytes, i.used, i.count, raw(i.block),
+                          raw(i.stack), raw(i.name), static_cast<int>(i.category.what));
+  }
+  return text;
+}
+
 inline std::string in_words(const error& of) { return of.to_string(); }
 
 template <class Question>

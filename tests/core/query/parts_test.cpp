@@ -94,6 +94,10 @@ class examiner {
     if (random_() % 3 == 0) blocks.level = static_cast<trace::layer>(random_() % 4);
     if (random_() % 6 == 0) blocks.filter = "1";
     expect_same(blocks, "blocks " + when);
+    address_map_question map;
+    map.time = moment();
+    map.width = static_cast<std::uint32_t>(1 + random_() % 50);
+    expect_same(map, fmt::format("address map at {}", map.time));
     ask_stacks(asked, when);
     ask_tracks(asked, when);
   }
