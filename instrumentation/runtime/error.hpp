@@ -31,13 +31,16 @@ struct pool_stats {
   std::uint64_t used = 0;       ///< in allocated blocks, rounded to the pool's granule
   std::uint64_t requested = 0;  ///< what the callers of those blocks asked for
   std::uint64_t reserved = 0;   ///< taken from upstream
+  std::uint64_t kept = 0;       ///< of the free bytes, those that threads keep for their next allocations
+  /// The most that was used at once. Exact where one thread allocates; of several it may be too high by what they keep.
   std::uint64_t peak_used = 0;
   std::uint64_t peak_reserved = 0;
-  std::uint64_t largest_free = 0;  ///< the largest single free block
-  std::uint64_t limit = 0;         ///< 0: none
-  std::uint64_t used_blocks = 0;   ///< a count
-  std::uint64_t free_blocks = 0;   ///< a count
-  std::uint64_t segments = 0;      ///< a count: pieces taken from upstream
+  std::uint64_t largest_free = 0;   ///< the largest single free block, of those that no thread keeps
+  std::uint64_t limit = 0;          ///< 0: none
+  std::uint64_t used_blocks = 0;    ///< a count
+  std::uint64_t free_blocks = 0;    ///< a count
+  std::uint64_t segments = 0;       ///< a count: pieces taken from upstream
+  std::uint64_t refused_frees = 0;  ///< a count: frees of what was no allocated block
 
   [[nodiscard]] std::uint64_t free() const noexcept { return reserved - used; }
   /// 1 - largest free / free: 0 when all free bytes are in one block (or none are free), towards 1 when they are
@@ -47,26 +50,33 @@ struct pool_stats {
   }
 };
 
+/// Who asked for memory that there was not, and, if a pool refused, what it held.
+struct refused_allocation {
+  std::uint64_t bytes = 0;
+  int device = -1;           ///< `device_ref::id()` of the device, -1: made by hand
+  std::uint64_t stream = 0;  ///< native handle of the stream that asked, 0 for the default stream
+  bool from_pool = false;
+  pool_stats pool{};  ///< all zero unless `from_pool`
+};
+
 /// No memory: says how much was asked of whom, and, if a pool refused, what it held.
 class out_of_memory : public error {
  public:
-  out_of_memory(backend::failure what, std::uint64_t requested, std::uint64_t stream = 0)
-      : error(std::move(what)), requested_(requested), stream_(stream) {}
-  out_of_memory(backend::failure what, std::uint64_t requested, std::uint64_t stream, const pool_stats& pool)
-      : error(std::move(what)), requested_(requested), stream_(stream), pool_(pool), from_pool_(true) {}
+  out_of_memory(backend::failure what, const refused_allocation& asked) : error(std::move(what)), asked_(asked) {}
 
-  [[nodiscard]] std::uint64_t requested_bytes() const noexcept { return requested_; }
+  [[nodiscard]] std::uint64_t requested_bytes() const noexcept { return asked_.bytes; }
+  /// `device_ref::id()` of the device, -1 for one made by hand.
+  [[nodiscard]] int device() const noexcept { return asked_.device; }
   /// Native handle of the stream that asked, 0 for the default stream.
-  [[nodiscard]] std::uint64_t stream() const noexcept { return stream_; }
-  [[nodiscard]] bool from_pool() const noexcept { return from_pool_; }
+  [[nodiscard]] std::uint64_t stream() const noexcept { return asked_.stream; }
+  [[nodiscard]] bool from_pool() const noexcept { return asked_.from_pool; }
   /// All zero unless `from_pool()`.
-  [[nodiscard]] const pool_stats& pool() const noexcept { return pool_; }
+  [[nodiscard]] const pool_stats& pool() const noexcept { return asked_.pool; }
+  /// The largest single free block of the pool, in bytes; 0 unless `from_pool()`.
+  [[nodiscard]] std::uint64_t largest_free_block() const noexcept { return asked_.pool.largest_free; }
 
  private:
-  std::uint64_t requested_ = 0;
-  std::uint64_t stream_ = 0;
-  pool_stats pool_;
-  bool from_pool_ = false;
+  refused_allocation asked_;
 };
 
 /// The value, or an exception of the right type.

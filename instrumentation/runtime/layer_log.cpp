@@ -1,10 +1,14 @@
 #include "instrumentation/runtime/layer_log.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <atomic>
 
 #include "instrumentation/backend/driver_log.hpp"
 #include "instrumentation/backend/simulated/clock.hpp"
 #include "instrumentation/collector/producer.hpp"
+#include "instrumentation/runtime/tags.hpp"
 
 namespace sluice::runtime::layer_log {
 
@@ -19,7 +23,20 @@ Record at(std::uint64_t time) noexcept {
   return r;
 }
 
+std::atomic<std::uint32_t> recordings{1};
+
 std::uint64_t intern(std::string_view text) noexcept { return collector::intern(text.data(), text.size()); }
+
+/// A block's name behind those of the scopes that it was made in.
+std::uint64_t intern_in_scope(const block& b) noexcept {
+  const std::string_view scope = scoped_tag::current();
+  if (scope.empty() || b.born_before) return intern(b.name);
+  if (b.level != trace::layer::user || b.name.empty()) return scoped_tag::current_key();
+  constexpr std::size_t longest = 512;
+  char text[longest];
+  const auto end = fmt::format_to_n(text, sizeof text, "{}/{}", scope, b.name);
+  return intern({text, std::min(end.size, sizeof text)});
+}
 
 std::uint8_t byte(trace::layer level) noexcept { return static_cast<std::uint8_t>(level); }
 std::uint8_t byte(memory_space space) noexcept { return static_cast<std::uint8_t>(backend::trace_kind(space)); }
@@ -35,6 +52,10 @@ std::uint64_t now() noexcept {
   return collector::now();
 }
 
+std::uint32_t generation() noexcept { return recordings.load(std::memory_order_relaxed); }
+void recording_comes() noexcept { recordings.fetch_add(1, std::memory_order_relaxed); }
+void recording_is_here() noexcept { recordings.fetch_add(1, std::memory_order_relaxed); }
+
 void use_clock(backend::simulated_clock* clock) noexcept { recording_clock.store(clock, std::memory_order_release); }
 
 void allocated(const stream_ref& stream, const block& b) noexcept {
@@ -46,7 +67,7 @@ void allocated(const stream_ref& stream, const block& b) noexcept {
   r.call_begin = b.begin;
   r.pool = b.pool;
   r.stream = stream.device().backend().trace_stream(stream.handle());
-  r.name = intern(b.name);
+  r.name = intern_in_scope(b);
   r.parent = b.parent;
   r.device = stream.device().description().ordinal;
   r.context = static_cast<std::uint32_t>(r.stream >> 32);
@@ -72,7 +93,7 @@ void failed(const stream_ref& stream, const block& b, int status) noexcept {
   r.bytes = b.bytes;
   r.pool = b.pool;
   r.stream = stream.device().backend().trace_stream(stream.handle());
-  r.name = intern(b.name);
+  r.name = intern_in_scope(b);
   r.status = status;
   r.device = stream.device().description().ordinal;
   r.level = byte(b.level);

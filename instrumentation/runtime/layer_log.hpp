@@ -21,6 +21,12 @@ namespace sluice::runtime::layer_log {
 /// Now, on the clock of the recording: simulated if the recording is, else the collector's.
 [[nodiscard]] std::uint64_t now() noexcept;
 
+/// Counts recordings: what is called by a key in one is called by another in the next. Never 0. It moves twice a recording, by
+/// `recording_comes` before the first event can be written and by `recording_is_here` once names can be sent.
+[[nodiscard]] std::uint32_t generation() noexcept;
+void recording_comes() noexcept;
+void recording_is_here() noexcept;
+
 /// The clock of a simulated recording; null goes back to real time. It must outlive the recording.
 void use_clock(backend::simulated_clock* clock) noexcept;
 
@@ -35,7 +41,7 @@ struct block {
   std::uint64_t pool = 0;
   std::uint64_t begin = 0;   ///< entry of the call
   bool born_before = false;  ///< existed when the recording began
-  std::string_view name{};   ///< tag, or the type that made it
+  std::string_view name{};   ///< tag, or the type that made it; within a scoped_tag that goes before it
 };
 
 void allocated(const stream_ref& stream, const block& b) noexcept;

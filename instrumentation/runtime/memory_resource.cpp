@@ -17,7 +17,9 @@ constexpr std::size_t greatest_alignment = 512;
 
 void* address_or_throw(backend::outcome<void*> result, std::size_t bytes, const stream_ref& stream) {
   if (result) return *result;
-  if (result.error().code == status::out_of_memory) throw out_of_memory(std::move(result.error()), bytes, stream.get());
+  if (result.error().code == status::out_of_memory) {
+    throw out_of_memory(std::move(result.error()), {bytes, stream.device().id(), stream.get(), false, {}});
+  }
   throw error(std::move(result.error()));
 }
 

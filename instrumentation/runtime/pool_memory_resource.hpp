@@ -2,73 +2,78 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 
-#include "core/trace/model.hpp"
-#include "instrumentation/backend/suballocator.hpp"
 #include "instrumentation/runtime/memory_resource.hpp"
 
 namespace sluice::runtime {
 
+namespace pooling {
+class pool_core;
+}
+
 struct pool_options {
   std::uint64_t limit_bytes = 0;           ///< hard limit on what the pool reserves; 0: none
+  double limit_fraction = 0;               ///< the same as a part of the device's memory, 0 to 1; the lower limit holds
   std::uint64_t growth_bytes = 32u << 20;  ///< the least it takes from upstream at a time
   std::uint64_t initial_bytes = 0;         ///< reserved at once
-  std::string name = "pool";
+  /// The most that one thread keeps of one stream in its front; 0: 64 MiB, or less on small devices and under small limits.
+  std::uint64_t front_bytes = 0;
+  std::string name = "pool";  ///< in recordings and error messages
 };
 
-/// A stream-ordered pool over another resource. Best fit; blocks split on allocation and coalesce on free.
+/// A stream-ordered pool over another resource.
+///
+/// Each thread keeps a few free blocks of each stream in its front, sorted by size: a block that the thread freed on a stream
+/// and asks for again on that stream costs no lock and writes to no memory that another thread writes to. Behind the fronts
+/// lies one heap under a mutex, with lists by size, in which blocks split and coalesce in O(1). Sizes up to 1 MiB are rounded
+/// up by at most an eighth, larger ones to 512 bytes.
 ///
 /// A block freed on a stream is reused on that stream at once, without waiting. For another stream the pool takes, in
-/// this order: blocks whose stream is idle; new memory from upstream; and, when the limit or the device refuses that,
-/// blocks of busy streams, making the asking stream wait for them. So concurrency is only paid for under pressure.
+/// this order: blocks whose stream is idle; what other threads keep; new memory; and, when the limit or the device refuses
+/// that, blocks of busy streams, making the asking stream wait for them by an event. So concurrency is only paid for under
+/// pressure.
 ///
-/// Thread-safe (one mutex). Hits cost O(log blocks) and no call of the driver. Errors: out_of_memory with the pool's
-/// statistics.
+/// Thread-safe. Memory may be freed by another thread than allocated it, threads may end and the pool may go in any order; it
+/// must outlive the calls into it. Throws out_of_memory with the pool's statistics, and error if the device fails otherwise. A
+/// pointer that is not an allocated block of the pool's is refused: counted in `pool_stats::refused_frees`, and a message in
+/// recordings.
 class pool_memory_resource : public memory_resource, private device_observer {
  public:
+  /// Throws out_of_memory if `initial_bytes` are not to be had, error for a limit_fraction outside 0 to 1.
   explicit pool_memory_resource(resource_ptr upstream, pool_options options = {});
-  /// Waits for the streams that still use freed blocks, then returns everything upstream.
+  /// Waits for the streams that still use freed blocks, then returns everything upstream but segments with blocks in use.
   ~pool_memory_resource() override;
 
-  /// One coherent snapshot. O(streams with free blocks).
+  /// One coherent snapshot: what all of its figures say was so at one moment, whatever other threads do. O(threads + streams).
   [[nodiscard]] pool_stats stats() const;
-  /// Returns wholly free segments upstream while at least `keep_bytes` stay reserved. Waits for the streams whose
+  /// The peaks become what is used and reserved now.
+  void reset_peaks();
+  /// Returns free segments upstream while at least `keep_bytes` stay reserved. Waits for the streams whose
   /// freed blocks are in them. It never takes back a block in use. Returns the bytes returned.
   std::uint64_t trim(std::uint64_t keep_bytes = 0);
-  /// Replaces the hard limit, 0 for none. What is reserved already stays.
+  /// Replaces the hard limit in bytes, 0 for none. What is reserved already stays.
   void set_limit(std::uint64_t bytes);
-  [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+  /// The same as a part of the device's memory. Throws error outside 0 to 1.
+  void set_limit_fraction(double fraction);
+  [[nodiscard]] const std::string& name() const noexcept;
   [[nodiscard]] const resource_ptr& upstream() const noexcept { return upstream_; }
+  /// True if `address` begins a block that the pool has given out. O(1).
+  [[nodiscard]] bool owns(const void* address) const noexcept;
+  /// As `deallocate` on `stream`, for callers that know no size. False if it is no block of the pool's.
+  bool try_deallocate(const stream_ref& stream, void* address) noexcept;
 
  protected:
   void* do_allocate(const stream_ref& stream, std::size_t bytes) override;
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
 
  private:
-  using books = backend::suballocator;
-
+  [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   void retire(backend::stream_handle stream) noexcept override;
   void announce() noexcept override;
 
-  // All of these are called with the mutex held.
-  std::optional<books::block> take(const stream_ref& stream, std::uint64_t bytes);
-  void clean_idle_streams();
-  void wait_for_streams();
-  bool grow(std::uint64_t bytes);
-  void steal(const stream_ref& stream);
-  std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation);
-  [[nodiscard]] pool_stats stats_locked() const;
-
   resource_ptr upstream_;
-  pool_options options_;
-  std::uint64_t trace_key_;
-  mutable std::mutex mutex_;
-  books books_{512};
-  std::uint64_t peak_used_ = 0;
-  std::uint64_t peak_reserved_ = 0;
+  std::shared_ptr<pooling::pool_core> core_;
 };
 static_assert(stream_ordered_resource<pool_memory_resource>);
 

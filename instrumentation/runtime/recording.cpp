@@ -33,6 +33,7 @@ recording::recording(const std::string& path, const device_ref& device) : state_
     // A simulated run makes a second's events in milliseconds; with room for all of them, two runs stay the same.
     options.ring_bytes = std::size_t{8} << 20;
   }
+  layer_log::recording_comes();
   if (!collector::start(session->socket_name().c_str(), options)) {
     (void)session->stop();
     refuse("the recorder's socket did not answer");
@@ -40,6 +41,7 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   state_->session = std::move(*session);
   layer_log::use_clock(clock);
   device.backend().recording_begins(state_->session->socket_name());
+  layer_log::recording_is_here();
   device.state()->announce();
 }
 
@@ -65,7 +67,10 @@ recording_summary recording::finish() {
 }
 
 bool join_recording(std::span<const device_ref> devices) {
-  if (collector::active() || !collector::start(collector::producer_options{})) return false;
+  if (collector::active()) return false;
+  layer_log::recording_comes();
+  if (!collector::start(collector::producer_options{})) return false;
+  layer_log::recording_is_here();
   for (const device_ref& device : devices) device.state()->announce();
   return true;
 }

@@ -1,0 +1,422 @@
+#include "instrumentation/runtime/pool_core.hpp"
+
+#include <algorithm>
+
+#include "instrumentation/backend/driver_log.hpp"
+#include "instrumentation/backend/simulated/clock.hpp"
+#include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/layer_log.hpp"
+
+namespace sluice::runtime::pooling {
+
+namespace {
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+std::uint64_t chosen_front_bytes(const pool_options& options, const backend::device_description& device) {
+  if (options.front_bytes != 0) return options.front_bytes;
+  std::uint64_t bytes = std::min(64 * mib, device.memory_bytes / 512);
+  if (options.limit_bytes != 0) bytes = std::min(bytes, options.limit_bytes / 16);
+  return bytes;
+}
+
+}  // namespace
+
+pool_core::pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options)
+    : device_(device),
+      space_(space),
+      options_(std::move(options)),
+      front_bytes_(chosen_front_bytes(options_, device.description())),
+      clock_(device.backend().clock()),
+      trace_key_(device.state()->next_pool_key()),
+      ordinal_(device.description().ordinal),
+      kind_(static_cast<std::uint8_t>(backend::trace_kind(space))),
+      source_(std::move(source)) {}
+
+// --- threads' fronts ---------------------------------------------------------------------------------------
+
+/// The fronts of one thread, of all pools.
+struct thread_fronts {
+  std::vector<std::pair<std::shared_ptr<pool_core>, front*>> all;
+  static constinit thread_local bool ended;
+
+  ~thread_fronts() {
+    ended = true;  // Destructors of other objects may still free: straight to the heap.
+    for (lane_entry& entry : lanes_here) entry = {};
+    for (auto& [core, f] : all) core->leave(f);
+  }
+
+  /// Pools that are gone were kept for their fronts alone.
+  void forget_closed() noexcept {
+    std::erase_if(all, [](const auto& entry) {
+      const pool_core* core = entry.first.get();
+      if (!core->closed_.load(std::memory_order_acquire)) return false;
+      for (lane_entry& here : lanes_here) {
+        if (here.core == core) here = {};
+      }
+      return true;
+    });
+  }
+};
+constinit thread_local bool thread_fronts::ended = false;
+
+namespace {
+thread_local thread_fronts of_this_thread;
+}  // namespace
+
+front* pool_core::front_here() {
+  if (thread_fronts::ended) return nullptr;
+  auto& mine = of_this_thread.all;
+  for (auto& [core, f] : mine) {
+    if (core.get() == this) return f;
+  }
+  of_this_thread.forget_closed();
+  mine.reserve(mine.size() + 1);
+  auto made = std::make_unique<front>();
+  front* f = made.get();
+  {
+    const std::lock_guard lock(mutex_);
+    fronts_.push_back(std::move(made));
+  }
+  mine.emplace_back(shared_from_this(), f);
+  return f;
+}
+
+void pool_core::leave(front* f) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& l : f->lanes) drain(*l);
+  const front_counts c = f->counts();
+  gone_.used += c.used;
+  gone_.requested += c.requested;
+  gone_.blocks += c.blocks;
+  gone_.peak += c.peak;
+  std::erase_if(fronts_, [&](const auto& other) { return other.get() == f; });
+}
+
+lane& pool_core::lane_of(front& f, std::uint64_t stream) {
+  lane* found = nullptr;
+  for (const auto& l : f.lanes) {
+    if (l->in_use && l->is_of(stream)) found = l.get();
+  }
+  if (found == nullptr) {
+    (void)heap_.zone_of(stream);  // Draining a lane must not need memory.
+    for (const auto& l : f.lanes) {
+      if (!l->in_use) found = l.get();
+    }
+    if (found == nullptr) {
+      f.lanes.push_back(std::make_unique<lane>());
+      found = f.lanes.back().get();
+      found->owner = &f;
+    }
+    found->stream.store(stream, std::memory_order_relaxed);
+    found->in_use = true;
+    found->generation = 0;
+  }
+  lane_here(this, stream) = {this, found};
+  return *found;
+}
+
+void pool_core::drain(lane& l) noexcept {
+  if (l.kept_bytes == 0) return;
+  zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
+  for (lane::bin& bin : l.bins) {
+    while (block* b = bin.head) {
+      bin.head = b->next;
+      heap_.give(b, to);
+    }
+    bin.count = 0;
+    bin.refill = 1;
+  }
+  l.kept_bytes = 0;
+}
+
+void pool_core::drain_fronts() noexcept {
+  const claim all(fronts_);
+  for (const auto& f : fronts_) {
+    for (const auto& l : f->lanes) drain(*l);
+  }
+}
+
+/// The thread has missed in this list again: it gets some more at once, so that it comes back seldom.
+void pool_core::refill(lane& l, std::uint64_t bytes, zone& from) {
+  const std::size_t at = class_of(bytes / granule);
+  lane::bin& bin = l.bins[at];
+  for (std::uint32_t more = bin.refill - 1; more != 0 && bin.count < most_of_class[at]; --more) {
+    if (l.kept_bytes + bytes > front_bytes_) break;
+    block* b = heap_.take(bytes, from);
+    if (b == nullptr) break;
+    push(l, b);
+  }
+  bin.refill = std::min<std::uint32_t>(bin.refill * 2, most_of_class[at] / 2u);
+}
+
+void pool_core::flush_half(lane& l, std::size_t at) noexcept {
+  lane::bin& bin = l.bins[at];
+  zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
+  for (std::uint32_t left = bin.count / 2; left != 0; --left) {
+    block* b = bin.head;
+    bin.head = b->next;
+    --bin.count;
+    l.kept_bytes -= b->bytes;
+    heap_.give(b, to);
+  }
+}
+
+/// In the books of the calling thread, or of those that have ended.
+void pool_core::count(front* f, const block& b, std::int64_t sign) noexcept {
+  const auto bytes = static_cast<std::int64_t>(b.bytes), asked = static_cast<std::int64_t>(b.requested);
+  if (f != nullptr) return f->count(bytes, asked, sign);
+  gone_.used += sign * bytes;
+  gone_.requested += sign * asked;
+  gone_.blocks += sign;
+  gone_.peak = std::max(gone_.peak, gone_.used);
+}
+
+// --- allocation --------------------------------------------------------------------------------------------
+
+block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
+  const std::uint64_t want = size_for(bytes);
+  front* f = front_here();
+  const std::lock_guard lock(mutex_);
+  zone& own = heap_.zone_of(stream.get());
+  block* b = find(stream, want);
+  if (b == nullptr) return nullptr;
+  try {
+    lane* l = f == nullptr ? nullptr : &lane_of(*f, stream.get());
+    if (l != nullptr && want <= largest_rounded) refill(*l, want, own);
+  } catch (const std::bad_alloc&) {
+    // Without a lane, or with less in it, the next allocation takes longer.
+  }
+  b->requested = bytes;
+  b->state.store(block_state::used, std::memory_order_relaxed);
+  count(f, *b, 1);
+  peak_taken_ = std::max(peak_taken_, heap_.taken_bytes());
+  // A thread that takes what another freed is past that moment, as with a message from it.
+  if (clock_ != nullptr) clock_->advance_to(b->freed_at);
+  sample();
+  return b;
+}
+
+block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
+  zone& own = heap_.zone_of(stream.get());
+  if (block* b = heap_.take(bytes, own)) return b;
+  clean_idle_streams();
+  if (block* b = heap_.take(bytes, own)) return b;
+  if (heap_.taken_bytes() >= used_about() + bytes) {
+    drain_fronts();
+    clean_idle_streams();
+  }
+  if (block* b = heap_.take_any(bytes, own)) return b;
+  if (grow(bytes, own)) return heap_.take_any(bytes, own);
+  drain_fronts();
+  steal(stream);
+  if (block* b = heap_.take_any(bytes, own)) return b;
+  // Last resort: what is free but scattered over segments goes back, and a segment of the right size takes its place.
+  wait_for_streams();
+  release(0, trace::pool_operation::trim);
+  if (block* b = heap_.take_any(bytes, own)) return b;
+  if (grow(bytes, own)) return heap_.take_any(bytes, own);
+  return nullptr;
+}
+
+void pool_core::clean_idle_streams() {
+  for (zone* z : heap_.busy_zones()) {
+    const auto idle = device_.backend().stream_idle(backend::stream_handle{z->stream});
+    if (idle && *idle) heap_.retag(*z, heap_.clean());
+  }
+}
+
+void pool_core::wait_for_streams() noexcept {
+  for (zone* z : heap_.busy_zones()) {
+    (void)device_.backend().sync_stream(backend::stream_handle{z->stream});
+    heap_.retag(*z, heap_.clean());
+  }
+}
+
+void pool_core::steal(const stream_ref& stream) {
+  backend::device& d = device_.backend();
+  zone& own = heap_.zone_of(stream.get());
+  for (zone* z : heap_.busy_zones()) {
+    if (z == &own) continue;
+    // One event now covers every free on that stream so far.
+    const auto event = d.create_event({});
+    if (!event) continue;
+    if (d.record_event(*event, backend::stream_handle{z->stream}) && d.wait_event(stream.handle(), *event)) {
+      heap_.retag(*z, own);
+    }
+    d.destroy_event(*event);
+  }
+}
+
+bool pool_core::grow(std::uint64_t bytes, const zone& own) {
+  const std::uint64_t step = source_->step();
+  const auto in_steps = [&](std::uint64_t b) {
+    return b > ~std::uint64_t{0} - step ? b / step * step : (b + step - 1) / step * step;
+  };
+  std::uint64_t wanted = in_steps(std::max(bytes, options_.growth_bytes));
+  // Free memory that the new one joins serves as well.
+  const std::uint64_t joined = heap_.free_before(source_->next_address(wanted), own);
+  const std::uint64_t least = in_steps(bytes - std::min(joined, bytes - 1));
+  if (options_.limit_bytes != 0) {
+    const std::uint64_t reserved = heap_.reserved();
+    const std::uint64_t room = options_.limit_bytes > reserved ? options_.limit_bytes - reserved : 0;
+    wanted = std::min(wanted, room / step * step);
+    if (wanted < least) return false;
+  }
+  const auto made = grow_between(least, wanted);
+  if (!made) {
+    if (made.error().code == status::out_of_memory) return false;
+    throw error(made.error());
+  }
+  heap_.add(*made);
+  peak_reserved_ = std::max(peak_reserved_, heap_.reserved());
+  state(trace::pool_operation::grow);
+  return true;
+}
+
+backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint64_t wanted) {
+  auto made = source_->grow(wanted);
+  const bool refused = !made && made.error().code == status::out_of_memory;
+  // Less than a full step is better than nothing.
+  return refused && least != wanted ? source_->grow(least) : std::move(made);
+}
+
+bool pool_core::reserve(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return grow(pool_heap::round_up(bytes), heap_.clean());
+}
+
+// --- deallocation ------------------------------------------------------------------------------------------
+
+void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
+  front* f = nullptr;
+  try {
+    f = front_here();
+  } catch (const std::bad_alloc&) {
+    // Without a front, straight to the heap.
+  }
+  const std::lock_guard lock(mutex_);
+  count(f, *b, -1);
+  sample();
+  try {
+    zone& to = heap_.zone_of(stream);
+    if (f != nullptr && b->bin < lane_classes) {
+      lane& l = lane_of(*f, stream);
+      const std::uint32_t most = most_of_class[b->bin];
+      if (l.bins[b->bin].count >= most) flush_half(l, b->bin);
+      if (l.bins[b->bin].count < most && l.kept_bytes + b->bytes <= front_bytes_) return push(l, b);
+    }
+    heap_.give(b, to);
+  } catch (const std::bad_alloc&) {
+    // No room to remember the stream: what waits for nobody needs none.
+    (void)device_.backend().sync_stream(backend::stream_handle{stream});
+    heap_.give(b, heap_.clean());
+  }
+}
+
+void pool_core::retire(std::uint64_t stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto of_stream = [&](const auto& l) { return l->in_use && l->is_of(stream); };
+  const bool kept = std::any_of(fronts_.begin(), fronts_.end(), [&](const auto& f) {
+    return std::any_of(f->lanes.begin(), f->lanes.end(), of_stream);
+  });
+  if (kept) {
+    const claim all(fronts_);
+    for (const auto& f : fronts_) {
+      for (const auto& l : f->lanes) {
+        if (!of_stream(l)) continue;
+        drain(*l);
+        l->in_use = false;
+        l->stream.store(~std::uint64_t{0}, std::memory_order_relaxed);
+      }
+    }
+  }
+  for (zone* z : heap_.busy_zones()) {
+    if (z->stream != stream) continue;
+    (void)device_.backend().sync_stream(backend::stream_handle{stream});
+    heap_.retag(*z, heap_.clean());
+  }
+  heap_.forget_zone(stream);
+}
+
+std::uint64_t pool_core::release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept {
+  std::uint64_t bytes = 0;
+  for (const segment& s : heap_.release(keep_bytes)) {
+    source_->shrink(s);
+    bytes += s.bytes;
+  }
+  if (bytes != 0) state(operation);
+  return bytes;
+}
+
+std::uint64_t pool_core::trim(std::uint64_t keep_bytes) {
+  const std::lock_guard lock(mutex_);
+  drain_fronts();
+  wait_for_streams();
+  return release(keep_bytes, trace::pool_operation::trim);
+}
+
+void pool_core::set_limit(std::uint64_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  options_.limit_bytes = bytes;
+}
+
+void pool_core::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  drain_fronts();
+  wait_for_streams();
+  release(0, trace::pool_operation::shrink);
+  source_.reset();
+  closed_.store(true, std::memory_order_release);
+}
+
+// --- statistics --------------------------------------------------------------------------------------------
+
+/// What the fronts say while others go on: not of one moment.
+std::uint64_t pool_core::used_about() const noexcept {
+  std::int64_t used = gone_.used;
+  for (const auto& f : fronts_) used += f->used.load(std::memory_order_relaxed);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, used));
+}
+
+pool_stats pool_core::stats() {
+  const std::lock_guard lock(mutex_);
+  constexpr int attempts = 4;
+  for (int i = 0; i < attempts; ++i) {
+    front_counts sum = gone_;
+    if (collect(fronts_, sum)) return stats_from(sum);
+  }
+  const claim all(fronts_);
+  front_counts sum = gone_;
+  (void)collect(fronts_, sum);  // Nobody moves.
+  return stats_from(sum);
+}
+
+pool_stats pool_core::stats_from(const front_counts& counts) const noexcept {
+  pool_stats s;
+  s.used = static_cast<std::uint64_t>(counts.used);
+  s.requested = static_cast<std::uint64_t>(counts.requested);
+  s.reserved = heap_.reserved();
+  s.kept = heap_.taken_bytes() - s.used;
+  // Threads' own peaks need not have been at one moment, and what has left the heap need not all have been used.
+  s.peak_used = std::max(s.used, std::min(static_cast<std::uint64_t>(counts.peak), peak_taken_));
+  s.peak_reserved = peak_reserved_;
+  s.largest_free = heap_.largest_free();
+  s.limit = options_.limit_bytes;
+  s.used_blocks = static_cast<std::uint64_t>(counts.blocks);
+  s.free_blocks = heap_.free_blocks() + heap_.taken_blocks() - s.used_blocks;
+  s.segments = heap_.segments();
+  s.refused_frees = refused_frees_.load(std::memory_order_relaxed);
+  return s;
+}
+
+void pool_core::reset_peaks() noexcept {
+  const std::lock_guard lock(mutex_);
+  const claim all(fronts_);
+  for (const auto& f : fronts_) f->peak.store(f->used.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  gone_.peak = gone_.used;
+  peak_taken_ = heap_.taken_bytes();
+  peak_reserved_ = heap_.reserved();
+}
+
+}  // namespace sluice::runtime::pooling

@@ -1,0 +1,196 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/trace/model.hpp"
+#include "instrumentation/runtime/pool_front.hpp"
+#include "instrumentation/runtime/pool_growth.hpp"
+#include "instrumentation/runtime/pool_heap.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+
+// A pool without its public face: the heap, the threads' fronts, and how they give to each other. Internal. Threads that have
+// a front keep it alive, so that a pool may go before them and they before the pool.
+
+namespace sluice::backend {
+class simulated_clock;
+}
+
+namespace sluice::runtime::pooling {
+
+/// The size of the block that serves `bytes`; more than there is where that overflows. O(1).
+[[nodiscard]] constexpr std::uint64_t size_for(std::uint64_t bytes) noexcept {
+  const std::uint64_t rounded = pool_heap::round_up(bytes);
+  return rounded <= largest_rounded ? round_to_class(rounded / granule) * granule : rounded;
+}
+
+class pool_core final : public std::enable_shared_from_this<pool_core> {
+ public:
+  pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options);
+
+  // --- a hit: no lock, and no memory written to that others write to
+
+  /// A block that the calling thread keeps of `stream` for `bytes` > 0; null: none.
+  [[nodiscard]] SLUICE_INLINE block* hit(std::uint64_t stream, std::uint64_t bytes) noexcept {
+    if (bytes > largest_kept) [[unlikely]]
+      return nullptr;
+    const lane_entry& here = lane_here(this, stream);
+    if (here.core != this) [[unlikely]]
+      return nullptr;
+    lane& l = *here.place;
+    front& f = *l.owner;
+    if (!f.enter()) [[unlikely]]
+      return nullptr;
+    std::uint64_t granules = (bytes + granule - 1) / granule;
+    if (granules <= largest_rounded / granule) granules = round_to_class(granules);
+    lane::bin& bin = l.bins[class_of(granules)];
+    block* b = bin.head;
+    const bool fits = b != nullptr && l.is_of(stream) && b->bytes >= granules * granule;
+    if (fits) [[likely]] {
+      bin.head = b->next;
+      --bin.count;
+      l.kept_bytes -= b->bytes;
+      b->requested = bytes;
+      b->state.store(block_state::used, std::memory_order_relaxed);
+      f.count(static_cast<std::int64_t>(b->bytes), static_cast<std::int64_t>(bytes), 1);
+    }
+    f.leave();
+    return fits ? b : nullptr;
+  }
+
+  /// The calling thread keeps a used block of its own accord, freed on `stream`. False: it has no room.
+  [[nodiscard]] SLUICE_INLINE bool keep(std::uint64_t stream, block* b) noexcept {
+    const lane_entry& here = lane_here(this, stream);
+    if (here.core != this || b->bin >= lane_classes || b->arena != nullptr) [[unlikely]]
+      return false;
+    lane& l = *here.place;
+    front& f = *l.owner;
+    if (!f.enter()) [[unlikely]]
+      return false;
+    lane::bin& bin = l.bins[b->bin];
+    const bool room = l.is_of(stream) && bin.count < most_of_class[b->bin] && l.kept_bytes + b->bytes <= front_bytes_;
+    if (room) [[likely]] {
+      f.count(static_cast<std::int64_t>(b->bytes), static_cast<std::int64_t>(b->requested), -1);
+      push(l, b);
+    }
+    f.leave();
+    return room;
+  }
+
+  /// The block of that address which a caller has; null: there is none. Lock-free.
+  [[nodiscard]] SLUICE_INLINE block* used_block(const void* address) const noexcept {
+    block* b = heap_.find(reinterpret_cast<std::uint64_t>(address));
+    const bool used = b != nullptr && b->state.load(std::memory_order_relaxed) == block_state::used && b->bytes != 0;
+    return used ? b : nullptr;
+  }
+
+  // --- the rest takes the mutex
+
+  /// A block for `bytes` > 0 after a miss; null: there is no memory. Throws error if the device fails otherwise.
+  [[nodiscard]] block* allocate(const stream_ref& stream, std::uint64_t bytes);
+  /// A used block is freed on `stream`, where `keep` had no room.
+  void give_back(std::uint64_t stream, block* b) noexcept;
+
+  [[nodiscard]] pool_stats stats();
+  void reset_peaks() noexcept;
+  std::uint64_t trim(std::uint64_t keep_bytes);
+  void set_limit(std::uint64_t bytes) noexcept;
+  /// False: there is no memory. Throws error if the device fails otherwise.
+  [[nodiscard]] bool reserve(std::uint64_t bytes);
+  void retire(std::uint64_t stream) noexcept;
+  /// Waits for the streams that still use freed blocks and returns what is free. Nothing may be asked of it afterwards.
+  void close() noexcept;
+
+  // --- recordings
+
+  /// Says that there is this pool, and what it holds.
+  void announce() noexcept;
+  void define() noexcept;
+  /// Called by the thread that allocated, before anybody else can know the address. `begin` is the entry of the call; 0: it
+  /// was a hit, over in less than the clock can tell, so that one reading does for both edges.
+  void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;
+  /// The caller frees `b`; before the pool knows.
+  void note_freed(const stream_ref& stream, const block& b) noexcept;
+  void note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept;
+  /// Somebody has freed what is no block of ours.
+  void refuse_free(const void* address) noexcept;
+
+  [[nodiscard]] const pool_options& options() const noexcept { return options_; }
+  /// Of a simulated device; null for others.
+  [[nodiscard]] backend::simulated_clock* clock() const noexcept { return clock_; }
+
+ private:
+  static constexpr auto most_of_class = [] {
+    std::array<std::uint8_t, lane_classes> most{};
+    for (std::uint64_t granules = 1; granules <= largest_kept / granule;) {
+      most[class_of(granules)] = static_cast<std::uint8_t>(most_kept(granules * granule));
+      granules = round_to_class(granules + 1);
+    }
+    return most;
+  }();
+
+  SLUICE_INLINE static void push(lane& l, block* b) noexcept {
+    lane::bin& bin = l.bins[b->bin];
+    b->state.store(block_state::cached, std::memory_order_relaxed);
+    b->next = bin.head;
+    bin.head = b;
+    ++bin.count;
+    l.kept_bytes += b->bytes;
+  }
+
+  // Fronts.
+  [[nodiscard]] front* front_here();
+  [[nodiscard]] lane& lane_of(front& f, std::uint64_t stream);
+  void leave(front* f) noexcept;
+  void drain(lane& l) noexcept;
+  void drain_fronts() noexcept;
+  void refill(lane& l, std::uint64_t bytes, zone& from);
+  void flush_half(lane& l, std::size_t bin) noexcept;
+  friend struct thread_fronts;
+
+  // With the mutex held.
+  [[nodiscard]] block* find(const stream_ref& stream, std::uint64_t bytes);
+  void clean_idle_streams();
+  void wait_for_streams() noexcept;
+  [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
+  [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted);
+  void steal(const stream_ref& stream);
+  std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
+  void count(front* f, const block& b, std::int64_t sign) noexcept;
+  [[nodiscard]] std::uint64_t used_about() const noexcept;
+  [[nodiscard]] pool_stats stats_from(const front_counts& counts) const noexcept;
+  void state(trace::pool_operation operation) const noexcept;
+  void sample() const noexcept;
+
+  /// How recordings name a stream and the pool.
+  struct trace_names {
+    std::uint64_t stream = 0, pool = 0;
+  };
+  [[nodiscard]] trace_names names(const stream_ref& stream) const noexcept;
+
+  device_ref device_;
+  memory_space space_;
+  pool_options options_;
+  std::uint64_t front_bytes_;
+  backend::simulated_clock* clock_;
+  std::uint64_t trace_key_;
+  std::uint32_t ordinal_;
+  std::uint8_t kind_;  // trace::memory_kind
+
+  std::mutex mutex_;
+  std::atomic<bool> closed_{false};
+  std::unique_ptr<growth> source_;
+  pool_heap heap_;
+  std::vector<std::unique_ptr<front>> fronts_;
+  front_counts gone_;  // of threads that have ended
+  std::uint64_t peak_taken_ = 0, peak_reserved_ = 0;
+  mutable std::uint64_t told_used_ = 0;
+  std::atomic<std::uint64_t> refused_frees_{0};
+};
+
+}  // namespace sluice::runtime::pooling
