@@ -83,7 +83,6 @@ result<void> finish(trace::file_writer& file, const finish_options& options) {
   file.add_summary<trace::epoch_row>(epochs);
   save_parts(all, *trace, epochs, file);
   add_tiles(file, all, *trace, epochs);
-  save_parts(all, *trace, epochs, file);
   return file.close();
 }
 
