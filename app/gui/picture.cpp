@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "app/gui/gl/gl.hpp"
 #include "app/gui/renderer.hpp"
@@ -28,6 +29,11 @@ struct picture::waker {
     // Whoever answers wakes us; drawing meanwhile would only take the processor from them.
     changed.wait_for(lock, std::chrono::milliseconds(200), [this] { return woken; });
     woken = false;
+  }
+  /// Whether something was answered since it was last asked.
+  bool take() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(woken, false);
   }
 };
 
@@ -77,6 +83,8 @@ bool picture::settle(double seconds) {
     if (app_->busy() || app_->animating()) {
       quiet = 0;
       waker_->wait();
+    } else if (waker_->take()) {
+      quiet = 0;  // Answered while the frame was drawn: no frame has shown it.
     } else {
       ++quiet;
     }
