@@ -215,7 +215,8 @@ struct slot<Question>::state {
     std::mutex mutex;  ///< Held for moments only.
     std::atomic<bool> cancelled{false};
     Question wanted;
-    bool running = false;  ///< A task is queued or computes.
+    bool running = false;  ///< A task is queued or computes,
+    bool reading = false;  ///< and one that reads what the first one had not at hand.
     std::shared_ptr<const value_type> value;
     std::optional<error> failure;
     std::optional<Question> answered;
@@ -232,31 +233,65 @@ struct slot<Question>::state {
 
   ~state() { current->cancelled = true; }
 
-  /// A zoom below the tiles waits for a part of the file: until then what the tiles say is better than what was asked before.
-  static void show_what_is_at_hand(engine::state& from, const std::shared_ptr<cell>& at, const Question& question,
-                                   const stored_answers& summaries, const trace::snapshot& now) {
-    bool coarse = false;
-    bool provisional = false;
-    auto found =
-        answer_stored(question, sources{from.nothing, now, at->cancelled, from.frames,
-                                        symbols::frame_book::patience::later, &summaries, &coarse, provisional, true});
-    if (!coarse || !found || !*found || at->cancelled) return;
+  /// What is drawn has a first answer without anything to be read.
+  static void queue(engine::state& from, const std::shared_ptr<cell>& at) {
+    if constexpr (draws<Question>)
+      from.pool.add_quick([&from, at] { run(from, at); });
+    else
+      from.pool.add([&from, at] { run(from, at); });
+  }
+
+  static void run(engine::state& from, const std::shared_ptr<cell>& at) {
+    const Question question = wanted_of(at);
+    if (at->cancelled) return;
+    std::optional<result<value_type>> at_hand;
+    if constexpr (draws<Question>) {
+      if (const auto summaries = from.stored()) {
+        const auto now = from.current();
+        bool coarse = false;
+        bool provisional = false;
+        at_hand = answer_stored(
+            question, sources{from.nothing, *now, at->cancelled, from.frames, symbols::frame_book::patience::later,
+                              summaries.get(), &coarse, provisional, true});
+        if (coarse && at_hand && *at_hand) return show(from, at, question, std::move(**at_hand));
+        if (coarse) at_hand.reset();
+      }
+    }
+    work_out(from, at, question, std::move(at_hand), false);
+  }
+
+  static Question wanted_of(const std::shared_ptr<cell>& at) {
+    const std::scoped_lock lock(at->mutex);
+    return at->wanted;
+  }
+
+  /// What the tiles say of a zoom below them is better, until a part of the file is read, than what was asked before.
+  static void show(engine::state& from, const std::shared_ptr<cell>& at, const Question& question,
+                   value_type&& coarse) {
     {
       const std::scoped_lock lock(at->mutex);
-      at->value = std::make_shared<const value_type>(std::move(**found));
+      at->value = std::make_shared<const value_type>(std::move(coarse));
+      at->failure.reset();
       at->answered = question;
+      at->generation = from.generation;
       at->complete = false;
       at->stored = false;
+      at->running = !(at->wanted == question);
+      if (at->running) queue(from, at);
+      if (!at->reading) read(from, at);
     }
     from.wake();
   }
 
-  static void run(engine::state& from, const std::shared_ptr<cell>& at) {
-    Question question;
-    {
-      const std::scoped_lock lock(at->mutex);
-      question = at->wanted;
-    }
+  /// Answers in a task of its own what was shown from what was at hand; meanwhile the next question can be. With the cell's mutex held.
+  static void read(engine::state& from, const std::shared_ptr<cell>& at) {
+    at->reading = true;
+    from.pool.add([&from, at] { work_out(from, at, wanted_of(at), std::nullopt, true); });
+  }
+
+  /// `by_file`: the answer of a file that sums itself up, if that is known.
+  static void work_out(engine::state& from, const std::shared_ptr<cell>& at, const Question& question,
+                       std::optional<result<value_type>> by_file, bool reading) {
     if (at->cancelled) return;
     const auto now = from.current();
     std::uint64_t generation = 0;
@@ -264,14 +299,11 @@ struct slot<Question>::state {
     bool provisional = false;
     const std::uint64_t names = from.frames.generation();
     result<value_type> found = fail(error_code::cancelled, "the question was withdrawn");
-    steady::duration took{};
     const auto begin = steady::now();
     const auto summaries = from.stored();
-    std::optional<result<value_type>> by_file;
-    if constexpr (draws<Question>) {
-      if (summaries) show_what_is_at_hand(from, at, question, *summaries, *now);
-    }
-    if (summaries || reads_rows<Question>) {
+    if (by_file) {
+      generation = from.generation;
+    } else if (summaries || reads_rows<Question>) {
       generation = from.generation;
       by_file =
           answer_stored(question, sources{from.nothing, *now, at->cancelled, from.frames,
@@ -289,26 +321,34 @@ struct slot<Question>::state {
       found = answer_to(question, sources{from.index, *now, at->cancelled, from.frames,
                                           symbols::frame_book::patience::later, nullptr, nullptr, provisional});
     }
-    took = steady::now() - begin;
     if (at->cancelled) return;
     {
       const std::scoped_lock lock(at->mutex);
-      if (found) {
-        at->value = std::make_shared<const value_type>(std::move(*found));
-        at->failure.reset();
-      } else {
-        at->failure = found.error();
+      const bool still_wanted = at->wanted == question;
+      if (still_wanted || !reading) {
+        if (found) {
+          at->value = std::make_shared<const value_type>(std::move(*found));
+          at->failure.reset();
+        } else {
+          at->failure = found.error();
+        }
+        at->answered = question;
+        at->generation = generation;
+        at->complete = complete && !provisional;
+        at->stored = stored;
+        at->provisional = provisional;
+        at->symbols = names;
+        at->when = steady::now();
+        at->took = at->when - begin;
       }
-      at->answered = question;
-      at->generation = generation;
-      at->complete = complete && !provisional;
-      at->stored = stored;
-      at->provisional = provisional;
-      at->symbols = names;
-      at->when = steady::now();
-      at->took = took;
-      at->running = !(at->wanted == question);
-      if (at->running) from.pool.add([&from, at] { run(from, at); });
+      if (!reading) {
+        at->running = !still_wanted;
+        if (at->running) queue(from, at);
+      } else {
+        at->reading = false;
+        // What is wanted now was shown meanwhile, and is still to be read; else its task is on its way.
+        if (!still_wanted && at->answered && *at->answered == at->wanted && !at->complete) read(from, at);
+      }
     }
     if (from.frames.wants_work()) from.pool.add([&from] { from.find_symbols(); });
     from.wake();
@@ -331,7 +371,7 @@ struct slot<Question>::state {
       at.wanted = question;
       if (!at.running) {
         at.running = true;
-        from.pool.add([&from, cell_of = current] { run(from, cell_of); });
+        queue(from, current);
       }
     }
     const bool complete = newest && at.complete;

@@ -19,26 +19,32 @@ void lower_priority() {
 
 task_pool::task_pool(unsigned threads) {
   if (threads == 0) threads = std::max(2U, std::thread::hardware_concurrency()) - 1;
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  threads_.emplace_back([this] { work(true); });
+  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(false); });
 }
 
-void task_pool::add(std::function<void()> task) {
+void task_pool::add(std::function<void()> task) { add_to(others_, std::move(task)); }
+
+void task_pool::add_quick(std::function<void()> task) { add_to(quick_, std::move(task)); }
+
+void task_pool::add_to(tasks& queue, std::function<void()> task) {
   {
     const std::scoped_lock lock(mutex_);
     if (stopping_) return;
     outstanding_.fetch_add(1, std::memory_order_acq_rel);
-    tasks_.push_back(std::move(task));
+    queue.push_back(std::move(task));
   }
-  something_.notify_one();
+  something_.notify_all();
 }
 
 void task_pool::stop() {
-  std::deque<std::function<void()>> dropped;  // Destroyed without the lock: a task may own what locks.
+  tasks dropped[2];  // Destroyed without the lock: a task may own what locks.
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
-    outstanding_.fetch_sub(tasks_.size(), std::memory_order_acq_rel);
-    dropped.swap(tasks_);
+    outstanding_.fetch_sub(quick_.size() + others_.size(), std::memory_order_acq_rel);
+    dropped[0].swap(quick_);
+    dropped[1].swap(others_);
   }
   something_.notify_all();
   for (std::thread& thread : threads_) {
@@ -46,14 +52,15 @@ void task_pool::stop() {
   }
 }
 
-void task_pool::work() {
+void task_pool::work(bool only_quick) {
   lower_priority();
   std::unique_lock lock(mutex_);
   for (;;) {
-    something_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+    something_.wait(lock, [&] { return stopping_ || !quick_.empty() || (!only_quick && !others_.empty()); });
     if (stopping_) return;
-    std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
+    tasks& queue = quick_.empty() ? others_ : quick_;
+    std::function<void()> task = std::move(queue.front());
+    queue.pop_front();
     lock.unlock();
     task();
     task = nullptr;

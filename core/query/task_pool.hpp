@@ -10,11 +10,11 @@
 
 namespace sluice::query {
 
-/// A few threads of lower priority that run tasks in the order they came. Long work is cut into tasks that queue
-/// themselves again, so that a question never waits behind all of it. Thread-safe.
+/// A few threads of lower priority that run tasks in the order they came, quick ones before all others. Long work is cut into tasks that
+/// queue themselves again, so that a question never waits behind all of it. Thread-safe.
 class task_pool {
  public:
-  /// `threads` 0: one less than the machine has cores, at least one.
+  /// `threads` 0: one less than the machine has cores, at least one. There is one more that runs quick tasks alone.
   explicit task_pool(unsigned threads);
   ~task_pool() { stop(); }
   task_pool(const task_pool&) = delete;
@@ -23,6 +23,9 @@ class task_pool {
   /// Dropped after `stop`. Tasks do not throw.
   void add(std::function<void()> task);
 
+  /// The same for a task that takes less than a frame, and must not wait for one that may take longer.
+  void add_quick(std::function<void()> task);
+
   /// Drops what waits and ends when what runs has ended. Not from a task.
   void stop();
 
@@ -30,11 +33,14 @@ class task_pool {
   [[nodiscard]] bool busy() const { return outstanding_.load(std::memory_order_acquire) > 0; }
 
  private:
-  void work();
+  using tasks = std::deque<std::function<void()>>;
+  void add_to(tasks& queue, std::function<void()> task);
+  void work(bool only_quick);
 
   std::mutex mutex_;
   std::condition_variable something_;
-  std::deque<std::function<void()>> tasks_;
+  tasks quick_;
+  tasks others_;
   std::atomic<std::size_t> outstanding_{0};
   bool stopping_ = false;
   std::vector<std::thread> threads_;

@@ -181,6 +181,34 @@ TEST_P(stored_answers_test, are_shown_to_a_view_until_a_part_is_read) {
   }
 }
 
+TEST_P(stored_answers_test, are_those_of_the_last_question_however_fast_a_view_zooms) {
+  const auto tracks = with_->ask_now(tracks_question{}).value();
+  const auto thread = std::find_if(tracks->tracks.begin(), tracks->tracks.end(),
+                                   [](const track& each) { return each.kind == track_kind::host_thread; });
+  ASSERT_NE(thread, tracks->tracks.end());
+  slot<slices_question> view;
+  for (int round = 0; round < 20; ++round) {
+    slices_question question{thread->id, {}, 300};
+    for (int i = 0; i < 8; ++i) {
+      question.range = any_range(tracks->span);
+      static_cast<void>(view.ask(*with_, question));
+      if (random_() % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random_() % 2000));
+    }
+    answer<slice_list> last = view.ask(*with_, question);
+    for (; !last.complete; last = view.ask(*with_, question)) {
+      ASSERT_FALSE(last.failure);
+      std::this_thread::yield();
+    }
+    const auto now = with_->ask_now(question).value();
+    EXPECT_EQ(last->range, question.range);
+    ASSERT_EQ(last->slices.size(), now->slices.size());
+    for (std::size_t i = 0; i < now->slices.size(); ++i) {
+      ASSERT_EQ(last->slices[i].begin, now->slices[i].begin);
+      ASSERT_EQ(last->slices[i].event, now->slices[i].event);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
                          ::testing::Values(program_pattern::training, program_pattern::inference), [](const auto& of) {
                            return of.param == program_pattern::training ? "training" : "inference";
