@@ -76,7 +76,7 @@ TEST_P(fuzz_target, comes_back_from_every_input) {
 
 INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
                          ::testing::Values(trace_file_target(), trace_codec_target(), ring_records_target(),
-                                           digest_target(), eh_frame_target(), chrome_json_target(),
+                                           digest_target(), summaries_target(), eh_frame_target(), chrome_json_target(),
                                            nsys_sqlite_target(), rmm_csv_target(), torch_snapshot_target()),
                          [](const auto& chosen) { return chosen.param.name; });
 

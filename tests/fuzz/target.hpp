@@ -22,6 +22,7 @@ target trace_file_target();
 target trace_codec_target();
 target ring_records_target();
 target digest_target();
+target summaries_target();
 target eh_frame_target();
 target chrome_json_target();
 target nsys_sqlite_target();

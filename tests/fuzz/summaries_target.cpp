@@ -1,0 +1,117 @@
+// Opens bytes as a recording that sums itself up, with the checksums mended, and asks what a window asks: what a file says of itself may be
+// anything, and the answers come from it.
+#include "core/analysis/finish.hpp"
+#include "core/query/address_map.hpp"
+#include "core/query/engine.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/fuzz/trace_bytes.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+template <class Question>
+void ask(query::engine& from, const Question& question) {
+  (void)from.ask_now(question);
+}
+
+void ask_for_track(query::engine& from, const query::track& track, query::time_range range) {
+  constexpr std::uint32_t width = 100;
+  ask(from, query::slices_question{track.id, range, width});
+  ask(from, query::series_question{track.id, range, width});
+}
+
+void ask_about(query::engine& from, query::time_range range) {
+  query::blocks_question blocks;
+  blocks.range = range;
+  ask(from, blocks);
+  ask(from, query::statistics_question{range});
+  query::stacks_question stacks;
+  stacks.range = range;
+  ask(from, stacks);
+  ask(from, query::address_map_question{range.begin, std::nullopt, {}, 100});
+}
+
+void run(std::span<const std::uint8_t> input) {
+  const memory_file file(mended(input));
+  trace::reader_options reading;
+  reading.cache_bytes = std::size_t{1} << 20;
+  const auto opened = trace::file::open(file.path(), reading);
+  if (!opened || (*opened)->latest()->summaries().empty()) return;
+  query::engine_options options;
+  options.threads = 1;
+  query::engine engine(*opened, options);
+  const auto tracks = engine.ask_now(query::tracks_question{});
+  if (!tracks) return;
+  const query::time_range all = (*tracks)->span;
+  const query::time_range part{all.begin + all.length() / 2, all.begin + all.length() / 2 + all.length() / 50 + 1};
+  for (const query::track& track : (*tracks)->tracks) {
+    ask_for_track(engine, track, all);
+    ask_for_track(engine, track, part);
+  }
+  ask_about(engine, all);
+  ask_about(engine, part);
+  ask(engine, query::summary_question{});
+  ask(engine, query::messages_question{});
+  ask(engine, query::details_question{trace::event_id{3}, {}});
+  ask(engine, query::details_question{{}, trace::block_id{2}});
+}
+
+/// Blocks, copies, kernels and ranges over some epochs.
+void tell(trace::file_writer& made) {
+  trace::process_row process;
+  process.id = trace::process_id{1};
+  made.add(process);
+  const auto with = [](auto row, trace::time_ns time) {
+    row.time = time;
+    row.process = trace::process_id{1};
+    row.thread = trace::thread_id{1};
+    return row;
+  };
+  for (int i = 0; i < 40; ++i) {
+    const trace::time_ns now = 1000 + i * 1000;
+    auto born = with(trace::alloc_event{}, now);
+    born.block = static_cast<trace::block_id>(i + 1);
+    born.address = 0x1000U * static_cast<unsigned>(i % 8);
+    born.bytes = 0x1000;
+    born.kind = trace::memory_kind::device;
+    born.level = trace::layer::pool;
+    born.device = trace::device_id{1};
+    made.add(born);
+    auto copy = with(trace::transfer_event{}, now + 50);
+    copy.end = now + 90;
+    copy.bytes = 1 << 21;
+    copy.direction = trace::direction::h2d;
+    copy.device = trace::device_id{1};
+    made.add(copy);
+    auto kernel = with(trace::kernel_event{}, now + 100);
+    kernel.end = now + 1300;
+    kernel.name = made.intern("gemm");
+    kernel.device = trace::device_id{1};
+    made.add(kernel);
+    auto range = with(trace::host_range_event{}, now);
+    range.end = now + 900;
+    made.add(range);
+    if (i < 5) continue;
+    auto freed = with(trace::free_event{}, now + 400);
+    freed.block = static_cast<trace::block_id>(i - 4);
+    made.add(freed);
+  }
+}
+
+std::vector<bytes> seeds() {
+  const memory_file file;
+  auto made = trace::file_writer::create(file.path());
+  if (!made) return {};
+  tell(*made);
+  analysis::finish_options options;
+  options.least_events = 1;
+  options.epoch_events = 40;
+  if (!analysis::finish(*made, options)) return {};
+  return {file.content()};
+}
+
+}  // namespace
+
+target summaries_target() { return {"summaries", run, seeds}; }
+
+}  // namespace sluice::fuzz
