@@ -5,14 +5,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
+#include "core/analysis/finish.hpp"
 #include "core/trace/reader.hpp"
 #include "core/trace/writer.hpp"
+#include "tests/core/query/random_recording.hpp"
 #include "tests/core/trace/row_facts.hpp"
 
 namespace sluice::trace {
@@ -72,6 +75,19 @@ std::string facts_of_file(const std::filesystem::path& path) {
 #define SLUICE_ADD(row, kind) add(#kind, static_cast<row*>(nullptr));
   SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
+  const auto add_summaries = [&]<class Row>(const char* name, Row*) {
+    testing::row_sum sum;
+    std::vector<Row> rows;
+    for (const chunk_info& chunk : now->summaries()) {
+      if (chunk.type != type_of_row<Row>) continue;
+      if (const auto read = now->read_summary<Row>(chunk, rows); !read) facts += read.error().to_string() + "\n";
+      for (const Row& row : rows) sum.add(row);
+    }
+    if (sum.rows > 0) facts += line_of(name, sum);
+  };
+#define SLUICE_ADD(row, kind) add_summaries(#kind, static_cast<row*>(nullptr));
+  SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
   return facts;
 }
 
@@ -85,8 +101,21 @@ void write_every_row(const std::filesystem::path& path) {
 #define SLUICE_ADD(row, kind) writer.add(testing::fixed_row<row>(which));
     SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
+#define SLUICE_ADD(row, kind) writer.add_summary<row>(std::array{testing::fixed_row<row>(which)});
+    SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
   }
   ASSERT_TRUE(writer.close());
+}
+
+/// A recording of everything, with all that sums it up.
+void write_summed_up(const std::filesystem::path& path) {
+  query::random_recording told(5, false);
+  analysis::finish_options every_epoch;
+  every_epoch.least_events = 1;
+  every_epoch.epoch_events = 200;
+  ASSERT_TRUE(analysis::finish(told.made.writer(), every_epoch));
+  std::filesystem::copy_file(told.made.path(), path);
 }
 
 std::string content_of(const std::filesystem::path& path) {
@@ -99,6 +128,7 @@ TEST(samples, of_every_version_read_as_they_were_written_down) {
   if (!asked.empty() && !std::filesystem::exists(samples / asked / "every-row.sluice")) {
     std::filesystem::create_directories(samples / asked);
     write_every_row(samples / asked / "every-row.sluice");
+    write_summed_up(samples / asked / "summed-up.sluice");
   }
   std::size_t seen = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {
@@ -109,7 +139,7 @@ TEST(samples, of_every_version_read_as_they_were_written_down) {
     const std::string facts = facts_of_file(entry.path());
     if (!asked.empty() && !std::filesystem::exists(beside)) std::ofstream(beside) << facts;
     EXPECT_EQ(facts, content_of(beside)) << entry.path();
-    EXPECT_LT(entry.file_size(), 30'000U) << entry.path();
+    EXPECT_LT(entry.file_size(), 100'000U) << entry.path();
   }
   EXPECT_GE(seen, 7U);
 }
@@ -121,6 +151,14 @@ TEST(samples, have_every_kind_of_row_and_a_file_without_its_end) {
 #undef SLUICE_LOOK
   EXPECT_NE(content_of(samples / "1.0/unfinished.facts").find("complete no"), std::string::npos);
   EXPECT_NE(content_of(samples / "1.0/overlap.facts").find("complete yes"), std::string::npos);
+}
+
+TEST(samples, of_2_1_have_every_kind_of_summary) {
+  const std::string every = content_of(samples / "2.1/every-row.facts");
+#define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
+  SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_LOOK)
+#undef SLUICE_LOOK
+  EXPECT_NE(content_of(samples / "2.1/summed-up.facts").find("\nlane_bin "), std::string::npos);
 }
 
 /// The sample of 1.0 with its values as they are, not as sums.
@@ -164,6 +202,7 @@ TEST(samples, of_today_have_every_value_that_was_written) {
   };
 #define SLUICE_ADD(row, kind) add(#kind, static_cast<row*>(nullptr));
   SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+  SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
   const std::string read = facts_of_file(path);
   EXPECT_EQ(read.substr(read.find("string 3 rows")), facts);
