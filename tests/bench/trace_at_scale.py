@@ -235,10 +235,13 @@ class Bench:
         figures = {match[1]: (float(match[2]), float(match[3])) for match in re.finditer(r"(.+): median ([\d.]+) worst ([\d.]+)", run.said)}
         for key, label, bar in (("open until the tracks are known", "open until the tracks are known", None),
                                 ("first look at all tracks", "first look at all tracks, 1600 pixels", None),
-                                ("a zoom or pan, all tracks, first time", "a zoom or pan, all tracks, first time", 2),
-                                ("a zoom or pan, all tracks, again", "a zoom or pan, all tracks, again", 2),
+                                ("a zoom or pan, all tracks, until drawn", "a zoom or pan, all tracks, until a first answer is drawn", 2),
+                                ("a zoom or pan, all tracks, first time", "a zoom or pan, all tracks, exact, first time", 2),
+                                ("a zoom or pan, all tracks, again", "a zoom or pan, all tracks, exact, again", 2),
                                 ("blocks live at a time, first time", "blocks live at a random time, first time", 50),
-                                ("blocks live at a time, again", "blocks live at a random time, again", 5)):
+                                ("blocks live at a time, again", "blocks live at a random time, again", 5),
+                                ("address map of all segments at a time, first time", "address map at a random time, first time", 50),
+                                ("address map of all segments at a time, again", "address map at a random time, again", 5)):
             if key not in figures:
                 continue
             median, worst = figures[key]

@@ -1,16 +1,22 @@
 // What a window asks of a trace, without the window: trace_questions FILE [WINDOWS]. Opens the file, asks for every track at 1600 pixels
-// over the whole trace, then zooms and pans as a user does, and asks for the blocks that live at random times, each twice in a row. Prints one
-// line a figure, times in ms: the median and the worst.
+// over the whole trace, then zooms and pans as a user does, once as a view does, which draws the first answer that it gets, and once waiting for
+// each to be exact; and asks for the blocks that live, and for how memory lies, at random times, each twice in a row. Prints one line a figure,
+// times in ms: the median and the worst.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <random>
 #include <string>
+#include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "core/query/address_map.hpp"
 #include "core/query/engine.hpp"
 
 namespace sluice {
@@ -64,6 +70,81 @@ void ask_all_tracks(query::engine& from, const query::track_list& tracks, query:
   }
 }
 
+/// A window's standing questions: one slot a track.
+class standing_questions {
+ public:
+  explicit standing_questions(const query::track_list& tracks) : slots_(tracks.tracks.size()) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      slots_[i].track = tracks.tracks[i].id;
+      switch (tracks.tracks[i].kind) {
+        case query::track_kind::memory:
+        case query::track_kind::pool:
+        case query::track_kind::bandwidth:
+        case query::track_kind::counter:
+          slots_[i].of.emplace<query::slot<query::series_question>>();
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  /// Asks for all tracks as frames do, again and again, until each has an answer for this range.
+  void draw(query::engine& from, query::time_range range) {
+    for (;;) {
+      std::size_t answered = 0;
+      for (standing& each : slots_)
+        answered += std::visit([&](auto& of) { return has(from, of, each.track, range); }, each.of);
+      if (answered == slots_.size()) return;
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  using slices_slot = query::slot<query::slices_question>;
+  using series_slot = query::slot<query::series_question>;
+  struct standing {
+    std::uint64_t track = 0;
+    std::variant<slices_slot, series_slot> of;
+  };
+  static bool has(query::engine& from, slices_slot& of, std::uint64_t track, query::time_range range) {
+    const auto got = of.ask(from, {track, range, width});
+    return got.failure || (got.value != nullptr && got.value->range == range);
+  }
+  static bool has(query::engine& from, series_slot& of, std::uint64_t track, query::time_range range) {
+    const auto got = of.ask(from, {track, range, width});
+    if (got.failure || got.value == nullptr) return got.failure.has_value();
+    // Bins are aligned: the answer is about a few more of them.
+    const query::time_range about = got.value->range;
+    return about.begin <= range.begin && about.end >= range.end && about.length() <= range.length() * 101 / 100 + 4;
+  }
+  std::vector<standing> slots_;
+};
+
+/// Asks each question twice in a row, and prints what the first time and the second took.
+template <class Question>
+void ask_twice(query::engine& from, const char* what, const std::vector<Question>& questions) {
+  std::vector<double> times[2];
+  for (const Question& question : questions) {
+    for (std::vector<double>& turn : times) {
+      const stopwatch one;
+      ask(from, question);
+      turn.push_back(one.ms());
+    }
+  }
+  print((std::string(what) + ", first time").c_str(), times[0]);
+  print((std::string(what) + ", again").c_str(), times[1]);
+}
+
+std::vector<trace::time_ns> random_times(query::time_range whole, int wanted) {
+  std::mt19937_64 random(5);
+  std::vector<trace::time_ns> times;
+  const auto length = static_cast<std::uint64_t>(std::max<trace::time_ns>(whole.length(), 1));
+  while (static_cast<int>(times.size()) < wanted)
+    times.push_back(whole.begin + static_cast<trace::time_ns>(random() % length));
+  return times;
+}
+
 /// Windows as the wheel and a drag make them: in at a point by a quarter a notch down to some microseconds, a few drags, and out again.
 std::vector<query::time_range> zooms_and_pans(query::time_range whole, int wanted) {
   std::mt19937_64 random(11);
@@ -85,6 +166,54 @@ std::vector<query::time_range> zooms_and_pans(query::time_range whole, int wante
   return windows;
 }
 
+using trace_file = std::shared_ptr<trace::file>;
+using windows = std::vector<query::time_range>;
+
+/// As a view does, which draws the first answer that it gets.
+void zoom_in_a_view(const trace_file& file, const query::track_list& tracks, const windows& seen) {
+  query::engine engine(file, {});
+  ask(engine, query::tracks_question{});
+  standing_questions questions(tracks);
+  std::vector<double> times;
+  for (const auto& window : seen) {
+    const stopwatch one;
+    questions.draw(engine, window);
+    times.push_back(one.ms());
+  }
+  print("a zoom or pan, all tracks, until drawn", times);
+}
+
+void zoom(query::engine& engine, const query::track_list& tracks, const windows& seen) {
+  for (const char* turn : {"first time", "again"}) {
+    std::vector<double> times;
+    for (const auto& window : seen) {
+      const stopwatch one;
+      ask_all_tracks(engine, tracks, window);
+      times.push_back(one.ms());
+    }
+    print((std::string("a zoom or pan, all tracks, ") + turn).c_str(), times);
+  }
+}
+
+void ask_at_random_times(query::engine& engine, query::time_range whole) {
+  std::vector<query::blocks_question> blocks;
+  for (const trace::time_ns at : random_times(whole, 20)) {
+    query::blocks_question question;
+    question.range = {at, at + 1};
+    blocks.push_back(question);
+  }
+  ask_twice(engine, "blocks live at a time", blocks);
+}
+
+/// Of an engine of its own: the parts that another has read would answer.
+void ask_for_maps(const trace_file& file, query::time_range whole) {
+  query::engine engine(file, {});
+  ask(engine, query::tracks_question{});
+  std::vector<query::address_map_question> maps;
+  for (const trace::time_ns at : random_times(whole, 20)) maps.push_back({at, std::nullopt, {}, width});
+  ask_twice(engine, "address map of all segments at a time", maps);
+}
+
 int measure(const std::string& path, int wanted) {
   const stopwatch opening;
   const auto opened = trace::file::open(path);
@@ -92,54 +221,25 @@ int measure(const std::string& path, int wanted) {
     std::fprintf(stderr, "trace_questions: %s\n", opened.error().to_string().c_str());
     return 1;
   }
-  query::engine engine(*opened, {});
-  const auto tracks = ask(engine, query::tracks_question{});
-  print("open until the tracks are known", {opening.ms()});
-  const stopwatch first;
-  ask_all_tracks(engine, *tracks, tracks->span);
-  print("first look at all tracks", {first.ms()});
-  std::printf("tracks: %zu\n", tracks->tracks.size());
-
-  std::vector<double> fresh;
-  std::vector<double> again;
-  const auto windows = zooms_and_pans(tracks->span, wanted);
-  for (const auto& window : windows) {
-    const stopwatch one;
-    ask_all_tracks(engine, *tracks, window);
-    fresh.push_back(one.ms());
+  std::shared_ptr<const query::track_list> tracks;
+  windows seen;
+  {
+    query::engine engine(*opened, {});
+    tracks = ask(engine, query::tracks_question{});
+    print("open until the tracks are known", {opening.ms()});
+    const stopwatch first;
+    ask_all_tracks(engine, *tracks, tracks->span);
+    print("first look at all tracks", {first.ms()});
+    std::printf("tracks: %zu\n", tracks->tracks.size());
+    seen = zooms_and_pans(tracks->span, wanted);
+    zoom(engine, *tracks, seen);
+    ask_at_random_times(engine, tracks->span);
   }
-  for (const auto& window : windows) {
-    const stopwatch one;
-    ask_all_tracks(engine, *tracks, window);
-    again.push_back(one.ms());
-  }
-  print("a zoom or pan, all tracks, first time", fresh);
-  print("a zoom or pan, all tracks, again", again);
-
-  std::mt19937_64 random(5);
-  std::vector<double> first_time;
-  std::vector<double> second_time;
-  std::vector<query::time_range> moments;
-  for (int i = 0; i < 20; ++i) {
-    const auto at = tracks->span.begin +
-                    static_cast<trace::time_ns>(
-                        random() % static_cast<std::uint64_t>(std::max<trace::time_ns>(tracks->span.length(), 1)));
-    moments.push_back({at, at + 1});
-  }
-  for (const auto& at : moments) {
-    for (auto* times : {&first_time, &second_time}) {
-      const stopwatch one;
-      query::blocks_question question;
-      question.range = at;
-      ask(engine, question);
-      times->push_back(one.ms());
-    }
-  }
-  print("blocks live at a time, first time", first_time);
-  print("blocks live at a time, again", second_time);
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   std::printf("resident at most: %ld KiB\n", used.ru_maxrss);
+  zoom_in_a_view(*opened, *tracks, seen);
+  ask_for_maps(*opened, tracks->span);
   return 0;
 }
 
