@@ -1,12 +1,11 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
-#include <string_view>
 
+#include "instrumentation/backend/device_types.hpp"
 #include "instrumentation/backend/kernel.hpp"
 #include "instrumentation/backend/outcome.hpp"
 
@@ -18,79 +17,6 @@
 namespace sluice::backend {
 
 class simulated_clock;
-
-/// A stream of one device. 0 is the default stream, which waits for, and holds up, every blocking stream.
-enum class stream_handle : std::uintptr_t { null = 0 };
-/// An event of one device.
-enum class event_handle : std::uintptr_t { null = 0 };
-
-/// Where an address lives.
-enum class memory_space : std::uint8_t {
-  pageable,  ///< ordinary host memory, not known to the driver
-  pinned,    ///< page-locked host memory: allocated or registered
-  device,
-  managed,
-};
-
-enum class backend_kind : std::uint8_t { cuda, simulated };
-
-struct device_description {
-  backend_kind kind = backend_kind::simulated;
-  std::uint32_t ordinal = 0;            ///< the backend's own number; not an identity
-  std::array<std::uint8_t, 16> uuid{};  ///< the identity
-  std::string name;
-  std::uint64_t memory_bytes = 0;
-  double link_peak = 0;  ///< theoretical bytes per second of one direction of the host link, 0 if unknown
-  std::uint32_t link_generation = 0;
-  std::uint32_t link_width = 0;
-  double attainable_h2d = 0;  ///< measured bytes per second, 0 if never measured
-  double attainable_d2h = 0;
-  std::uint32_t multiprocessors = 0;
-  std::uint32_t compute_major = 0;
-  std::uint32_t compute_minor = 0;
-};
-
-struct memory_info {
-  std::uint64_t free_bytes = 0;
-  std::uint64_t total_bytes = 0;
-};
-
-/// What the driver's own stream-ordered pool holds.
-struct driver_pool_info {
-  std::uint64_t reserved_bytes = 0;
-  std::uint64_t used_bytes = 0;
-};
-
-struct pinned_flags {
-  bool mapped = false;
-  bool write_combined = false;
-};
-
-struct stream_flags {
-  bool non_blocking = false;  ///< no implicit order with the default stream
-  int priority = 0;           ///< lower is more urgent, as in CUDA; clamped to the device's range
-};
-
-/// Host work whose cost the simulated device charges to the calling thread's clock; real devices charge nothing, time
-/// passes by itself.
-enum class host_work : std::uint8_t {
-  read_file,    ///< pread from the page cache
-  write_file,   ///< pwrite to the page cache
-  copy_memory,  ///< memcpy between host buffers
-  flush_file,
-};
-
-/// Where managed memory should be, for prefetch and advice.
-struct memory_location {
-  bool on_host = false;  ///< else on this device
-};
-
-enum class memory_advice : std::uint8_t {
-  set_read_mostly,
-  unset_read_mostly,
-  set_preferred_location,
-  unset_preferred_location
-};
 
 class device {
  public:
@@ -128,7 +54,7 @@ class device {
   [[nodiscard]] virtual outcome<void> free_async(void* address, stream_handle stream) = 0;
   [[nodiscard]] virtual outcome<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) = 0;
   [[nodiscard]] virtual outcome<void> free_pinned(void* address) = 0;
-  [[nodiscard]] virtual outcome<void> register_host(void* address, std::uint64_t bytes, bool read_only) = 0;
+  [[nodiscard]] virtual outcome<void> register_host(void* address, std::uint64_t bytes, registration_flags flags) = 0;
   [[nodiscard]] virtual outcome<void> unregister_host(void* address) = 0;
   [[nodiscard]] virtual outcome<void*> allocate_managed(std::uint64_t bytes) = 0;
   [[nodiscard]] virtual outcome<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
@@ -139,8 +65,50 @@ class device {
   /// themselves.
   virtual void touch_on_host(void* address, std::uint64_t bytes) = 0;
   [[nodiscard]] virtual outcome<memory_info> memory() = 0;
-  [[nodiscard]] virtual outcome<driver_pool_info> driver_pool() = 0;
   [[nodiscard]] virtual memory_space space_of(const void* address) noexcept = 0;
+  /// All that is known of an address. Never fails for want of knowledge: memory that the device does not know is pageable.
+  [[nodiscard]] virtual outcome<pointer_info> describe_pointer(const void* address) = 0;
+  /// Where kernels reach pinned memory that was made or registered as mapped.
+  [[nodiscard]] virtual outcome<void*> device_address_of(void* host_address) = 0;
+
+  // Virtual memory, where `features.virtual_memory`: addresses, bytes, and a mapping between them. Sizes and addresses are
+  // multiples of the granularity. Nothing here waits: unmap only what no work uses any more.
+  [[nodiscard]] virtual outcome<std::uint64_t> virtual_granularity() = 0;
+  /// Addresses with nothing behind them, aligned to `alignment` (a power of two; 0: the granularity).
+  [[nodiscard]] virtual outcome<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) = 0;
+  /// A whole reservation, with nothing mapped into it any more.
+  [[nodiscard]] virtual outcome<void> free_addresses(void* address, std::uint64_t bytes) = 0;
+  [[nodiscard]] virtual outcome<physical_handle> create_physical(std::uint64_t bytes) = 0;
+  /// The bytes go once nothing maps them.
+  [[nodiscard]] virtual outcome<void> release_physical(physical_handle physical) = 0;
+  /// Maps all `bytes` of `physical` at `address`, for this device to read and write. The same bytes may be mapped twice.
+  [[nodiscard]] virtual outcome<void> map(void* address, std::uint64_t bytes, physical_handle physical) = 0;
+  /// Ends every mapping in the range, which must hold whole ones.
+  [[nodiscard]] virtual outcome<void> unmap(void* address, std::uint64_t bytes) = 0;
+
+  // The driver's stream-ordered pools; `pool_handle::null` is the device's default pool, from which `allocate_async`
+  // takes. `free_async` gives back to whichever pool it came from.
+  [[nodiscard]] virtual outcome<pool_handle> create_pool(driver_pool_options options) = 0;
+  /// Blocks that are still allocated stay usable; the pool goes with the last of them.
+  [[nodiscard]] virtual outcome<void> destroy_pool(pool_handle pool) = 0;
+  [[nodiscard]] virtual outcome<void*> allocate_from_pool(pool_handle pool, std::uint64_t bytes,
+                                                          stream_handle stream) = 0;
+  [[nodiscard]] virtual outcome<driver_pool_info> pool_info(pool_handle pool) = 0;
+  [[nodiscard]] virtual outcome<void> set_release_threshold(pool_handle pool, std::uint64_t bytes) = 0;
+  /// The highs become what is reserved and used now.
+  [[nodiscard]] virtual outcome<void> reset_pool_highs(pool_handle pool) = 0;
+  /// Gives unused memory back to the device, while at least `keep_bytes` stay reserved.
+  [[nodiscard]] virtual outcome<void> trim_pool(pool_handle pool, std::uint64_t keep_bytes) = 0;
+
+  // Memory and events of other processes, where `features.shares_memory`. A handle opens in another process than the one
+  // that made it, on the same device, while that one keeps the thing alive.
+  [[nodiscard]] virtual outcome<ipc_memory_handle> export_memory(void* address) = 0;
+  /// A block made by `allocate` there. One that is imported twice is held twice.
+  [[nodiscard]] virtual outcome<void*> import_memory(const ipc_memory_handle& handle) = 0;
+  [[nodiscard]] virtual outcome<void> close_memory(void* address) = 0;
+  [[nodiscard]] virtual outcome<ipc_event_handle> export_event(event_handle event) = 0;
+  /// Destroyed like any other.
+  [[nodiscard]] virtual outcome<event_handle> import_event(const ipc_event_handle& handle) = 0;
 
   // Streams and events.
   [[nodiscard]] virtual outcome<stream_handle> create_stream(stream_flags flags) = 0;
@@ -148,7 +116,11 @@ class device {
   [[nodiscard]] virtual outcome<void> sync_stream(stream_handle stream) = 0;
   /// True once everything enqueued has finished.
   [[nodiscard]] virtual outcome<bool> stream_idle(stream_handle stream) = 0;
-  [[nodiscard]] virtual outcome<event_handle> create_event(bool timed) = 0;
+  [[nodiscard]] virtual outcome<priority_range> stream_priorities() = 0;
+  [[nodiscard]] virtual outcome<int> stream_priority(stream_handle stream) = 0;
+  /// Whether the stream is being captured, and under which id. Never disturbs a capture.
+  [[nodiscard]] virtual outcome<capture_info> stream_capture(stream_handle stream) = 0;
+  [[nodiscard]] virtual outcome<event_handle> create_event(event_flags flags) = 0;
   virtual void destroy_event(event_handle event) noexcept = 0;
   [[nodiscard]] virtual outcome<void> record_event(event_handle event, stream_handle stream) = 0;
   [[nodiscard]] virtual outcome<void> wait_event(stream_handle stream, event_handle event) = 0;
@@ -163,8 +135,13 @@ class device {
                                                  stream_handle stream) = 0;
   [[nodiscard]] virtual outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                                 stream_handle stream) = 0;
+  /// All copies of a batch, in one call where `features.batches_copies`; none is ordered before another.
+  [[nodiscard]] virtual outcome<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) = 0;
   [[nodiscard]] virtual outcome<void> launch(const kernel_definition& kernel, const launch_shape& shape,
                                              kernel_arguments arguments, stream_handle stream) = 0;
+  /// Calls `function(data)` on a thread of the driver's once the stream gets there; work after it waits for it. The
+  /// simulated device calls it on whichever thread passes that time. `data` must live until then.
+  [[nodiscard]] virtual outcome<void> launch_host(host_function function, void* data, stream_handle stream) = 0;
 
   // What the simulated device wants to hear of the host side; no-ops elsewhere.
   virtual void host_spends(host_work /*work*/, std::uint64_t /*bytes*/) {}

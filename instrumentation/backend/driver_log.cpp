@@ -123,6 +123,7 @@ void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) 
   r.pool = what.pool;
   r.stream = what.stream;
   r.name = collector::intern(c.name);
+  r.owner = what.owner;
   r.device = device_;
   r.context = context_key();
   r.correlation = c.correlation;
@@ -139,6 +140,7 @@ void driver_log::freed(const call& c, const alloc& what) const {
   r.correlation = c.correlation;
   r.level = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
+  if (what.kind == trace::memory_kind::mapping) r.bytes = what.bytes;  // all mappings in the range end
   collector::emit(r);
 }
 
@@ -166,7 +168,7 @@ void driver_log::failed(const call& c, std::uint64_t now, const alloc& what, std
 }
 
 void driver_log::pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
-                            trace::pool_operation operation) const {
+                            trace::pool_operation operation, std::uint64_t threshold) const {
   if (!on()) return;
   const bool sampled = operation == trace::pool_operation::sample;
   auto r = at<collector::pool_state_record>(now, sampled ? collector::flag_sampled : 0u);
@@ -174,6 +176,17 @@ void driver_log::pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t
   r.reserved_bytes = reserved;
   r.used_bytes = used;
   r.operation = static_cast<std::uint64_t>(operation);
+  r.threshold = threshold;
+  collector::emit(r);
+}
+
+void driver_log::shared(std::uint64_t now, std::uint64_t address, std::uint64_t key, bool imported) const {
+  if (!on()) return;
+  auto r = at<collector::share_record>(now);
+  r.key = key;
+  r.what = address;
+  r.kind = static_cast<std::uint32_t>(collector::shared_thing::block);
+  r.imported = imported ? 1 : 0;
   collector::emit(r);
 }
 
@@ -194,6 +207,7 @@ void driver_log::copied(const call& c, const copy& what) const {
   r.stream = what.stream;
   r.source = what.source;
   r.destination = what.destination;
+  r.graph_node = what.graph_node;
   r.device = device_;
   r.peer = collector::no_device;
   r.correlation = c.correlation;
@@ -204,13 +218,15 @@ void driver_log::copied(const call& c, const copy& what) const {
 }
 
 void driver_log::set(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
-                     std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags) const {
+                     std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags,
+                     std::uint64_t graph_node) const {
   if (!on()) return;
   auto r = at<collector::memset_record>(begin, flags);
   r.end = end;
   r.bytes = bytes;
   r.stream = stream;
   r.address = address;
+  r.graph_node = graph_node;
   r.value = value;
   r.device = device_;
   r.correlation = c.correlation;
@@ -219,12 +235,14 @@ void driver_log::set(const call& c, std::uint64_t begin, std::uint64_t end, std:
 }
 
 void driver_log::ran(const call& c, std::uint64_t begin, std::uint64_t end, const kernel_definition& kernel,
-                     const launch_shape& shape, std::uint64_t stream, std::uint32_t flags) const {
+                     const launch_shape& shape, std::uint64_t stream, std::uint32_t flags,
+                     std::uint64_t graph_node) const {
   if (!on()) return;
   auto r = at<collector::kernel_record>(begin, flags);
   r.end = end;
   r.name = collector::intern(kernel.name.data(), kernel.name.size());
   r.stream = stream;
+  r.graph_node = graph_node;
   r.device = device_;
   r.correlation = c.correlation;
   for (std::size_t i = 0; i < 3; ++i) {

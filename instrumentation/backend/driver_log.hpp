@@ -29,12 +29,14 @@ class driver_log {
     std::uint64_t pool = 0;
     trace::memory_kind kind = trace::memory_kind::device;
     std::uint32_t flags = 0;
+    std::uint64_t owner = 0;  ///< of a mapping, the handle of its physical memory
   };
 
   struct copy {
     std::uint64_t begin = 0, end = 0, bytes = 0, stream = 0, source = 0, destination = 0;
     memory_space from = memory_space::device, to = memory_space::device;
     std::uint32_t flags = 0;
+    std::uint64_t graph_node = 0;  ///< 0: not of a graph
   };
 
   driver_log(std::uint32_t device_key, std::uint32_t context_key) : device_(device_key), context_(context_key) {}
@@ -59,13 +61,16 @@ class driver_log {
   void free_completed(const call& c, std::uint64_t now, std::uint64_t address, std::uint64_t pool = 0) const;
   void failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const;
   void pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
-                  trace::pool_operation operation) const;
+                  trace::pool_operation operation, std::uint64_t threshold = 0) const;
+  /// A block is made known to other processes, or has been had from one, under a key that both sides see.
+  void shared(std::uint64_t now, std::uint64_t address, std::uint64_t key, bool imported) const;
   void memory(std::uint64_t now, const memory_info& info) const;
   void copied(const call& c, const copy& what) const;
   void set(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
-           std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags) const;
+           std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags,
+           std::uint64_t graph_node = 0) const;
   void ran(const call& c, std::uint64_t begin, std::uint64_t end, const kernel_definition& kernel,
-           const launch_shape& shape, std::uint64_t stream, std::uint32_t flags) const;
+           const launch_shape& shape, std::uint64_t stream, std::uint32_t flags, std::uint64_t graph_node = 0) const;
   void migrated(std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
                 trace::direction direction, trace::migration_cause cause) const;
   void synced(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::sync_kind kind) const;

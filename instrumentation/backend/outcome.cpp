@@ -12,6 +12,8 @@ const char* to_string(status code) noexcept {
       return "invalid value";
     case status::not_supported:
       return "not supported";
+    case status::not_permitted:
+      return "not permitted";
     case status::unavailable:
       return "unavailable";
     case status::failed:

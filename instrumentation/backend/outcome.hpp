@@ -11,6 +11,7 @@ enum class status : std::uint8_t {
   out_of_memory,  ///< the device or the host refused the bytes
   invalid_value,  ///< a pointer, size, stream or event that the device does not know
   not_supported,  ///< this device cannot do that
+  not_permitted,  ///< not at this time: a stream capture is under way, or was broken
   unavailable,    ///< no driver, no device, or the device has gone
   failed,         ///< anything else; `native` says what the driver answered
 };
@@ -32,6 +33,7 @@ using outcome = tl::expected<T, failure>;
 /// One line: "cuMemAlloc: out of memory (2): 4096 bytes on NVIDIA H200".
 [[nodiscard]] std::string describe(const failure& what);
 
+/// A failure, ready to be returned from a function that gives an outcome.
 [[nodiscard]] inline tl::unexpected<failure> fail(status code, const char* call, std::string detail, int native = 0) {
   return tl::unexpected<failure>(failure{code, native, call, std::move(detail)});
 }

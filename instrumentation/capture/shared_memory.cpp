@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "instrumentation/collector/handle_key.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 namespace sluice::capture {
@@ -17,20 +18,7 @@ namespace {
 
 using collector::shared_thing;
 
-constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
-
-/// Of a handle's bytes. Never 0.
-std::uint64_t key_of(const void* handle, std::size_t bytes) {
-  std::uint64_t key = bytes;
-  const auto* at = static_cast<const unsigned char*>(handle);
-  for (; bytes >= sizeof(std::uint64_t); bytes -= sizeof(std::uint64_t), at += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    memcpy(&word, at, sizeof word);
-    key = (key ^ word) * odd;
-    key ^= key >> 29;
-  }
-  return key | (std::uint64_t{1} << 63);  // No mark of a descriptor has the top bit.
-}
+using collector::key_of_handle;
 
 // --- descriptors ------------------------------------------------------------------------------------------------------------
 
@@ -41,8 +29,9 @@ constexpr std::uint64_t mark_bytes = 7919;
 /// Marks the open file behind `descriptor`. 0: the system would not have it.
 std::uint64_t mark(int descriptor) {
   static std::atomic<std::uint64_t> last{0};
-  const std::uint64_t seed = (static_cast<std::uint64_t>(getpid()) << 32) ^ collector::now() ^ last.fetch_add(odd);
-  const std::uint64_t place = mark_base | ((seed * odd) >> 4);
+  const std::uint64_t seed =
+      (static_cast<std::uint64_t>(getpid()) << 32) ^ collector::now() ^ last.fetch_add(collector::handle_key_factor);
+  const std::uint64_t place = mark_base | ((seed * collector::handle_key_factor) >> 4);
   struct flock lock {};
   lock.l_type = F_RDLCK;
   lock.l_whence = SEEK_SET;
@@ -90,7 +79,7 @@ constexpr std::size_t fabric_bytes = 64;
 
 std::uint64_t key_of_exported(const void* out, CUmemAllocationHandleType type) {
   if (out == nullptr) return 0;
-  if (static_cast<unsigned>(type) == fabric) return key_of(out, fabric_bytes);
+  if (static_cast<unsigned>(type) == fabric) return key_of_handle(out, fabric_bytes);
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return 0;
   int descriptor = -1;
   memcpy(&descriptor, out, sizeof descriptor);
@@ -101,7 +90,7 @@ std::uint64_t key_of_exported(const void* out, CUmemAllocationHandleType type) {
 }
 
 std::uint64_t key_of_imported(const void* given, CUmemAllocationHandleType type) {
-  if (static_cast<unsigned>(type) == fabric) return given == nullptr ? 0 : key_of(given, fabric_bytes);
+  if (static_cast<unsigned>(type) == fabric) return given == nullptr ? 0 : key_of_handle(given, fabric_bytes);
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return 0;
   const int error = errno;
   const std::uint64_t key = read_mark(static_cast<int>(reinterpret_cast<std::intptr_t>(given)));
@@ -134,10 +123,10 @@ void say(const call& c, const shared& s) {
 }  // namespace
 
 void exported_block(const call& c, CUdeviceptr address, const CUipcMemHandle* handle) noexcept {
-  if (c.ok() && handle != nullptr) say(c, {shared_thing::block, false, address, key_of(handle, sizeof *handle)});
+  if (c.ok() && handle != nullptr) say(c, {shared_thing::block, false, address, key_of_handle(handle, sizeof *handle)});
 }
 void imported_block(const call& c, CUdeviceptr address, const CUipcMemHandle& handle) noexcept {
-  if (c.ok()) say(c, {shared_thing::block, true, address, key_of(&handle, sizeof handle)});
+  if (c.ok()) say(c, {shared_thing::block, true, address, key_of_handle(&handle, sizeof handle)});
 }
 
 void exported_physical(const call& c, std::uint64_t handle, const void* out, CUmemAllocationHandleType type) noexcept {
@@ -155,11 +144,12 @@ void imported_pool(const call& c, std::uint64_t pool, const void* given, CUmemAl
   if (c.ok()) say(c, {shared_thing::pool, true, pool, key_of_imported(given, type)});
 }
 void exported_from_pool(const call& c, CUdeviceptr address, const CUmemPoolPtrExportData* data) noexcept {
-  if (c.ok() && data != nullptr) say(c, {shared_thing::pool_block, false, address, key_of(data, sizeof *data)});
+  if (c.ok() && data != nullptr) say(c, {shared_thing::pool_block, false, address, key_of_handle(data, sizeof *data)});
 }
 void imported_from_pool(const call& c, CUdeviceptr address, std::uint64_t pool,
                         const CUmemPoolPtrExportData* data) noexcept {
-  if (c.ok() && data != nullptr) say(c, {shared_thing::pool_block, true, address, key_of(data, sizeof *data), pool});
+  if (c.ok() && data != nullptr)
+    say(c, {shared_thing::pool_block, true, address, key_of_handle(data, sizeof *data), pool});
 }
 
 }  // namespace sluice::capture

@@ -91,7 +91,7 @@ void managed_buffer::touch(std::size_t offset, std::size_t bytes) const {
 
 host_registration::host_registration(void* address, std::size_t bytes, bool read_only, const device_ref& device)
     : device_(device), address_(address) {
-  value_or_throw(device_.backend().register_host(address, bytes, read_only));
+  value_or_throw(device_.backend().register_host(address, bytes, {.read_only = read_only}));
 }
 
 host_registration::host_registration(host_registration&& other) noexcept

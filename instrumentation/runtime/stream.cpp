@@ -74,7 +74,7 @@ stream_guard::stream_guard(const stream_ref& s) : device_(s.device()) { guarded.
 stream_guard::~stream_guard() { guarded.pop_back(); }
 
 event::event(const device_ref& device, bool timed)
-    : device_(device), handle_(value_or_throw(device.backend().create_event(timed))) {}
+    : device_(device), handle_(value_or_throw(device.backend().create_event({.timed = timed}))) {}
 
 event::~event() {
   if (handle_ != backend::event_handle::null) device_.backend().destroy_event(handle_);

@@ -44,7 +44,7 @@ class cuda_device final : public device {
   [[nodiscard]] outcome<void> free_async(void* address, stream_handle stream) override;
   [[nodiscard]] outcome<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) override;
   [[nodiscard]] outcome<void> free_pinned(void* address) override;
-  [[nodiscard]] outcome<void> register_host(void* address, std::uint64_t bytes, bool read_only) override;
+  [[nodiscard]] outcome<void> register_host(void* address, std::uint64_t bytes, registration_flags flags) override;
   [[nodiscard]] outcome<void> unregister_host(void* address) override;
   [[nodiscard]] outcome<void*> allocate_managed(std::uint64_t bytes) override;
   [[nodiscard]] outcome<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
@@ -53,14 +53,40 @@ class cuda_device final : public device {
                                      memory_location where) override;
   void touch_on_host(void* /*address*/, std::uint64_t /*bytes*/) override {}
   [[nodiscard]] outcome<memory_info> memory() override;
-  [[nodiscard]] outcome<driver_pool_info> driver_pool() override;
   [[nodiscard]] memory_space space_of(const void* address) noexcept override;
+  [[nodiscard]] outcome<pointer_info> describe_pointer(const void* address) override;
+  [[nodiscard]] outcome<void*> device_address_of(void* host_address) override;
+
+  [[nodiscard]] outcome<std::uint64_t> virtual_granularity() override;
+  [[nodiscard]] outcome<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) override;
+  [[nodiscard]] outcome<void> free_addresses(void* address, std::uint64_t bytes) override;
+  [[nodiscard]] outcome<physical_handle> create_physical(std::uint64_t bytes) override;
+  [[nodiscard]] outcome<void> release_physical(physical_handle physical) override;
+  [[nodiscard]] outcome<void> map(void* address, std::uint64_t bytes, physical_handle physical) override;
+  [[nodiscard]] outcome<void> unmap(void* address, std::uint64_t bytes) override;
+
+  [[nodiscard]] outcome<pool_handle> create_pool(driver_pool_options options) override;
+  [[nodiscard]] outcome<void> destroy_pool(pool_handle pool) override;
+  [[nodiscard]] outcome<void*> allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) override;
+  [[nodiscard]] outcome<driver_pool_info> pool_info(pool_handle pool) override;
+  [[nodiscard]] outcome<void> set_release_threshold(pool_handle pool, std::uint64_t bytes) override;
+  [[nodiscard]] outcome<void> reset_pool_highs(pool_handle pool) override;
+  [[nodiscard]] outcome<void> trim_pool(pool_handle pool, std::uint64_t keep_bytes) override;
+
+  [[nodiscard]] outcome<ipc_memory_handle> export_memory(void* address) override;
+  [[nodiscard]] outcome<void*> import_memory(const ipc_memory_handle& handle) override;
+  [[nodiscard]] outcome<void> close_memory(void* address) override;
+  [[nodiscard]] outcome<ipc_event_handle> export_event(event_handle event) override;
+  [[nodiscard]] outcome<event_handle> import_event(const ipc_event_handle& handle) override;
 
   [[nodiscard]] outcome<stream_handle> create_stream(stream_flags flags) override;
   void destroy_stream(stream_handle stream) noexcept override;
   [[nodiscard]] outcome<void> sync_stream(stream_handle stream) override;
   [[nodiscard]] outcome<bool> stream_idle(stream_handle stream) override;
-  [[nodiscard]] outcome<event_handle> create_event(bool timed) override;
+  [[nodiscard]] outcome<priority_range> stream_priorities() override;
+  [[nodiscard]] outcome<int> stream_priority(stream_handle stream) override;
+  [[nodiscard]] outcome<capture_info> stream_capture(stream_handle stream) override;
+  [[nodiscard]] outcome<event_handle> create_event(event_flags flags) override;
   void destroy_event(event_handle event) noexcept override;
   [[nodiscard]] outcome<void> record_event(event_handle event, stream_handle stream) override;
   [[nodiscard]] outcome<void> wait_event(stream_handle stream, event_handle event) override;
@@ -73,8 +99,10 @@ class cuda_device final : public device {
                                          stream_handle stream) override;
   [[nodiscard]] outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                         stream_handle stream) override;
+  [[nodiscard]] outcome<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) override;
   [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_shape& shape,
                                      kernel_arguments arguments, stream_handle stream) override;
+  [[nodiscard]] outcome<void> launch_host(host_function function, void* data, stream_handle stream) override;
 
  private:
   // A pair of events around a piece of work whose times are not known yet, and what to write once they are.
@@ -91,10 +119,15 @@ class cuda_device final : public device {
   [[nodiscard]] outcome<void> check(CUresult result, const char* call) const;
   [[nodiscard]] bool logging() const noexcept { return driver_log::on() && !capture_records(); }
   [[nodiscard]] driver_log::call begin_call(const char* name) noexcept;
-  outcome<void*> allocated(CUresult result, const driver_log::call& c, std::uint64_t address, std::uint64_t bytes,
-                           trace::memory_kind kind, std::uint64_t stream);
+  outcome<void*> allocated(CUresult result, const driver_log::call& c, const driver_log::alloc& what);
   outcome<void> freed(CUresult result, const driver_log::call& c, const void* address, trace::memory_kind kind,
                       std::uint64_t stream);
+  outcome<void*> allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
+                                     std::uint64_t bytes, std::uint64_t pool, stream_handle stream);
+  // The driver's own handle; the device's default pool for null.
+  [[nodiscard]] CUresult native_pool(pool_handle pool, CUmemoryPool* out) noexcept;
+  void log_pool(pool_handle pool, trace::pool_operation operation);
+  [[nodiscard]] CUmemAllocationProp physical_properties() const noexcept;
   [[nodiscard]] outcome<CUfunction> function(const kernel_definition& kernel);
 
   // Estimated times. `around` runs `enqueue` between two events; `harvest` writes what has finished.

@@ -18,6 +18,17 @@ status status_of(CUresult result) {
       return status::invalid_value;
     case CUDA_ERROR_NOT_SUPPORTED:
       return status::not_supported;
+    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+    case CUDA_ERROR_STREAM_CAPTURE_MERGE:
+    case CUDA_ERROR_STREAM_CAPTURE_UNMATCHED:
+    case CUDA_ERROR_STREAM_CAPTURE_UNJOINED:
+    case CUDA_ERROR_STREAM_CAPTURE_ISOLATION:
+    case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+    case CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD:
+    case CUDA_ERROR_CAPTURED_EVENT:
+    case CUDA_ERROR_NOT_PERMITTED:
+      return status::not_permitted;
     case CUDA_ERROR_NO_DEVICE:
     case CUDA_ERROR_NOT_INITIALIZED:
     case CUDA_ERROR_DEINITIALIZED:
@@ -38,6 +49,9 @@ outcome<driver> open() {
   d.member = reinterpret_cast<driver::member##_type*>(dlsym(library, symbol)); \
   if (!d.member) missing = symbol;
   SLUICE_DRIVER_CALLS(SLUICE_LOOK_UP)
+#undef SLUICE_LOOK_UP
+#define SLUICE_LOOK_UP(member, symbol, ...) d.member = reinterpret_cast<driver::member##_type*>(dlsym(library, symbol));
+  SLUICE_OPTIONAL_DRIVER_CALLS(SLUICE_LOOK_UP)
 #undef SLUICE_LOOK_UP
   if (!missing.empty()) {
     return backend::fail(status::unavailable, "dlsym",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "instrumentation/backend/cuda/device.hpp"
+#include "instrumentation/backend/cuda/native.hpp"
 #include "instrumentation/collector/producer.hpp"
 
 // Copies, sets and kernels, and the estimates of their times where nobody else tells them.
@@ -12,9 +13,6 @@ extern "C" const unsigned char kernels_fatbin[];
 namespace sluice::backend::cuda {
 
 namespace {
-
-CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
-CUstream native(stream_handle stream) { return reinterpret_cast<CUstream>(stream); }
 
 constexpr std::uint32_t estimated = collector::flag_estimated | collector::flag_monotonic;
 // Finished pieces are looked for when this many wait; a queue that long is a program that never synchronises.
@@ -104,6 +102,36 @@ outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t 
   return check(result, name);
 }
 
+outcome<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
+#if CUDA_VERSION >= 13000
+  // The driver's batch refuses the default stream and streams that are captured. Where this class writes the records itself,
+  // each copy has its own times.
+  const bool one_call =
+      driver_.copy_batch != nullptr && stream != stream_handle::null && pieces.size() > 1 && !logging();
+  const auto capture = one_call ? stream_capture(stream) : outcome<capture_info>{};
+  if (one_call && capture && capture->status == capture_status::none) {
+    std::vector<CUdeviceptr> to, from;
+    std::vector<std::size_t> bytes;
+    for (const copy_piece& piece : pieces) {
+      if (piece.bytes == 0) continue;  // the driver would refuse the batch
+      to.push_back(device_pointer(piece.to));
+      from.push_back(device_pointer(piece.from));
+      bytes.push_back(piece.bytes);
+    }
+    if (to.empty()) return {};
+    CUmemcpyAttributes how{};
+    how.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    std::size_t first = 0;
+    return check(driver_.copy_batch(to.data(), from.data(), bytes.data(), to.size(), &how, &first, 1, native(stream)),
+                 "cuMemcpyBatchAsync");
+  }
+#endif
+  for (const copy_piece& piece : pieces) {
+    if (auto done = copy_async(piece.to, piece.from, piece.bytes, stream); !done) return done;
+  }
+  return {};
+}
+
 outcome<void> cuda_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes, stream_handle stream) {
   if (bytes == 0) return {};
   if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
@@ -157,6 +185,14 @@ outcome<void> cuda_device::launch(const kernel_definition& kernel, const launch_
       });
   if (logging()) log_->api_call(c, collector::now(), key, 0, 0, 0, result);
   return check(result, "cuLaunchKernel");
+}
+
+outcome<void> cuda_device::launch_host(host_function host, void* data, stream_handle stream) {
+  const auto c = begin_call("cuLaunchHostFunc");
+  CUresult result = enter();
+  if (result == CUDA_SUCCESS) result = driver_.launch_host(native(stream), host, data);
+  if (logging()) log_->api_call(c, collector::now(), trace_stream(stream), 0, 0, 0, result);
+  return check(result, c.name);
 }
 
 }  // namespace sluice::backend::cuda

@@ -25,6 +25,14 @@ struct cost_model {
   std::int64_t allocate_managed_call = 9000;  // chosen
   std::int64_t prefetch_call = 2600;          // chosen
   std::int64_t advise_call = 900;             // chosen
+  std::int64_t batched_copy = 150;            // chosen: each copy of a batch after its first
+  std::int64_t launch_host_call = 1500;       // chosen
+  std::int64_t pool_call = 2000;              // chosen: making, ending and asking one of the driver's pools
+  std::int64_t reserve_call = 1500;           // chosen: addresses only
+  std::int64_t physical_call = 60'000;        // chosen: the driver finds and clears pages
+  std::int64_t map_call = 40'000;             // chosen: map and set access; as much to unmap
+  std::int64_t share_call = 4000;             // chosen: handles for other processes
+  std::int64_t import_call = 60'000;          // chosen
   double register_rate = 45.2e9;              // measured: 8 GiB in 0.19 s, read-only shared mapping
   std::int64_t pool_growth = 90'000;          // chosen: the driver maps a new piece of its pool
 
@@ -44,6 +52,7 @@ struct cost_model {
   double device_operations = 2.0e13;    // chosen: 32-bit operations per second
   std::int64_t kernel_latency = 1800;   // chosen
   std::int64_t enqueue_latency = 1000;  // chosen: from the end of the call to the earliest start on the device
+  std::int64_t host_function = 8000;    // chosen: from the stream to the driver's thread and back
 
   // Managed memory, in pieces of `migration_piece`.
   std::uint64_t migration_piece = 2u << 20;

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
-// Streams, events and the booking of work; memory.cpp and work.cpp hold the rest.
+// Calls, streams and events; memory.cpp, virtual_memory.cpp, pools.cpp, sharing.cpp and work.cpp hold the rest.
 
 namespace sluice::backend {
 
 namespace {
 
 constexpr std::uint32_t context_key_base = 1;
+constexpr std::uint64_t default_pool = 1;
+constexpr priority_range priorities{0, -5};  // what an H200 reports
 // Room for the device's memory and half as much again for pinned and managed memory.
 constexpr std::uint64_t address_bytes(std::uint64_t memory) { return memory + memory / 2 + (std::uint64_t{1} << 30); }
 
@@ -25,6 +27,7 @@ device_description describe_device(const simulated_config& config) {
   d.attainable_h2d = config.costs.pinned_h2d;
   d.attainable_d2h = config.costs.pinned_d2h;
   d.multiprocessors = 132;
+  d.features = config.features;
   d.uuid = {'s', 'l', 'u', 'i', 'c', 'e', '-', 's',
             'i', 'm', 'u', 'l', 'a', 't', 'e', static_cast<std::uint8_t>(config.ordinal)};
   return d;
@@ -36,8 +39,10 @@ simulated_device::simulated_device(simulated_config config)
     : config_(std::move(config)),
       description_(describe_device(config_)),
       log_(config_.ordinal, context_key_base + config_.ordinal),
-      memory_(address_bytes(config_.memory_bytes)) {
+      memory_(address_bytes(config_.memory_bytes)),
+      physical_memory_(config_.memory_bytes) {
   streams_[0] = stream_state{};
+  pools_[default_pool];
 }
 
 simulated_device::~simulated_device() = default;
@@ -114,24 +119,16 @@ std::int64_t simulated_device::tail_of(stream_handle stream, const stream_state&
   return last;
 }
 
-simulated_device::span simulated_device::enqueue(const entry& e, stream_handle stream, stream_state& state,
-                                                 simulated::timeline* engine, std::int64_t duration,
-                                                 std::function<void()> work) {
-  // Only threads that enqueue decide what is past, so that one that merely waits ahead of them changes nothing.
-  if (engine) engine->forget_before(static_cast<std::int64_t>(e.call.begin));
-  const std::int64_t ready = std::max(e.end + config_.costs.enqueue_latency, tail_of(stream, state));
-  const std::int64_t begin = engine ? engine->book(ready, duration) : ready;
-  state.tail = begin + duration;
-  pending_.emplace(std::pair{state.tail, next_sequence_++}, std::move(work));
-  return {begin, state.tail};
-}
-
 outcome<stream_handle> simulated_device::create_stream(stream_flags flags) {
   entry e = wait("cuStreamCreateWithPriority", config_.costs.create_call);
+  if (!priorities.contains(flags.priority)) {
+    leave(e);
+    return fail(status::invalid_value, "cuStreamCreateWithPriority", priorities.refusal(flags.priority));
+  }
   const std::uint32_t id = next_stream_++;
   stream_state s;
   s.blocking = !flags.non_blocking;
-  s.priority = std::clamp(flags.priority, -5, 0);  // the range an H200 reports
+  s.priority = flags.priority;
   streams_[id] = s;
   log_.define_stream(e.call.begin, id, id, s.priority, false);
   leave(e);
@@ -144,7 +141,7 @@ void simulated_device::destroy_stream(stream_handle stream) noexcept {
   if (const stream_state* s = find(stream)) {
     // Its work goes on; what the driver's pool holds for it becomes anybody's once that is done.
     e.end = std::max(e.end, s->tail);
-    driver_pool_.retag(static_cast<std::uint64_t>(stream), suballocator::clean);
+    for (auto& [pool, p] : pools_) p.books.retag(static_cast<std::uint64_t>(stream), suballocator::clean);
     streams_.erase(static_cast<std::uint32_t>(stream));
   }
   leave(e);
@@ -156,7 +153,7 @@ outcome<void> simulated_device::sync_stream(stream_handle stream) {
   if (!s) return fail(status::invalid_value, "cuStreamSynchronize", "no such stream");
   e.end = std::max(e.end, tail_of(stream, *s));
   run_until(e.end);
-  trim_driver_pool(e.end);
+  trim_pools(e.end);
   log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), key(stream), trace::sync_kind::stream);
   log_.watermark(static_cast<std::uint64_t>(e.end));
   leave(e);
@@ -172,11 +169,22 @@ outcome<bool> simulated_device::stream_idle(stream_handle stream) {
   return idle;
 }
 
+outcome<priority_range> simulated_device::stream_priorities() { return priorities; }
+
+outcome<int> simulated_device::stream_priority(stream_handle stream) {
+  const std::lock_guard lock(mutex_);
+  const stream_state* s = find(stream);
+  if (!s) return fail(status::invalid_value, "cuStreamGetPriority", "no such stream");
+  return s->priority;
+}
+
+outcome<capture_info> simulated_device::stream_capture(stream_handle /*stream*/) { return capture_info{}; }
+
 outcome<void> simulated_device::synchronize() {
   entry e = wait("cuCtxSynchronize", config_.costs.sync_call);
   e.end = std::max(e.end, idle_at());
   run_until(e.end);
-  trim_driver_pool(e.end);
+  trim_pools(e.end);
   log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), 0, trace::sync_kind::context);
   log_.watermark(static_cast<std::uint64_t>(e.end));
   leave(e);
@@ -185,10 +193,18 @@ outcome<void> simulated_device::synchronize() {
 
 // --- events ------------------------------------------------------------------------------------------------
 
-outcome<event_handle> simulated_device::create_event(bool timed) {
+outcome<event_handle> simulated_device::create_event(event_flags flags) {
   entry e = wait("cuEventCreate", config_.costs.event_call);
+  event_state made;
+  made.timed = flags.timed;
+  if (flags.interprocess) made.shared = simulated::shared_event::make();
+  if (flags.interprocess && (flags.timed || !made.shared)) {
+    leave(e);
+    return flags.timed ? fail(status::invalid_value, "cuEventCreate", "an event that processes share has no time")
+                       : fail(status::failed, "cuEventCreate", "the system gives no memory to share");
+  }
   const std::uint64_t id = next_event_++;
-  events_[id].timed = timed;
+  events_[id] = std::move(made);
   leave(e);
   return event_handle{id};
 }
@@ -206,6 +222,11 @@ outcome<void> simulated_device::record_event(event_handle event, stream_handle s
   if (it == events_.end() || !s) return fail(status::invalid_value, "cuEventRecord", "no such event or stream");
   it->second.recorded = true;
   it->second.time = std::max(e.end, tail_of(stream, *s));
+  if (it->second.shared) {
+    // The other process has a clock of its own, and cannot make this one's pass: what it waits for happens now.
+    run_until(it->second.time);
+    it->second.shared->record(it->second.time);
+  }
   log_.event_recorded(e.call.begin, it->first, key(stream));
   leave(e);
   return {};
@@ -216,7 +237,7 @@ outcome<void> simulated_device::wait_event(stream_handle stream, event_handle ev
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   stream_state* s = find(stream);
   if (it == events_.end() || !s) return fail(status::invalid_value, "cuStreamWaitEvent", "no such event or stream");
-  s->tail = std::max(s->tail, it->second.time);  // an event never recorded holds nobody up
+  s->tail = std::max(s->tail, it->second.when());  // an event never recorded holds nobody up
   log_.event_waited(e.call.begin, it->first, key(stream));
   leave(e);
   return {};
@@ -226,7 +247,7 @@ outcome<void> simulated_device::sync_event(event_handle event) {
   entry e = wait("cuEventSynchronize", config_.costs.sync_call);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end()) return fail(status::invalid_value, "cuEventSynchronize", "no such event");
-  e.end = std::max(e.end, it->second.time);
+  e.end = std::max(e.end, it->second.when());
   log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), 0, trace::sync_kind::event);
   leave(e);
   return {};
@@ -236,7 +257,7 @@ outcome<bool> simulated_device::event_done(event_handle event) {
   entry e = wait("cuEventQuery", config_.costs.event_call);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end()) return fail(status::invalid_value, "cuEventQuery", "no such event");
-  const bool done = it->second.time <= e.end;
+  const bool done = it->second.when() <= e.end;
   leave(e);
   return done;
 }
@@ -262,12 +283,22 @@ void simulated_device::announce() {
   const auto now = static_cast<std::uint64_t>(clock_.now());
   log_.define_device(now, description_);
   for (const auto& [id, s] : streams_) log_.define_stream(now, id == 0 ? 1 : id, id, s.priority, id == 0);
-  log_.define_pool(now, 1, "driver pool");
+  for (const auto& [pool, p] : pools_)
+    log_.define_pool(now, pool, pool == default_pool ? "driver pool" : "memory pool");
   const driver_log::call none;
+  for (const auto& [address, bytes] : memory_.reservations()) {
+    log_.allocated(none, now,
+                   {memory_.name_of(reinterpret_cast<const void*>(address)), bytes, 0, 0,
+                    trace::memory_kind::reservation, collector::flag_born_before});
+  }
+  for (const auto& [handle, p] : physical_) {
+    log_.allocated(none, now, {handle, p.bytes, 0, 0, trace::memory_kind::physical, collector::flag_born_before});
+  }
   for (const auto& [address, block] : memory_.blocks()) {
     log_.allocated(none, now,
-                   {memory_.name_of(reinterpret_cast<const void*>(address)), block.bytes, 0, 0, trace_kind(block.space),
-                    collector::flag_born_before});
+                   {memory_.name_of(reinterpret_cast<const void*>(address)), block.bytes, 0, 0,
+                    block.mapping ? trace::memory_kind::mapping : trace_kind(block.space), collector::flag_born_before,
+                    block.mapping ? mappings_[address] : 0});
   }
   log_.memory(now, memory_now());
 }

@@ -13,6 +13,8 @@
 #include "instrumentation/backend/simulated/address_space.hpp"
 #include "instrumentation/backend/simulated/clock.hpp"
 #include "instrumentation/backend/simulated/cost_model.hpp"
+#include "instrumentation/backend/simulated/physical_memory.hpp"
+#include "instrumentation/backend/simulated/shared_event.hpp"
 #include "instrumentation/backend/simulated/timeline.hpp"
 
 namespace sluice::backend {
@@ -21,6 +23,7 @@ struct simulated_config {
   std::string name = "Simulated device (H200 figures)";
   std::uint64_t memory_bytes = 141'000'000'000;  ///< nominal; only touched pages cost RAM
   std::uint32_t ordinal = 0;
+  device_features features{.virtual_memory = true, .driver_pools = true, .shares_memory = true, .batches_copies = true};
   simulated::cost_model costs;
 };
 
@@ -31,7 +34,8 @@ struct simulated_config {
 /// within the device, and a compute queue, each of which does one thing at a time; streams are ordered, events carry
 /// times across. Bytes move when simulated time passes the end of the work, so a program that forgets to synchronise
 /// reads old bytes here too. Determinism: one host thread doing the same calls gets the same times, ids and
-/// addresses.
+/// addresses. Kernels of streams of different priority run side by side, each at full speed: the more urgent never waits
+/// behind the less.
 ///
 /// Thread-safe: one mutex. Kernel bodies run under it and must not call the device.
 class simulated_device final : public device {
@@ -53,7 +57,7 @@ class simulated_device final : public device {
   [[nodiscard]] outcome<void> free_async(void* address, stream_handle stream) override;
   [[nodiscard]] outcome<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) override;
   [[nodiscard]] outcome<void> free_pinned(void* address) override;
-  [[nodiscard]] outcome<void> register_host(void* address, std::uint64_t bytes, bool read_only) override;
+  [[nodiscard]] outcome<void> register_host(void* address, std::uint64_t bytes, registration_flags flags) override;
   [[nodiscard]] outcome<void> unregister_host(void* address) override;
   [[nodiscard]] outcome<void*> allocate_managed(std::uint64_t bytes) override;
   [[nodiscard]] outcome<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
@@ -62,14 +66,40 @@ class simulated_device final : public device {
                                      memory_location where) override;
   void touch_on_host(void* address, std::uint64_t bytes) override;
   [[nodiscard]] outcome<memory_info> memory() override;
-  [[nodiscard]] outcome<driver_pool_info> driver_pool() override;
   [[nodiscard]] memory_space space_of(const void* address) noexcept override;
+  [[nodiscard]] outcome<pointer_info> describe_pointer(const void* address) override;
+  [[nodiscard]] outcome<void*> device_address_of(void* host_address) override;
+
+  [[nodiscard]] outcome<std::uint64_t> virtual_granularity() override;
+  [[nodiscard]] outcome<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) override;
+  [[nodiscard]] outcome<void> free_addresses(void* address, std::uint64_t bytes) override;
+  [[nodiscard]] outcome<physical_handle> create_physical(std::uint64_t bytes) override;
+  [[nodiscard]] outcome<void> release_physical(physical_handle physical) override;
+  [[nodiscard]] outcome<void> map(void* address, std::uint64_t bytes, physical_handle physical) override;
+  [[nodiscard]] outcome<void> unmap(void* address, std::uint64_t bytes) override;
+
+  [[nodiscard]] outcome<pool_handle> create_pool(driver_pool_options options) override;
+  [[nodiscard]] outcome<void> destroy_pool(pool_handle pool) override;
+  [[nodiscard]] outcome<void*> allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) override;
+  [[nodiscard]] outcome<driver_pool_info> pool_info(pool_handle pool) override;
+  [[nodiscard]] outcome<void> set_release_threshold(pool_handle pool, std::uint64_t bytes) override;
+  [[nodiscard]] outcome<void> reset_pool_highs(pool_handle pool) override;
+  [[nodiscard]] outcome<void> trim_pool(pool_handle pool, std::uint64_t keep_bytes) override;
+
+  [[nodiscard]] outcome<ipc_memory_handle> export_memory(void* address) override;
+  [[nodiscard]] outcome<void*> import_memory(const ipc_memory_handle& handle) override;
+  [[nodiscard]] outcome<void> close_memory(void* address) override;
+  [[nodiscard]] outcome<ipc_event_handle> export_event(event_handle event) override;
+  [[nodiscard]] outcome<event_handle> import_event(const ipc_event_handle& handle) override;
 
   [[nodiscard]] outcome<stream_handle> create_stream(stream_flags flags) override;
   void destroy_stream(stream_handle stream) noexcept override;
   [[nodiscard]] outcome<void> sync_stream(stream_handle stream) override;
   [[nodiscard]] outcome<bool> stream_idle(stream_handle stream) override;
-  [[nodiscard]] outcome<event_handle> create_event(bool timed) override;
+  [[nodiscard]] outcome<priority_range> stream_priorities() override;
+  [[nodiscard]] outcome<int> stream_priority(stream_handle stream) override;
+  [[nodiscard]] outcome<capture_info> stream_capture(stream_handle stream) override;
+  [[nodiscard]] outcome<event_handle> create_event(event_flags flags) override;
   void destroy_event(event_handle event) noexcept override;
   [[nodiscard]] outcome<void> record_event(event_handle event, stream_handle stream) override;
   [[nodiscard]] outcome<void> wait_event(stream_handle stream, event_handle event) override;
@@ -82,8 +112,10 @@ class simulated_device final : public device {
                                          stream_handle stream) override;
   [[nodiscard]] outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                         stream_handle stream) override;
+  [[nodiscard]] outcome<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) override;
   [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_shape& shape,
                                      kernel_arguments arguments, stream_handle stream) override;
+  [[nodiscard]] outcome<void> launch_host(host_function function, void* data, stream_handle stream) override;
 
   void host_spends(host_work work, std::uint64_t bytes) override;
   void note_file_mapping(const void* address, std::uint64_t bytes) override;
@@ -101,11 +133,30 @@ class simulated_device final : public device {
     std::int64_t time = 0;
     bool recorded = false;
     bool timed = false;
+    std::shared_ptr<simulated::shared_event> shared;  // of one that processes share: who recorded it last says when
+
+    [[nodiscard]] std::int64_t when() const { return shared ? shared->time() : time; }
+  };
+  // One of the driver's stream-ordered pools.
+  struct pool_state {
+    suballocator books{512};
+    std::uint64_t max_bytes = 0;
+    std::uint64_t threshold = 0;
+    std::uint64_t reserved_high = 0, used_high = 0;
+    std::int64_t last_sample = 0;
+    bool destroyed = false;  // goes with its last block
+  };
+  using pool_map = std::map<std::uint64_t, pool_state>;
+  struct physical_state {
+    std::uint64_t offset = 0, bytes = 0;
+    std::uint64_t mappings = 0;
+    bool released = false;
   };
   // Host memory of the program that the driver knows of: registered ranges and file mappings.
   struct host_range {
     std::uint64_t bytes = 0;
     std::uint64_t name = 0;  // what traces call its address
+    pinned_flags flags{};    // of a registered one
   };
   struct managed_block {
     std::uint64_t bytes = 0;
@@ -123,6 +174,22 @@ class simulated_device final : public device {
   struct span {
     std::int64_t begin = 0, end = 0;
   };
+  // One piece of device work, whoever asks for it.
+  enum class engine : std::uint8_t { none, to_device, to_host, within, compute };
+  struct work_item {
+    const char* call = "";  // the driver's name for asking for it
+    engine on = engine::none;
+    std::int64_t duration = 0;
+    std::vector<kernel_touch> managed{};  // what must be on the device: brought there first, or while it runs
+    bool faults_inside = false;
+    bool pageable = false;  // the driver stages it: the host waits
+    const void* source = nullptr;
+    const void* destination = nullptr;
+    std::uint64_t bytes = 0;
+    std::function<void()> run{};
+    // Writes the record of the work: when and on which stream it ran, and as which node of a graph (0: none).
+    std::function<void(const driver_log::call&, span, std::uint64_t stream, std::uint64_t node)> log{};
+  };
 
   // Begins a call; `enter` one that traces show, with a correlation id, `wait` one that they do not, such as a query.
   [[nodiscard]] entry enter(const char* name, std::int64_t cost);
@@ -138,22 +205,40 @@ class simulated_device final : public device {
   [[nodiscard]] stream_state* find(stream_handle stream);
   [[nodiscard]] std::int64_t tail_of(stream_handle stream, const stream_state& state) const;
   [[nodiscard]] std::uint64_t key(stream_handle stream) const noexcept;
-  span enqueue(const entry& e, stream_handle stream, stream_state& state, simulated::timeline* engine,
-               std::int64_t duration, std::function<void()> work);
+  [[nodiscard]] simulated::timeline* timeline_of(engine which, int priority);
+  // Books a piece of work from `ready` on, its managed memory from `faults_from` on.
+  span start(const work_item& item, std::int64_t faults_from, std::int64_t ready, int priority);
+  // Puts it on a stream, and says so; `e.end` moves on if the host waits.
+  span enqueue(entry& e, stream_handle stream, stream_state& state, const work_item& item);
+  [[nodiscard]] outcome<void> enqueue(entry& e, stream_handle stream, outcome<work_item> item);
+  [[nodiscard]] outcome<work_item> copy_item(void* to, const void* from, std::uint64_t bytes);
+  [[nodiscard]] outcome<work_item> set_item(void* address, std::uint8_t value, std::uint64_t bytes);
+  [[nodiscard]] outcome<work_item> launch_item(const kernel_definition& kernel, const launch_shape& shape,
+                                               kernel_arguments arguments);
 
   [[nodiscard]] std::uint64_t device_bytes_used() const noexcept;
   [[nodiscard]] memory_info memory_now() const noexcept;
-  [[nodiscard]] outcome<void*> allocate_block(entry& e, std::uint64_t bytes, memory_space space, std::uint32_t flags);
+  [[nodiscard]] outcome<void*> allocate_block(entry& e, std::uint64_t bytes, memory_space space, pinned_flags flags);
   [[nodiscard]] outcome<void> free_block(entry& e, void* address, memory_space space);
-  void sample_driver_pool(std::int64_t now);
-  void trim_driver_pool(std::int64_t now);
-  [[nodiscard]] bool grow_driver_pool(entry& e, std::uint64_t bytes);
+  [[nodiscard]] outcome<void*> take_from_pool(entry& e, std::uint64_t key, std::uint64_t bytes, stream_handle stream);
+  [[nodiscard]] pool_map::iterator pool_at(pool_handle pool);
+  [[nodiscard]] const suballocator::block* pool_block(const void* address) const noexcept;
+  void sample_pool(std::uint64_t key, pool_state& pool, std::int64_t now);
+  void log_pool(std::uint64_t key, const pool_state& pool, std::int64_t now, trace::pool_operation operation) const;
+  // Gives back what is free and above what it keeps; `all`: whatever the pool's threshold is.
+  void shrink_pool(std::uint64_t key, pool_state& pool, std::int64_t now, std::uint64_t keep,
+                   trace::pool_operation operation);
+  void trim_pools(std::int64_t now);
+  [[nodiscard]] bool grow_pool(entry& e, std::uint64_t key, pool_state& pool, std::uint64_t bytes);
+  void drop_unmapped(std::map<std::uint64_t, physical_state>::iterator physical, std::int64_t now);
 
   [[nodiscard]] const host_range* range_of(const std::map<std::uint64_t, host_range>& ranges,
                                            const void* address) const noexcept;
   [[nodiscard]] memory_space space_locked(const void* address) const noexcept;
   [[nodiscard]] std::uint64_t name_locked(const void* address) const noexcept;
   [[nodiscard]] bool whole(const void* address, std::uint64_t bytes) const noexcept;
+  // Whether a kernel may use this range: live device, managed or pinned memory, or host memory registered as mapped.
+  [[nodiscard]] bool reachable(const void* address, std::uint64_t bytes) const noexcept;
   [[nodiscard]] double copy_rate(const void* to, const void* from, memory_space to_space,
                                  memory_space from_space) const;
 
@@ -168,20 +253,27 @@ class simulated_device final : public device {
   driver_log log_;
   mutable std::mutex mutex_;
   simulated::address_space memory_;
-  suballocator driver_pool_{512};
+  simulated::physical_memory physical_memory_;
+  std::map<std::uint64_t, physical_state> physical_;  // by handle
+  std::map<std::uint64_t, std::uint64_t> mappings_;   // address -> handle
+  std::map<std::uint64_t, std::uint64_t> imports_;    // address -> how often it is held
+  std::map<std::string, std::uint64_t> imported_;     // by handle's bytes -> address
+  pool_map pools_;
   std::map<std::uint64_t, host_range> registered_;
   std::map<std::uint64_t, host_range> file_mappings_;
   std::map<std::uint64_t, managed_block> managed_;
   std::uint64_t next_host_name_ = 0x5000'0000'0000;
-  std::uint64_t device_bytes_ = 0;   // by allocate(), rounded as the driver rounds
+  std::uint64_t device_bytes_ = 0;   // by allocate(), rounded as the driver rounds, and physical memory
   std::uint64_t managed_bytes_ = 0;  // resident pieces of managed blocks
   std::map<std::uint32_t, stream_state> streams_;
   std::map<std::uint64_t, event_state> events_;
-  std::int64_t last_pool_sample_ = 0;
   std::uint32_t next_stream_ = 2;  // 1 is the default stream in traces
   std::uint64_t next_event_ = 1;
+  std::uint64_t next_physical_ = 1;
+  std::uint64_t next_pool_ = 2;  // 1 is the default pool in traces
   std::uint32_t next_correlation_ = 1;
-  simulated::timeline to_device_, to_host_, within_, compute_;
+  simulated::timeline to_device_, to_host_, within_;
+  std::map<int, simulated::timeline> compute_;                                       // by priority
   std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> pending_;  // by (end, sequence)
   std::uint64_t next_sequence_ = 0;
   outcome<void> sticky_;  // set once work has failed, as in CUDA

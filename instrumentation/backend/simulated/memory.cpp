@@ -9,11 +9,8 @@ namespace sluice::backend {
 
 namespace {
 
-constexpr std::uint64_t device_page = 2u << 20;  // the driver hands out device memory in pages of 2 MiB
-constexpr std::uint64_t small_block = 1u << 20;  // smaller requests share pages
-constexpr std::uint64_t pool_growth_bytes = 32u << 20;
-constexpr std::uint64_t driver_pool_key = 1;
-constexpr std::int64_t pool_sample_period = 20'000;          // ns; the capture library samples a real pool, too
+constexpr std::uint64_t device_page = 2u << 20;              // the driver hands out device memory in pages of 2 MiB
+constexpr std::uint64_t small_block = 1u << 20;              // smaller requests share pages
 constexpr int native_invalid = 1, native_out_of_memory = 2;  // CUresult's numbers
 
 std::uint64_t rounded_for_device(std::uint64_t bytes) {
@@ -26,7 +23,9 @@ std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_
 }  // namespace
 
 std::uint64_t simulated_device::device_bytes_used() const noexcept {
-  return config_.costs.context_bytes + device_bytes_ + managed_bytes_ + driver_pool_.stats().reserved_bytes;
+  std::uint64_t pools = 0;
+  for (const auto& [key, pool] : pools_) pools += pool.books.stats().reserved_bytes;
+  return config_.costs.context_bytes + device_bytes_ + managed_bytes_ + pools;
 }
 
 memory_info simulated_device::memory_now() const noexcept {
@@ -44,12 +43,11 @@ outcome<memory_info> simulated_device::memory() {
 
 // --- blocks ------------------------------------------------------------------------------------------------
 
-outcome<void*> simulated_device::allocate_block(entry& e, std::uint64_t bytes, memory_space space,
-                                                std::uint32_t flags) {
+outcome<void*> simulated_device::allocate_block(entry& e, std::uint64_t bytes, memory_space space, pinned_flags flags) {
   const auto end = static_cast<std::uint64_t>(e.end);
-  driver_log::alloc what{0, bytes, 0, 0, trace_kind(space), flags};
+  driver_log::alloc what{0, bytes, 0, 0, trace_kind(space), 0};
   const bool fits = space != memory_space::device || rounded_for_device(bytes) <= memory_now().free_bytes;
-  void* address = bytes != 0 && fits ? memory_.allocate(bytes, space) : nullptr;
+  void* address = bytes != 0 && fits ? memory_.allocate(bytes, space, flags) : nullptr;
   if (!address) {
     const int native = bytes == 0 ? native_invalid : native_out_of_memory;
     log_.api_call(e.call, end, 0, bytes, 0, 0, native);
@@ -72,7 +70,7 @@ outcome<void*> simulated_device::allocate_block(entry& e, std::uint64_t bytes, m
 
 outcome<void> simulated_device::free_block(entry& e, void* address, memory_space space) {
   const auto* block = memory_.find(address);
-  if (!block || block->space != space || block->address != number(address)) {
+  if (!block || block->space != space || block->address != number(address) || block->mapping || block->imported) {
     leave(e);
     return fail(status::invalid_value, e.call.name, "no block of this kind begins at that address", native_invalid);
   }
@@ -99,7 +97,7 @@ outcome<void> simulated_device::free_block(entry& e, void* address, memory_space
 
 outcome<void*> simulated_device::allocate(std::uint64_t bytes) {
   entry e = enter("cuMemAlloc_v2", config_.costs.allocate_call);
-  return allocate_block(e, bytes, memory_space::device, 0);
+  return allocate_block(e, bytes, memory_space::device, {});
 }
 
 outcome<void> simulated_device::free(void* address) {
@@ -111,9 +109,9 @@ outcome<void> simulated_device::free(void* address) {
                     block && block->space == memory_space::managed ? memory_space::managed : memory_space::device);
 }
 
-outcome<void*> simulated_device::allocate_pinned(std::uint64_t bytes, pinned_flags /*flags*/) {
+outcome<void*> simulated_device::allocate_pinned(std::uint64_t bytes, pinned_flags flags) {
   entry e = enter("cuMemHostAlloc", config_.costs.allocate_pinned_call);
-  return allocate_block(e, bytes, memory_space::pinned, 0);
+  return allocate_block(e, bytes, memory_space::pinned, flags);
 }
 
 outcome<void> simulated_device::free_pinned(void* address) {
@@ -122,111 +120,9 @@ outcome<void> simulated_device::free_pinned(void* address) {
   return free_block(e, address, memory_space::pinned);
 }
 
-// --- the driver's stream-ordered pool ----------------------------------------------------------------------
-
-outcome<void*> simulated_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
-  entry e = enter("cuMemAllocAsync", config_.costs.allocate_async_call);
-  driver_log::alloc what{0, bytes, key(stream), driver_pool_key, trace::memory_kind::device, 0};
-  const stream_state* s = find(stream);
-  if (!s || bytes == 0) {
-    leave(e);
-    return fail(status::invalid_value, "cuMemAllocAsync", bytes == 0 ? "zero bytes" : "no such stream", native_invalid);
-  }
-  const auto tag = static_cast<std::uint64_t>(stream);
-  auto taken = driver_pool_.take(bytes, tag);
-  if (!taken) {
-    for (const std::uint64_t other : driver_pool_.tags()) {
-      const stream_state* o = find(stream_handle{other});
-      if (!o || o->tail <= e.end) driver_pool_.retag(other, suballocator::clean);
-    }
-    taken = driver_pool_.take(bytes, tag);
-  }
-  if (!taken && grow_driver_pool(e, bytes)) taken = driver_pool_.take(bytes, tag);
-  const auto end = static_cast<std::uint64_t>(e.end);
-  if (!taken) {
-    log_.api_call(e.call, end, what.stream, bytes, 0, 0, native_out_of_memory);
-    log_.failed(e.call, end, what, native_out_of_memory);
-    const memory_info info = memory_now();
-    leave(e);
-    return fail(status::out_of_memory, "cuMemAllocAsync",
-                fmt::format("{} bytes, {} of {} free", bytes, info.free_bytes, info.total_bytes), native_out_of_memory);
-  }
-  void* address = reinterpret_cast<void*>(taken->address);
-  what.address = memory_.name_of(address);
-  log_.api_call(e.call, end, what.stream, bytes);
-  log_.allocated(e.call, end, what);
-  sample_driver_pool(e.end);
-  leave(e);
-  return address;
-}
-
-outcome<void> simulated_device::free_async(void* address, stream_handle stream) {
-  if (!address) return {};
-  entry e = enter("cuMemFreeAsync", config_.costs.free_async_call);
-  const auto given = driver_pool_.give(number(address), static_cast<std::uint64_t>(stream));
-  if (!given) {
-    leave(e);
-    return fail(status::invalid_value, "cuMemFreeAsync", "that address was not allocated by cuMemAllocAsync",
-                native_invalid);
-  }
-  const stream_state* s = find(stream);
-  const driver_log::alloc what{memory_.name_of(address),   0, key(stream), driver_pool_key,
-                               trace::memory_kind::device, 0};
-  log_.api_call(e.call, static_cast<std::uint64_t>(e.end), what.stream);
-  log_.freed(e.call, what);
-  log_.free_completed(e.call, static_cast<std::uint64_t>(std::max(e.end, s ? tail_of(stream, *s) : 0)), what.address,
-                      what.pool);
-  sample_driver_pool(e.end);
-  leave(e);
-  return {};
-}
-
-bool simulated_device::grow_driver_pool(entry& e, std::uint64_t bytes) {
-  const std::uint64_t size = (std::max(bytes, pool_growth_bytes) + device_page - 1) / device_page * device_page;
-  if (size < bytes || size > memory_now().free_bytes) return false;
-  void* segment = memory_.allocate(size, memory_space::device);
-  if (!segment) return false;
-  e.end += config_.costs.pool_growth;
-  driver_pool_.add_segment(number(segment), size);
-  const auto end = static_cast<std::uint64_t>(e.end);
-  const auto stats = driver_pool_.stats();
-  log_.pool_state(end, driver_pool_key, stats.reserved_bytes, stats.used_bytes, trace::pool_operation::grow);
-  log_.memory(end, memory_now());
-  return true;
-}
-
-void simulated_device::sample_driver_pool(std::int64_t now) {
-  if (now - last_pool_sample_ < pool_sample_period) return;
-  last_pool_sample_ = now;
-  const auto stats = driver_pool_.stats();
-  log_.pool_state(static_cast<std::uint64_t>(now), driver_pool_key, stats.reserved_bytes, stats.used_bytes,
-                  trace::pool_operation::sample);
-}
-
-void simulated_device::trim_driver_pool(std::int64_t now) {
-  for (const std::uint64_t tag : driver_pool_.tags()) {
-    const stream_state* s = find(stream_handle{tag});
-    if (!s || s->tail <= now) driver_pool_.retag(tag, suballocator::clean);
-  }
-  // The default release threshold is 0: whatever is unused goes back at a synchronisation.
-  const auto released = driver_pool_.release(0);
-  for (const auto& segment : released) memory_.free(reinterpret_cast<void*>(segment.address));
-  if (released.empty()) return;
-  const auto stats = driver_pool_.stats();
-  log_.pool_state(static_cast<std::uint64_t>(now), driver_pool_key, stats.reserved_bytes, stats.used_bytes,
-                  trace::pool_operation::shrink);
-  log_.memory(static_cast<std::uint64_t>(now), memory_now());
-}
-
-outcome<driver_pool_info> simulated_device::driver_pool() {
-  const std::lock_guard lock(mutex_);
-  const auto stats = driver_pool_.stats();
-  return driver_pool_info{stats.reserved_bytes, stats.used_bytes};
-}
-
 // --- host memory -------------------------------------------------------------------------------------------
 
-outcome<void> simulated_device::register_host(void* address, std::uint64_t bytes, bool /*read_only*/) {
+outcome<void> simulated_device::register_host(void* address, std::uint64_t bytes, registration_flags flags) {
   entry e = enter("cuMemHostRegister_v2", simulated::cost_model::duration(bytes, config_.costs.register_rate));
   const bool overlaps = range_of(registered_, address) != nullptr;
   if (!address || bytes == 0 || overlaps || memory_.contains(address)) {
@@ -236,7 +132,7 @@ outcome<void> simulated_device::register_host(void* address, std::uint64_t bytes
   }
   const std::uint64_t name = next_host_name_;
   next_host_name_ += (bytes + 0x1fffff) / 0x100000 * 0x100000;
-  registered_[number(address)] = {bytes, name};
+  registered_[number(address)] = {bytes, name, {flags.portable, flags.mapped, false}};
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), 0, bytes);
   log_.allocated(e.call, static_cast<std::uint64_t>(e.end),
                  {name, bytes, 0, 0, trace::memory_kind::pinned, collector::flag_registered});
@@ -263,7 +159,7 @@ outcome<void> simulated_device::unregister_host(void* address) {
 
 void simulated_device::note_file_mapping(const void* address, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  file_mappings_[number(address)] = {bytes, 0};
+  file_mappings_[number(address)] = {bytes, 0, {}};
 }
 
 void simulated_device::forget_file_mapping(const void* address) {
@@ -324,15 +220,62 @@ std::uint64_t simulated_device::trace_address(const void* address) noexcept {
 }
 
 bool simulated_device::whole(const void* address, std::uint64_t bytes) const noexcept {
-  const auto* block = memory_.find(address);
-  return block && bytes <= block->bytes - (number(address) - block->address);
+  return memory_.whole(address, bytes);
+}
+
+bool simulated_device::reachable(const void* address, std::uint64_t bytes) const noexcept {
+  if (memory_.contains(address)) return whole(address, bytes);
+  const auto it = registered_.upper_bound(number(address));
+  if (it == registered_.begin()) return false;
+  const auto& [begin, range] = *std::prev(it);
+  const std::uint64_t offset = number(address) - begin;
+  return range.flags.mapped && offset < range.bytes && bytes <= range.bytes - offset;
+}
+
+outcome<pointer_info> simulated_device::describe_pointer(const void* address) {
+  const std::lock_guard lock(mutex_);
+  pointer_info out;
+  out.space = space_locked(address);
+  void* const here = const_cast<void*>(address);
+  if (out.space != memory_space::device) out.host_address = here;
+  if (out.space == memory_space::pageable) return out;
+  out.device = static_cast<int>(config_.ordinal);
+  out.managed = out.space == memory_space::managed;
+  if (const auto* block = memory_.find(address)) {
+    out.base = reinterpret_cast<void*>(block->address);
+    out.bytes = block->bytes;
+    out.flags = block->flags;
+    if (block->mapping) {
+      const auto [begin, bytes] = memory_.reservation_of(address, 0);
+      out.base = reinterpret_cast<void*>(begin);
+      out.bytes = bytes;
+    } else if (const auto* part = pool_block(address)) {
+      out.base = reinterpret_cast<void*>(part->address);
+      out.bytes = part->requested;
+    }
+  } else {
+    const auto& [begin, range] = *std::prev(registered_.upper_bound(number(address)));
+    out.base = reinterpret_cast<void*>(begin);
+    out.bytes = range.bytes;
+    out.flags = range.flags;
+  }
+  out.mapped = out.space == memory_space::pinned && out.flags.mapped;
+  if (out.space != memory_space::pinned || out.mapped) out.device_address = here;
+  return out;
+}
+
+outcome<void*> simulated_device::device_address_of(void* host_address) {
+  const auto about = describe_pointer(host_address);
+  if (about && about->mapped) return about->device_address;
+  return fail(status::invalid_value, "cuMemHostGetDevicePointer",
+              "not pinned memory that was made or registered as mapped", native_invalid);
 }
 
 // --- managed memory ----------------------------------------------------------------------------------------
 
 outcome<void*> simulated_device::allocate_managed(std::uint64_t bytes) {
   entry e = enter("cuMemAllocManaged", config_.costs.allocate_managed_call);
-  auto address = allocate_block(e, bytes, memory_space::managed, 0);
+  auto address = allocate_block(e, bytes, memory_space::managed, {});
   if (!address) return address;
   const std::lock_guard lock(mutex_);
   managed_block& m = managed_[number(*address)];
@@ -395,7 +338,7 @@ std::int64_t simulated_device::migrate(const void* address, std::uint64_t bytes,
   const std::uint64_t offset = number(address) - block->address;
   const std::uint8_t here = to_device ? at_device : at_host;
   const std::uint8_t there = to_device ? at_host : at_device;
-  simulated::timeline& engine = to_device ? to_device_ : to_host_;
+  simulated::timeline& link = to_device ? to_device_ : to_host_;
   for (std::uint64_t i = offset / piece; bytes != 0 && i <= (offset + bytes - 1) / piece; ++i) {
     std::uint8_t& where = m.where[i];
     const std::uint8_t before = where;
@@ -403,7 +346,7 @@ std::int64_t simulated_device::migrate(const void* address, std::uint64_t bytes,
       if (to_device) evict_for(piece, block->address, ready);
       if (before & there) {
         const std::uint64_t size = std::min(piece, m.bytes - i * piece);
-        const std::int64_t begin = engine.book(ready + latency, simulated::cost_model::duration(size, rate));
+        const std::int64_t begin = link.book(ready + latency, simulated::cost_model::duration(size, rate));
         ready = begin + simulated::cost_model::duration(size, rate);
         log_.migrated(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(ready),
                       memory_.name_of(reinterpret_cast<const void*>(block->address + i * piece)), size,

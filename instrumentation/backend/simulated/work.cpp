@@ -26,141 +26,270 @@ double simulated_device::copy_rate(const void* to, const void* from, memory_spac
   return c.device_copy;
 }
 
-outcome<void> simulated_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
-  if (bytes == 0) return {};
-  entry e = enter("cuMemcpyAsync", config_.costs.copy_call);
+// --- booking -----------------------------------------------------------------------------------------------
+
+simulated::timeline* simulated_device::timeline_of(engine which, int priority) {
+  switch (which) {
+    case engine::to_device:
+      return &to_device_;
+    case engine::to_host:
+      return &to_host_;
+    case engine::within:
+      return &within_;
+    case engine::compute:
+      return &compute_[priority];
+    case engine::none:
+      break;
+  }
+  return nullptr;
+}
+
+simulated_device::span simulated_device::start(const work_item& item, std::int64_t faults_from, std::int64_t ready,
+                                               int priority) {
+  const auto& c = config_.costs;
+  const auto bring = [&](std::int64_t from) {
+    for (const kernel_touch& t : item.managed) {
+      from = migrate(t.address, t.bytes, true, t.written, from, c.fault_rate_to_device, c.fault_latency,
+                     trace::migration_cause::page_fault);
+    }
+    return from;
+  };
+  simulated::timeline* const on = timeline_of(item.on, priority);
+  std::int64_t duration = item.duration;
+  if (item.faults_inside && !item.managed.empty()) {
+    // Page faults happen while it runs, and make it longer.
+    const std::int64_t begin = simulated::timeline(*on).book(ready, duration);
+    duration += bring(begin) - begin;
+  } else if (!item.managed.empty()) {
+    ready = std::max(ready, bring(faults_from));
+  }
+  const std::int64_t begin = on ? on->book(ready, duration) : ready;
+  pending_.emplace(std::pair{begin + duration, next_sequence_++}, item.run);
+  return {begin, begin + duration};
+}
+
+simulated_device::span simulated_device::enqueue(entry& e, stream_handle stream, stream_state& state,
+                                                 const work_item& item) {
+  // Only threads that enqueue decide what is past, so that one that merely waits ahead of them changes nothing.
+  if (auto* on = timeline_of(item.on, state.priority)) on->forget_before(static_cast<std::int64_t>(e.call.begin));
+  const std::int64_t tail = tail_of(stream, state);
+  const span when =
+      start(item, std::max(e.end, tail), std::max(e.end + config_.costs.enqueue_latency, tail), state.priority);
+  state.tail = when.end;
+  if (item.pageable) e.end = std::max(e.end, when.end);
+  return when;
+}
+
+outcome<void> simulated_device::enqueue(entry& e, stream_handle stream, outcome<work_item> item) {
   stream_state* s = find(stream);
+  if (!s || !item) {
+    leave(e);
+    if (!s) return fail(status::invalid_value, e.call.name, "no such stream", native_invalid);
+    return tl::unexpected(std::move(item.error()));
+  }
+  e.call.name = item->call;
+  const span when = enqueue(e, stream, *s, *item);
+  log_.api_call(e.call, static_cast<std::uint64_t>(e.end), key(stream), item->bytes, name_locked(item->source),
+                name_locked(item->destination));
+  if (item->log) item->log(e.call, when, key(stream), 0);
+  if (item->faults_inside && when.end - when.begin != item->duration)
+    log_.memory(static_cast<std::uint64_t>(when.end), memory_now());
+  leave(e);
+  return {};
+}
+
+// --- copies and sets ---------------------------------------------------------------------------------------
+
+outcome<simulated_device::work_item> simulated_device::copy_item(void* to, const void* from, std::uint64_t bytes) {
   const memory_space from_space = space_locked(from), to_space = space_locked(to);
   const bool from_ok = !memory_.contains(from) || whole(from, bytes);
   const bool to_ok = !memory_.contains(to) || whole(to, bytes);
-  if (!s || !to || !from || !from_ok || !to_ok) {
-    leave(e);
-    return fail(status::invalid_value, "cuMemcpyAsync",
-                !s ? "no such stream" : "source and destination must each lie in one live block", native_invalid);
+  if (!to || !from || !from_ok || !to_ok) {
+    return fail(status::invalid_value, "cuMemcpyAsync", "source and destination must each lie in one live block",
+                native_invalid);
   }
-  const trace::direction direction = copy_direction(from_space, to_space);
-  simulated::timeline* engine = direction == trace::direction::h2d   ? &to_device_
-                                : direction == trace::direction::d2h ? &to_host_
-                                : direction == trace::direction::d2d ? &within_
-                                                                     : nullptr;
-  switch (direction) {
+  work_item item;
+  item.call = "cuMemcpyAsync";
+  switch (copy_direction(from_space, to_space)) {
     case trace::direction::h2d:
-      e.call.name = "cuMemcpyHtoDAsync_v2";
+      item.call = "cuMemcpyHtoDAsync_v2";
+      item.on = engine::to_device;
       break;
     case trace::direction::d2h:
-      e.call.name = "cuMemcpyDtoHAsync_v2";
+      item.call = "cuMemcpyDtoHAsync_v2";
+      item.on = engine::to_host;
       break;
     case trace::direction::d2d:
-      e.call.name = "cuMemcpyDtoDAsync_v2";
+      item.call = "cuMemcpyDtoDAsync_v2";
+      item.on = engine::within;
       break;
     default:
       break;
   }
   // A managed end is brought to the device first.
-  for (const auto& [address, space, written] :
-       {std::tuple{from, from_space, false}, {static_cast<const void*>(to), to_space, true}}) {
-    if (space != memory_space::managed) continue;
-    s->tail =
-        migrate(address, bytes, true, written, std::max(e.end, tail_of(stream, *s)), config_.costs.fault_rate_to_device,
-                config_.costs.fault_latency, trace::migration_cause::page_fault);
-  }
-  const std::int64_t duration =
+  if (from_space == memory_space::managed) item.managed.push_back({from, bytes, false});
+  if (to_space == memory_space::managed) item.managed.push_back({to, bytes, true});
+  item.duration =
       config_.costs.copy_latency + simulated::cost_model::duration(bytes, copy_rate(to, from, to_space, from_space));
-  const span when = enqueue(e, stream, *s, engine, duration, [=, this] {
+  item.pageable = from_space == memory_space::pageable || to_space == memory_space::pageable;
+  item.source = from;
+  item.destination = to;
+  item.bytes = bytes;
+  item.run = [=, this] {
     if (alive(to, bytes) && alive(from, bytes)) std::memmove(to, from, bytes);
-  });
-
-  const bool pageable = from_space == memory_space::pageable || to_space == memory_space::pageable;
-  if (pageable) e.end = std::max(e.end, when.end);  // staged by the driver: the host waits
-  const driver_log::copy record{static_cast<std::uint64_t>(when.begin),
-                                static_cast<std::uint64_t>(when.end),
+  };
+  const driver_log::copy record{0,
+                                0,
                                 bytes,
-                                key(stream),
+                                0,
                                 name_locked(from),
                                 name_locked(to),
                                 from_space,
                                 to_space,
-                                pageable ? 0u : collector::flag_asynchronous};
-  log_.api_call(e.call, static_cast<std::uint64_t>(e.end), record.stream, bytes, record.source, record.destination);
-  log_.copied(e.call, record);
+                                item.pageable ? 0u : collector::flag_asynchronous};
+  item.log = [this, record](const driver_log::call& c, span when, std::uint64_t stream, std::uint64_t node) {
+    driver_log::copy out = record;
+    out.begin = static_cast<std::uint64_t>(when.begin);
+    out.end = static_cast<std::uint64_t>(when.end);
+    out.stream = stream;
+    out.graph_node = node;
+    log_.copied(c, out);
+  };
+  return item;
+}
+
+outcome<void> simulated_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
+  if (bytes == 0) return {};
+  entry e = enter("cuMemcpyAsync", config_.costs.copy_call);
+  return enqueue(e, stream, copy_item(to, from, bytes));
+}
+
+outcome<void> simulated_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
+  if (!config_.features.batches_copies) {
+    for (const copy_piece& piece : pieces) {
+      if (auto done = copy_async(piece.to, piece.from, piece.bytes, stream); !done) return done;
+    }
+    return {};
+  }
+  entry e = enter("cuMemcpyBatchAsync_v2", config_.costs.copy_call);
+  stream_state* s = find(stream);
+  outcome<std::vector<work_item>> items;
+  for (const copy_piece& piece : pieces) {
+    if (piece.bytes == 0 || !items) continue;
+    auto item = copy_item(piece.to, piece.from, piece.bytes);
+    if (!item) items = tl::unexpected(std::move(item.error()));
+    if (items) items->push_back(std::move(*item));
+  }
+  if (!s || !items || items->empty()) {
+    leave(e);
+    if (!s) return fail(status::invalid_value, e.call.name, "no such stream", native_invalid);
+    if (!items) return tl::unexpected(std::move(items.error()));
+    return {};
+  }
+  e.end += config_.costs.batched_copy * static_cast<std::int64_t>(items->size() - 1);
+  for (work_item& item : *items) {
+    // One copy after the other keeps an engine busy; only the first has to wake it.
+    if (&item != &items->front()) item.duration -= config_.costs.copy_latency - config_.costs.batched_copy;
+  }
+  std::vector<span> times;
+  for (const work_item& item : *items) times.push_back(enqueue(e, stream, *s, item));
+  log_.api_call(e.call, static_cast<std::uint64_t>(e.end), key(stream));
+  for (std::size_t i = 0; i < items->size(); ++i) (*items)[i].log(e.call, times[i], key(stream), 0);
   leave(e);
   return {};
+}
+
+outcome<simulated_device::work_item> simulated_device::set_item(void* address, std::uint8_t value,
+                                                                std::uint64_t bytes) {
+  if (!memory_.contains(address) || !whole(address, bytes)) {
+    return fail(status::invalid_value, "cuMemsetD8Async", "the range must lie in one live block", native_invalid);
+  }
+  const memory_space space = space_locked(address);
+  work_item item;
+  item.call = "cuMemsetD8Async";
+  item.on = engine::compute;
+  if (space == memory_space::managed) item.managed.push_back({address, bytes, true});
+  item.duration = config_.costs.kernel_latency + simulated::cost_model::duration(bytes, config_.costs.device_set);
+  item.destination = address;
+  item.bytes = bytes;
+  item.run = [=, this] {
+    if (alive(address, bytes)) std::memset(address, value, bytes);
+  };
+  item.log = [=, this, name = name_locked(address)](const driver_log::call& c, span when, std::uint64_t stream,
+                                                    std::uint64_t node) {
+    log_.set(c, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), name, bytes, value, space,
+             stream, collector::flag_asynchronous, node);
+  };
+  return item;
 }
 
 outcome<void> simulated_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                           stream_handle stream) {
   if (bytes == 0) return {};
   entry e = enter("cuMemsetD8Async", config_.costs.set_call);
-  stream_state* s = find(stream);
-  if (!s || !memory_.contains(address) || !whole(address, bytes)) {
-    leave(e);
-    return fail(status::invalid_value, "cuMemsetD8Async", "the range must lie in one live block", native_invalid);
+  return enqueue(e, stream, set_item(address, value, bytes));
+}
+
+// --- kernels and host functions ----------------------------------------------------------------------------
+
+outcome<simulated_device::work_item> simulated_device::launch_item(const kernel_definition& kernel,
+                                                                   const launch_shape& shape,
+                                                                   kernel_arguments arguments) {
+  if (!kernel.run || !kernel.work) {
+    return fail(status::invalid_value, "cuLaunchKernel", "the kernel has no host body", native_invalid);
   }
-  const memory_space space = space_locked(address);
-  if (space == memory_space::managed) {
-    s->tail =
-        migrate(address, bytes, true, true, std::max(e.end, tail_of(stream, *s)), config_.costs.fault_rate_to_device,
-                config_.costs.fault_latency, trace::migration_cause::page_fault);
+  const kernel_work work = kernel.work(shape, arguments);
+  const auto& c = config_.costs;
+  work_item item;
+  std::int64_t link = 0;  // pinned memory is read and written over it
+  for (std::size_t i = 0; i < work.touch_count; ++i) {
+    const kernel_touch& t = work.touches[i];
+    if (t.bytes == 0) continue;
+    if (!reachable(t.address, t.bytes)) {
+      return fail(status::failed, "cuLaunchKernel",
+                  std::string(kernel.name) + ": illegal address: an argument reaches outside live device memory",
+                  native_illegal_address);
+    }
+    const memory_space space = space_locked(t.address);
+    if (space == memory_space::managed) item.managed.push_back(t);
+    if (space == memory_space::pinned) {
+      link += simulated::cost_model::duration(t.bytes, t.written ? c.pinned_d2h : c.pinned_h2d);
+    }
   }
-  const std::int64_t duration =
-      config_.costs.kernel_latency + simulated::cost_model::duration(bytes, config_.costs.device_set);
-  const span when = enqueue(e, stream, *s, &compute_, duration, [=, this] {
-    if (alive(address, bytes)) std::memset(address, value, bytes);
-  });
-  log_.api_call(e.call, static_cast<std::uint64_t>(e.end), key(stream), bytes, 0, name_locked(address));
-  log_.set(e.call, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), name_locked(address),
-           bytes, value, space, key(stream), collector::flag_asynchronous);
-  leave(e);
-  return {};
+  item.call = "cuLaunchKernel";
+  item.on = engine::compute;
+  item.faults_inside = true;
+  item.duration =
+      c.kernel_latency + std::max({simulated::cost_model::duration(work.bytes, c.device_memory),
+                                   simulated::cost_model::duration(work.operations, c.device_operations), link});
+  item.run = [this, &kernel, work, shape, args = std::move(arguments)] {
+    for (std::size_t i = 0; i < work.touch_count; ++i) {
+      if (!alive(work.touches[i].address, work.touches[i].bytes)) return;
+    }
+    kernel.run(shape, args);
+  };
+  item.log = [this, &kernel, shape](const driver_log::call& call, span when, std::uint64_t stream, std::uint64_t node) {
+    log_.ran(call, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), kernel, shape, stream,
+             0, node);
+  };
+  return item;
 }
 
 outcome<void> simulated_device::launch(const kernel_definition& kernel, const launch_shape& shape,
                                        kernel_arguments arguments, stream_handle stream) {
   entry e = enter("cuLaunchKernel", config_.costs.launch_call);
-  stream_state* s = find(stream);
-  if (!s || !kernel.run || !kernel.work) {
-    leave(e);
-    return fail(status::invalid_value, "cuLaunchKernel", !s ? "no such stream" : "the kernel has no host body",
-                native_invalid);
-  }
-  const kernel_work work = kernel.work(shape, arguments);
-  for (std::size_t i = 0; i < work.touch_count; ++i) {
-    const kernel_touch& t = work.touches[i];
-    if (t.bytes != 0 && !whole(t.address, t.bytes)) {
-      leave(e);
-      return fail(status::failed, "cuLaunchKernel",
-                  std::string(kernel.name) + ": illegal address: an argument reaches outside live device memory",
-                  native_illegal_address);
-    }
-  }
-  const auto& c = config_.costs;
-  std::int64_t duration =
-      c.kernel_latency + std::max(simulated::cost_model::duration(work.bytes, c.device_memory),
-                                  simulated::cost_model::duration(work.operations, c.device_operations));
-  // Page faults happen while the kernel runs and make it longer.
-  std::int64_t ready = std::max(e.end + c.enqueue_latency, tail_of(stream, *s));
-  ready = simulated::timeline(compute_).book(ready, duration);
-  std::int64_t arrived = ready;
-  for (std::size_t i = 0; i < work.touch_count; ++i) {
-    const kernel_touch& t = work.touches[i];
-    if (t.bytes == 0 || space_locked(t.address) != memory_space::managed) continue;
-    arrived = migrate(t.address, t.bytes, true, t.written, arrived, c.fault_rate_to_device, c.fault_latency,
-                      trace::migration_cause::page_fault);
-  }
-  duration += arrived - ready;
-  const span when =
-      enqueue(e, stream, *s, &compute_, duration, [this, &kernel, work, shape, args = std::move(arguments)] {
-        for (std::size_t i = 0; i < work.touch_count; ++i) {
-          if (!alive(work.touches[i].address, work.touches[i].bytes)) return;
-        }
-        kernel.run(shape, args);
-      });
-  log_.api_call(e.call, static_cast<std::uint64_t>(e.end), key(stream));
-  log_.ran(e.call, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), kernel, shape,
-           key(stream), 0);
-  if (arrived != ready) log_.memory(static_cast<std::uint64_t>(when.end), memory_now());
-  leave(e);
-  return {};
+  return enqueue(e, stream, launch_item(kernel, shape, std::move(arguments)));
+}
+
+outcome<void> simulated_device::launch_host(host_function function, void* data, stream_handle stream) {
+  entry e = enter("cuLaunchHostFunc", config_.costs.launch_host_call);
+  if (!function)
+    return enqueue(e, stream, fail(status::invalid_value, "cuLaunchHostFunc", "no function", native_invalid));
+  work_item item;
+  item.call = "cuLaunchHostFunc";
+  item.duration = config_.costs.host_function;
+  item.run = [function, data] { function(data); };
+  return enqueue(e, stream, std::move(item));
 }
 
 }  // namespace sluice::backend

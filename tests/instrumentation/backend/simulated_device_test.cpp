@@ -128,7 +128,7 @@ TEST_F(simulated, orders_streams_by_events) {
   auto* a = static_cast<unsigned char*>(take(device.allocate(16 * mib)));
   auto* out = static_cast<unsigned char*>(take(device.allocate_pinned(16 * mib, {})));
   const auto s = *device.create_stream({true, 0}), t = *device.create_stream({true, 0});
-  const auto done = *device.create_event(true);
+  const auto done = *device.create_event({.timed = true});
   EXPECT_TRUE(*device.event_done(done)) << "never recorded";
   std::memset(host, 3, 16 * mib);
   ASSERT_TRUE(device.copy_async(a, host, 16 * mib, s));
@@ -144,7 +144,8 @@ TEST_F(simulated, orders_streams_by_events) {
 TEST_F(simulated, measures_device_time_between_events) {
   void* a = take(device.allocate(64 * mib));
   void* host = take(device.allocate_pinned(64 * mib, {}));
-  const auto from = *device.create_event(true), to = *device.create_event(true), untimed = *device.create_event(false);
+  const auto from = *device.create_event({.timed = true}), to = *device.create_event({.timed = true}),
+             untimed = *device.create_event({});
   ASSERT_TRUE(device.record_event(from, stream_handle::null));
   ASSERT_TRUE(device.copy_async(a, host, 64 * mib, stream_handle::null));
   ASSERT_TRUE(device.record_event(to, stream_handle::null));
@@ -223,14 +224,14 @@ TEST_F(simulated, refuses_sizes_that_make_no_sense) {
 TEST_F(simulated, keeps_the_driver_pool_until_a_synchronisation) {
   const auto s = *device.create_stream({true, 0});
   void* a = take(device.allocate_async(mib, s));
-  EXPECT_EQ(device.driver_pool()->used_bytes, mib);
-  EXPECT_EQ(device.driver_pool()->reserved_bytes, 32 * mib);
+  EXPECT_EQ(device.pool_info(pool_handle::null)->used_bytes, mib);
+  EXPECT_EQ(device.pool_info(pool_handle::null)->reserved_bytes, 32 * mib);
   ASSERT_TRUE(device.free_async(a, s));
-  EXPECT_EQ(device.driver_pool()->reserved_bytes, 32 * mib);
+  EXPECT_EQ(device.pool_info(pool_handle::null)->reserved_bytes, 32 * mib);
   EXPECT_EQ(take(device.allocate_async(mib, s)), a) << "reused on the same stream at once";
   ASSERT_TRUE(device.free_async(a, s));
   ASSERT_TRUE(device.sync_stream(s));
-  EXPECT_EQ(device.driver_pool()->reserved_bytes, 0u);
+  EXPECT_EQ(device.pool_info(pool_handle::null)->reserved_bytes, 0u);
   EXPECT_FALSE(device.free_async(a, s)) << "gone";
 }
 
@@ -241,9 +242,9 @@ TEST_F(simulated, knows_where_an_address_lives) {
   EXPECT_EQ(device.space_of(take(device.allocate(1))), memory_space::device);
   EXPECT_EQ(device.space_of(take(device.allocate_pinned(1, {}))), memory_space::pinned);
   EXPECT_EQ(device.space_of(take(device.allocate_managed(1))), memory_space::managed);
-  ASSERT_TRUE(device.register_host(own.data(), own.size(), false));
+  ASSERT_TRUE(device.register_host(own.data(), own.size(), {}));
   EXPECT_EQ(device.space_of(own.data() + mib - 1), memory_space::pinned);
-  EXPECT_FALSE(device.register_host(own.data(), own.size(), false)) << "twice";
+  EXPECT_FALSE(device.register_host(own.data(), own.size(), {})) << "twice";
   ASSERT_TRUE(device.unregister_host(own.data()));
   EXPECT_EQ(device.space_of(own.data()), memory_space::pageable);
 }

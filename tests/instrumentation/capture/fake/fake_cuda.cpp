@@ -75,6 +75,8 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
       *value = 1;
       break;
@@ -218,7 +220,7 @@ CUresult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags) {
   CALL(cuMemHostAlloc, address, bytes, flags);
   *address = bytes == 0 || bytes > state().total ? nullptr : std::aligned_alloc(page, (bytes + page - 1) / page * page);
   if (*address == nullptr) return the_call.leave(bytes == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
-  pin(*address, bytes);
+  pin(*address, bytes, flags);
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemAllocHost_v2(void** address, std::size_t bytes) { return cuMemHostAlloc(address, bytes, 0); }
@@ -233,14 +235,22 @@ CUresult cuMemHostRegister_v2(void* address, std::size_t bytes, unsigned flags) 
   if (place_of(reinterpret_cast<CUdeviceptr>(address)) != place_kind::none) {
     return the_call.leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
   }
-  pin(address, bytes);
+  pin(address, bytes, flags & (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemHostUnregister(void* address) {
   CALL(cuMemHostUnregister, address);
   return the_call.leave(unpin(address) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
+CUresult cuMemHostGetFlags(unsigned* flags, void* address) {
+  std::lock_guard lock(state().mutex);
+  std::uint64_t base = 0;
+  if (!within(state().pinned, reinterpret_cast<std::uint64_t>(address), &base)) return CUDA_ERROR_INVALID_VALUE;
+  *flags = state().pinned_flags[base];
+  return CUDA_SUCCESS;
+}
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* address, unsigned) {
+  if (place_of(reinterpret_cast<CUdeviceptr>(address)) != place_kind::pinned) return CUDA_ERROR_INVALID_VALUE;
   *device = reinterpret_cast<CUdeviceptr>(address);
   return CUDA_SUCCESS;
 }
@@ -261,6 +271,20 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, voi
                                                                      : CU_MEMORYTYPE_DEVICE;
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_IS_MANAGED) {
       *static_cast<unsigned*>(values[i]) = place == place_kind::managed ? 1 : 0;
+    } else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
+      *static_cast<int*>(values[i]) = place == place_kind::none ? -2 : 0;
+    } else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
+      *static_cast<CUdeviceptr*>(values[i]) = place == place_kind::none ? 0 : address;
+    } else if (wanted[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER) {
+      const bool host_reaches = place == place_kind::pinned || place == place_kind::managed;
+      *static_cast<void**>(values[i]) = host_reaches ? host(address) : nullptr;
+    } else if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR || wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+      std::lock_guard lock(state().mutex);
+      const auto& those = place == place_kind::pinned ? state().pinned : state().blocks;
+      std::uint64_t base = 0;
+      const bool known = within(those, address, &base);
+      const std::uint64_t bytes = known ? those.at(base) : 0;
+      *static_cast<std::uint64_t*>(values[i]) = wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE ? bytes : base;
     } else {
       return CUDA_ERROR_INVALID_VALUE;
     }
@@ -293,6 +317,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   {
     std::lock_guard lock(state().mutex);
     state().pools.erase(pool);
+    state().pool_highs.erase(pool);
+    state().pool_thresholds.erase(pool);
   }
   delete reinterpret_cast<int*>(pool);
   return the_call.leave(CUDA_SUCCESS);
@@ -301,12 +327,24 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t bytes) {
   CALL(cuMemPoolTrimTo, pool, bytes);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, void*) { return CUDA_SUCCESS; }
-CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute, void* value) {
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void* value) {
+  CALL(cuMemPoolSetAttribute, pool, which, value);
+  {
+    std::lock_guard lock(state().mutex);
+    if (which == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) state().pool_thresholds[pool] = *static_cast<cuuint64_t*>(value);
+    if (which == CU_MEMPOOL_ATTR_USED_MEM_HIGH) state().pool_highs[pool] = state().pools[pool];
+  }
+  return the_call.leave(CUDA_SUCCESS);
+}
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void* value) {
   std::lock_guard lock(state().mutex);
   const auto found = state().pools.find(pool);
   if (found == state().pools.end()) return CUDA_ERROR_INVALID_VALUE;
-  *static_cast<cuuint64_t*>(value) = found->second;
+  cuuint64_t& out = *static_cast<cuuint64_t*>(value);
+  out = found->second;
+  if (which == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) out = state().pool_thresholds[pool];
+  if (which == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH || which == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+    out = state().pool_highs[pool];
   return CUDA_SUCCESS;
 }
 CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstream stream) {

@@ -71,6 +71,17 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
   return the_call.leave(CUDA_SUCCESS);
 }
 
+/// An event of another process has happened always.
+CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event) {
+  *handle = {};
+  std::memcpy(handle, &event, sizeof event);
+  return event == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle) {
+  *event = reinterpret_cast<CUevent>(new std::uint64_t(0));
+  return CUDA_SUCCESS;
+}
+
 CUresult cuMemExportToShareableHandle(void* out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
                                       unsigned long long flags) {
   CALL(cuMemExportToShareableHandle, out, handle, type, flags);

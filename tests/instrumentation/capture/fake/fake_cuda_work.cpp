@@ -148,6 +148,10 @@ CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
   CALL(cuStreamCreateWithPriority, stream, flags, priority);
   new_stream(stream);
+  {
+    std::lock_guard lock(state().mutex);
+    if (priority != 0) state().priorities[*stream] = priority;
+  }
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuStreamDestroy_v2(CUstream stream) {
@@ -156,6 +160,10 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
   data.context = the_context;
   data.resourceHandle.stream = stream;
   sluice_fake_hub()->callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, &data);
+  {
+    std::lock_guard lock(state().mutex);
+    state().priorities.erase(stream);
+  }
   delete reinterpret_cast<std::uint32_t*>(stream);
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -176,7 +184,9 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
 }
 CUresult cuStreamGetPriority(CUstream stream, int* priority) {
   ask_about(stream);
-  *priority = 0;
+  std::lock_guard lock(state().mutex);
+  const auto found = state().priorities.find(stream);
+  *priority = found == state().priorities.end() ? 0 : found->second;
   return CUDA_SUCCESS;
 }
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
@@ -224,6 +234,13 @@ CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent begin, CUevent end) 
 #undef cuEventElapsedTime
 CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
   return cuEventElapsedTime_v2(milliseconds, begin, end);
+}
+
+/// Everything before it has happened.
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  CALL(cuLaunchHostFunc, stream, function, data);
+  function(data);
+  return the_call.leave(CUDA_SUCCESS);
 }
 
 // --- kernels ----------------------------------------------------------------------------

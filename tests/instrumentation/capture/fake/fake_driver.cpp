@@ -127,6 +127,7 @@ CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes) {
   driver_state& s = state();
   std::lock_guard lock(s.mutex);
   s.pools[pool] += bytes;
+  s.pool_highs[pool] = std::max(s.pool_highs[pool], s.pools[pool]);
   s.pool_of[*address] = pool;
   return CUDA_SUCCESS;
 }
@@ -148,9 +149,10 @@ place_kind place_of(CUdeviceptr address) {
   return s.managed.contains(base) ? place_kind::managed : place_kind::device;
 }
 
-void pin(void* address, std::size_t bytes) {
+void pin(void* address, std::size_t bytes, unsigned flags) {
   std::lock_guard lock(state().mutex);
   state().pinned[reinterpret_cast<std::uint64_t>(address)] = bytes;
+  state().pinned_flags[reinterpret_cast<std::uint64_t>(address)] = flags;
 }
 bool unpin(void* address) {
   std::lock_guard lock(state().mutex);

@@ -48,9 +48,12 @@ struct driver_state {
   std::uint64_t used = 0;
   std::map<std::uint64_t, std::uint64_t> blocks;  ///< Address and size of what counts as device memory.
   std::map<std::uint64_t, std::uint64_t> pinned;  ///< Likewise of page-locked host memory.
-  std::set<std::uint64_t> managed;                ///< Of `blocks`.
+  std::map<std::uint64_t, unsigned> pinned_flags;
+  std::map<CUstream, int> priorities;  ///< Of streams that have another than 0.
+  std::set<std::uint64_t> managed;     ///< Of `blocks`.
   std::uint32_t next_stream = 13;
-  std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each.
+  std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each; none are kept in reserve.
+  std::map<CUmemoryPool, std::uint64_t> pool_highs, pool_thresholds;
   std::map<std::uint64_t, CUmemoryPool> pool_of;
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< What is mapped where.
   std::set<function*> functions;
@@ -151,7 +154,7 @@ CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes);
 enum class place_kind { none, device, managed, pinned };
 bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t address, std::uint64_t* base = nullptr);
 place_kind place_of(CUdeviceptr address);
-void pin(void* address, std::size_t bytes);
+void pin(void* address, std::size_t bytes, unsigned flags);
 bool unpin(void* address);
 inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include "instrumentation/backend/cuda/device.hpp"
+#include "instrumentation/backend/cuda/native.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+// The driver's stream-ordered pools.
+
+namespace sluice::backend::cuda {
+
+namespace {
+
+std::uint64_t key_of(pool_handle pool) {
+  return pool == pool_handle::null ? default_pool_key : static_cast<std::uint64_t>(pool);
+}
+
+}  // namespace
+
+CUresult cuda_device::native_pool(pool_handle pool, CUmemoryPool* out) noexcept {
+  const CUresult result = enter();
+  if (result != CUDA_SUCCESS) return result;
+  if (pool == pool_handle::null) return driver_.device_pool(out, device_);
+  *out = reinterpret_cast<CUmemoryPool>(pool);
+  return CUDA_SUCCESS;
+}
+
+void cuda_device::log_pool(pool_handle pool, trace::pool_operation operation) {
+  if (!logging()) return;
+  if (const auto info = pool_info(pool)) {
+    log_->pool_state(collector::now(), key_of(pool), info->reserved_bytes, info->used_bytes, operation,
+                     info->release_threshold);
+  }
+}
+
+outcome<pool_handle> cuda_device::create_pool(driver_pool_options options) {
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = on_device(device_);
+  properties.maxSize = options.max_bytes;
+  CUmemoryPool pool = nullptr;
+  CUresult result = enter();
+  if (result == CUDA_SUCCESS) result = driver_.pool_create(&pool, &properties);
+  if (result != CUDA_SUCCESS) return driver_.fail(result, "cuMemPoolCreate", description_.name);
+  if (logging()) log_->define_pool(collector::now(), reinterpret_cast<std::uint64_t>(pool), "memory pool");
+  return pool_handle{reinterpret_cast<std::uintptr_t>(pool)};
+}
+
+outcome<void> cuda_device::destroy_pool(pool_handle pool) {
+  if (pool == pool_handle::null) {
+    return backend::fail(status::invalid_value, "cuMemPoolDestroy", "the device's default pool stays with it");
+  }
+  CUresult result = enter();
+  if (result == CUDA_SUCCESS) result = driver_.pool_destroy(reinterpret_cast<CUmemoryPool>(pool));
+  return check(result, "cuMemPoolDestroy");
+}
+
+outcome<void*> cuda_device::allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
+                                                std::uint64_t bytes, std::uint64_t pool, stream_handle stream) {
+  return allocated(result, c,
+                   {address, bytes, logging() ? trace_stream(stream) : 0, pool, trace::memory_kind::device, 0});
+}
+
+outcome<void*> cuda_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
+  const auto c = begin_call("cuMemAllocAsync");
+  CUdeviceptr address = 0;
+  CUresult result = enter();
+  if (result == CUDA_SUCCESS) result = driver_.allocate_async(&address, bytes, native(stream));
+  return allocated_from_pool(result, c, address, bytes, default_pool_key, stream);
+}
+
+outcome<void*> cuda_device::allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) {
+  if (pool == pool_handle::null) return allocate_async(bytes, stream);
+  const auto c = begin_call("cuMemAllocFromPoolAsync");
+  CUdeviceptr address = 0;
+  CUresult result = enter();
+  if (result == CUDA_SUCCESS) {
+    result = driver_.allocate_from_pool(&address, bytes, reinterpret_cast<CUmemoryPool>(pool), native(stream));
+  }
+  return allocated_from_pool(result, c, address, bytes, key_of(pool), stream);
+}
+
+outcome<void> cuda_device::free_async(void* address, stream_handle stream) {
+  if (!address) return {};
+  const auto c = begin_call("cuMemFreeAsync");
+  CUresult result = enter();
+  if (result == CUDA_SUCCESS) result = driver_.free_async(device_pointer(address), native(stream));
+  return freed(result, c, address, trace::memory_kind::device, logging() ? trace_stream(stream) : 0);
+}
+
+outcome<driver_pool_info> cuda_device::pool_info(pool_handle pool) {
+  CUmemoryPool native = nullptr;
+  CUresult result = native_pool(pool, &native);
+  driver_pool_info info;
+  const auto ask = [&](CUmemPool_attribute which, std::uint64_t& into) {
+    cuuint64_t value = 0;
+    if (result == CUDA_SUCCESS) result = driver_.pool_attribute(native, which, &value);
+    into = value;
+  };
+  ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, info.reserved_bytes);
+  ask(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, info.reserved_high);
+  ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, info.used_bytes);
+  ask(CU_MEMPOOL_ATTR_USED_MEM_HIGH, info.used_high);
+  ask(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, info.release_threshold);
+  if (result != CUDA_SUCCESS) return driver_.fail(result, "cuMemPoolGetAttribute", description_.name);
+  return info;
+}
+
+outcome<void> cuda_device::set_release_threshold(pool_handle pool, std::uint64_t bytes) {
+  CUmemoryPool native = nullptr;
+  cuuint64_t value = bytes;
+  CUresult result = native_pool(pool, &native);
+  if (result == CUDA_SUCCESS) result = driver_.pool_set_attribute(native, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value);
+  if (result == CUDA_SUCCESS) log_pool(pool, trace::pool_operation::sample);
+  return check(result, "cuMemPoolSetAttribute");
+}
+
+outcome<void> cuda_device::reset_pool_highs(pool_handle pool) {
+  CUmemoryPool native = nullptr;
+  CUresult result = native_pool(pool, &native);
+  for (const auto which : {CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, CU_MEMPOOL_ATTR_USED_MEM_HIGH}) {
+    cuuint64_t zero = 0;  // the only value that it takes: begin anew
+    if (result == CUDA_SUCCESS) result = driver_.pool_set_attribute(native, which, &zero);
+  }
+  return check(result, "cuMemPoolSetAttribute");
+}
+
+outcome<void> cuda_device::trim_pool(pool_handle pool, std::uint64_t keep_bytes) {
+  CUmemoryPool native = nullptr;
+  CUresult result = native_pool(pool, &native);
+  if (result == CUDA_SUCCESS) result = driver_.pool_trim(native, keep_bytes);
+  if (result == CUDA_SUCCESS) log_pool(pool, trace::pool_operation::trim);
+  return check(result, "cuMemPoolTrimTo");
+}
+
+}  // namespace sluice::backend::cuda

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace sluice::collector {
+
+inline constexpr std::uint64_t handle_key_factor = 0x9E3779B97F4A7C15U;
+
+/// What a `share_record` calls a handle that one process gives another: a hash of its bytes, which both sides see. Never 0; the
+/// top bit is always set, which the mark of a descriptor never has.
+[[nodiscard]] inline std::uint64_t key_of_handle(const void* handle, std::size_t bytes) {
+  std::uint64_t key = bytes;
+  const auto* at = static_cast<const unsigned char*>(handle);
+  for (; bytes >= sizeof(std::uint64_t); bytes -= sizeof(std::uint64_t), at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    key = (key ^ word) * handle_key_factor;
+    key ^= key >> 29;
+  }
+  return key | (std::uint64_t{1} << 63);
+}
+
+}  // namespace sluice::collector
