@@ -43,8 +43,16 @@ class device_state {
     for (device_observer* observer : observers_) observer->announce();
   }
 
-  [[nodiscard]] std::shared_ptr<memory_resource> resource(const device_ref& self);
-  std::shared_ptr<memory_resource> set_resource(const device_ref& self, std::shared_ptr<memory_resource> resource);
+  /// What buffers use, of device memory or of pinned; null: the driver's. Returns the one before.
+  [[nodiscard]] std::shared_ptr<memory_resource> resource(bool pinned) {
+    const std::lock_guard lock(mutex_);
+    return pinned ? pinned_resource_ : resource_;
+  }
+  std::shared_ptr<memory_resource> set_resource(bool pinned, std::shared_ptr<memory_resource> resource) {
+    const std::lock_guard lock(mutex_);
+    std::swap(pinned ? pinned_resource_ : resource_, resource);
+    return resource;
+  }
 
  private:
   std::shared_ptr<backend::device> device_;
@@ -52,7 +60,7 @@ class device_state {
   std::atomic<std::uint64_t> next_pool_{1000};
   std::mutex mutex_;
   std::vector<device_observer*> observers_;
-  std::shared_ptr<memory_resource> resource_;  // what buffers use, null: the driver's
+  std::shared_ptr<memory_resource> resource_, pinned_resource_;
 };
 
 }  // namespace sluice::runtime

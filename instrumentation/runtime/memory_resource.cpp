@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <map>
-#include <mutex>
-
-#include "instrumentation/runtime/device_state.hpp"
 
 namespace sluice::runtime {
 
@@ -30,7 +26,15 @@ void* memory_resource::allocate(const stream_ref& stream, std::size_t bytes, std
     throw error({status::invalid_value, 0, "allocate",
                  fmt::format("alignment {}: expected a power of two up to {}", alignment, greatest_alignment)});
   }
-  return bytes == 0 ? nullptr : do_allocate(stream, bytes);
+  if (bytes == 0) return nullptr;
+  void* address = do_allocate(stream, bytes);
+  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) [[unlikely]] {
+    do_deallocate(stream, address, bytes);
+    throw error(
+        {status::invalid_value, 0, "allocate",
+         fmt::format("the resource gave {}: expected an address aligned to {} bytes", fmt::ptr(address), alignment)});
+  }
+  return address;
 }
 
 void memory_resource::deallocate(const stream_ref& stream, void* address, std::size_t bytes,
@@ -86,27 +90,6 @@ void* managed_memory_resource::do_allocate(const stream_ref& stream, std::size_t
 void managed_memory_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {
   (void)device().backend().sync_stream(stream.handle());
   (void)device().backend().free(address);
-}
-
-// --- the current resource ----------------------------------------------------------------------------------
-
-resource_ptr current_resource(const device_ref& device) { return device.state()->resource(device); }
-
-resource_ptr set_current_resource(const device_ref& device, resource_ptr resource) {
-  return device.state()->set_resource(device, std::move(resource));
-}
-
-resource_ptr device_state::resource(const device_ref& self) {
-  const std::lock_guard lock(mutex_);
-  // Made on demand, and not kept: it would hold the device that holds it.
-  return resource_ ? resource_ : std::make_shared<device_memory_resource>(self);
-}
-
-resource_ptr device_state::set_resource(const device_ref& self, resource_ptr resource) {
-  resource_ptr before = this->resource(self);
-  const std::lock_guard lock(mutex_);
-  resource_ = std::move(resource);
-  return before;
 }
 
 }  // namespace sluice::runtime

@@ -39,7 +39,8 @@ class memory_resource {
   memory_resource(const memory_resource&) = delete;
   memory_resource& operator=(const memory_resource&) = delete;
 
-  /// `bytes` of memory, aligned to `alignment` bytes (a power of two, at most 512). Throws out_of_memory, error.
+  /// `bytes` of memory, aligned to `alignment` bytes (a power of two, at most 512). Throws out_of_memory, error; error also
+  /// for a resource that does not keep to the alignment.
   [[nodiscard]] void* allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment = default_alignment);
   /// `bytes` and `alignment` as in `allocate`; the stream may be another, if the caller has ordered the two.
   void deallocate(const stream_ref& stream, void* address, std::size_t bytes,
@@ -120,9 +121,28 @@ static_assert(stream_ordered_resource<async_memory_resource>);
 static_assert(stream_ordered_resource<pinned_memory_resource>);
 static_assert(stream_ordered_resource<managed_memory_resource>);
 
-/// The resource that device buffers use unless told otherwise, per device; a device_memory_resource at first.
+// --- the current resource
+
+/// The resource that the calling thread's device buffers use unless told otherwise: that of its innermost scoped_resource for the
+/// device, else the device's, which is a device_memory_resource at first.
 [[nodiscard]] resource_ptr current_resource(const device_ref& device = current_device());
-/// Replaces it, for all threads; returns the one before. Null goes back to the first.
+/// Replaces the device's, for all threads; returns the one before. Null goes back to the first.
 resource_ptr set_current_resource(const device_ref& device, resource_ptr resource);
+
+/// The same for page-locked host memory, which is a pinned_memory_resource at first.
+[[nodiscard]] resource_ptr current_pinned_resource(const device_ref& device = current_device());
+resource_ptr set_current_pinned_resource(const device_ref& device, resource_ptr resource);
+
+/// Makes a resource the calling thread's own for a scope, on the resource's device: in place of `current_resource`, or, if it
+/// gives pinned memory, of `current_pinned_resource`. Scopes nest; each restores what was before, also when an exception ends
+/// it. Must end on the thread that it began on.
+class scoped_resource {
+ public:
+  /// Throws error if `resource` is null.
+  explicit scoped_resource(resource_ptr resource);
+  ~scoped_resource();
+  scoped_resource(const scoped_resource&) = delete;
+  scoped_resource& operator=(const scoped_resource&) = delete;
+};
 
 }  // namespace sluice::runtime

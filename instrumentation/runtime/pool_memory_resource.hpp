@@ -87,4 +87,10 @@ class pinned_pool_resource final : public pool_memory_resource {
 };
 static_assert(stream_ordered_resource<pinned_pool_resource>);
 
+/// The process's pool of a device's memory, made at first use. It stays until the process ends, and the device with it. Thread-safe.
+[[nodiscard]] std::shared_ptr<pool_memory_resource> default_resource(const device_ref& device = current_device());
+/// The same of page-locked host memory.
+[[nodiscard]] std::shared_ptr<pool_memory_resource> default_pinned_resource(
+    const device_ref& device = current_device());
+
 }  // namespace sluice::runtime
