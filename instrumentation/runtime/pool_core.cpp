@@ -202,13 +202,13 @@ block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
   if (block* b = heap_.take(bytes, own)) return b;
   clean_idle_streams();
   if (block* b = heap_.take(bytes, own)) return b;
-  if (heap_.taken_bytes() >= used_about() + bytes) {
+  if (heap_.taken_bytes() > used_about()) {
+    // Much dearer than a hit, and much cheaper than new memory.
     drain_fronts();
     clean_idle_streams();
   }
   if (block* b = heap_.take_any(bytes, own)) return b;
   if (grow(bytes, own)) return heap_.take_any(bytes, own);
-  drain_fronts();
   steal(stream);
   if (block* b = heap_.take_any(bytes, own)) return b;
   // Last resort: what is free but scattered over segments goes back, and a segment of the right size takes its place.
@@ -253,32 +253,35 @@ bool pool_core::grow(std::uint64_t bytes, const zone& own) {
   const auto in_steps = [&](std::uint64_t b) {
     return b > ~std::uint64_t{0} - step ? b / step * step : (b + step - 1) / step * step;
   };
-  std::uint64_t wanted = in_steps(std::max(bytes, options_.growth_bytes));
-  // Free memory that the new one joins serves as well.
-  const std::uint64_t joined = heap_.free_before(source_->next_address(wanted), own);
-  const std::uint64_t least = in_steps(bytes - std::min(joined, bytes - 1));
+  const std::uint64_t step_up = in_steps(options_.growth_bytes);
+  const std::uint64_t at = source_->next_address(std::max(in_steps(bytes), step_up));
+  // Free memory that the new one joins serves as well; new memory may be anybody's, that stream's too.
+  const block* joined = heap_.free_before(at, own);
+  zone& home = joined != nullptr ? *joined->home : heap_.clean();
+  const std::uint64_t least = in_steps(bytes - (joined != nullptr ? std::min(joined->bytes, bytes - 1) : 0));
+  std::uint64_t wanted = std::max(least, step_up);
   if (options_.limit_bytes != 0) {
     const std::uint64_t reserved = heap_.reserved();
     const std::uint64_t room = options_.limit_bytes > reserved ? options_.limit_bytes - reserved : 0;
     wanted = std::min(wanted, room / step * step);
     if (wanted < least) return false;
   }
-  const auto made = grow_between(least, wanted);
+  const auto made = grow_between(least, wanted, at);
   if (!made) {
     if (made.error().code == status::out_of_memory) return false;
     throw error(made.error());
   }
-  heap_.add(*made);
+  heap_.add(*made, home);
   peak_reserved_ = std::max(peak_reserved_, heap_.reserved());
   state(trace::pool_operation::grow);
   return true;
 }
 
-backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint64_t wanted) {
-  auto made = source_->grow(wanted);
+backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at) {
+  auto made = source_->grow(wanted, at);
   const bool refused = !made && made.error().code == status::out_of_memory;
   // Less than a full step is better than nothing.
-  return refused && least != wanted ? source_->grow(least) : std::move(made);
+  return refused && least != wanted ? source_->grow(least, at) : std::move(made);
 }
 
 bool pool_core::reserve(std::uint64_t bytes) {

@@ -158,7 +158,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void clean_idle_streams();
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
-  [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted);
+  [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at);
   void steal(const stream_ref& stream);
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
   void count(front* f, const block& b, std::int64_t sign) noexcept;

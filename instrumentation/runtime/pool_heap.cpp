@@ -316,14 +316,14 @@ void pool_heap::drop_run_end(std::uint64_t address) noexcept {
   run_ends_.erase(at);
 }
 
-void pool_heap::add(const segment& s) {
+void pool_heap::add(const segment& s, zone& home) {
   block* b = make_block();
   b->address = s.address;
   b->bytes = s.bytes;
   b->bin = static_cast<std::uint16_t>(class_of(s.bytes / granule));
   b->trace_address = s.trace_address;
   b->parent = s.continuous ? 0 : s.trace_address;
-  b->home = &clean();
+  b->home = &home;
   b->state.store(block_state::free, std::memory_order_relaxed);
   enter_index(b);
   segments_.emplace(s.address, s);
@@ -342,15 +342,15 @@ void pool_heap::add(const segment& s) {
       end_run(s.address + s.bytes, b);
     }
   }
-  link(join(b), clean());
+  link(join(b), home);
 }
 
-std::uint64_t pool_heap::free_before(std::uint64_t address, const zone& of) const noexcept {
+const block* pool_heap::free_before(std::uint64_t address, const zone& of) const noexcept {
   const auto run = run_ends_.find(address);
-  if (run == run_ends_.end()) return 0;
+  if (run == run_ends_.end()) return nullptr;
   const block* last = run->second->before;
   const bool free = last->state.load(std::memory_order_relaxed) == block_state::free;
-  return free && (last->home == &of || last->home == zones_.front().get()) ? last->bytes : 0;
+  return free && (last->home == &of || last->home == zones_.front().get()) ? last : nullptr;
 }
 
 /// Takes `s`, which lies in the free block `b`, out of the heap; what is left of the block stays.

@@ -105,8 +105,10 @@ class pool_heap {
     return rounded == 0 ? granule : rounded;
   }
 
-  /// Adds memory, free for anybody. Its address and size are multiples of the granule; it overlaps no other. O(log segments).
-  void add(const segment& s);
+  /// Adds memory, free for anybody, or for those of `home` to take. Its address and size are multiples of the granule; it
+  /// overlaps no other. O(log segments).
+  void add(const segment& s) { add(s, clean()); }
+  void add(const segment& s, zone& home);
 
   /// The zone of a stream, made when there is none. O(log zones).
   [[nodiscard]] zone& zone_of(std::uint64_t stream);
@@ -137,8 +139,9 @@ class pool_heap {
     return (*l)[(address / granule) & (leaf_entries - 1)].load(std::memory_order_acquire);
   }
 
-  /// Bytes of a free block of anybody's or of `of` that ends at `address`, 0: there is none. O(log segments).
-  [[nodiscard]] std::uint64_t free_before(std::uint64_t address, const zone& of) const noexcept;
+  /// The free block of anybody's or of `of` that ends at `address`, where a continuous segment does; null: there is none.
+  /// O(log segments).
+  [[nodiscard]] const block* free_before(std::uint64_t address, const zone& of) const noexcept;
 
   /// Takes segments out that are free for anybody, the highest address first, while at least `keep_bytes` stay.
   /// O(free blocks + segments).

@@ -32,12 +32,29 @@ pool_options with_limit(pool_options options, const device_ref& device) {
   return options;
 }
 
+/// Mapped where that is possible and was not ruled out; null: from upstream.
+std::unique_ptr<pooling::growth> mapped_growth(const resource_ptr& upstream, const pool_options& options) {
+  if (options.ipc_capable || dynamic_cast<const device_memory_resource*>(upstream.get()) == nullptr) return nullptr;
+  const device_ref& device = upstream->device();
+  const std::uint64_t all = device.description().memory_bytes;
+  auto made =
+      pooling::growth_by_mapping::open(device, options.limit_bytes == 0 ? all : std::min(all, options.limit_bytes));
+  // Pieces are of 2 MiB and more: a pool that counts in less takes blocks.
+  constexpr std::uint64_t steps_in_limit = 16;
+  const auto counts_in_steps = [&](std::uint64_t step) {
+    return options.growth_bytes >= step && (options.limit_bytes == 0 || options.limit_bytes >= steps_in_limit * step);
+  };
+  return made && counts_in_steps((*made)->step()) ? std::move(*made) : nullptr;
+}
+
 }  // namespace
 
 pool_memory_resource::pool_memory_resource(resource_ptr upstream, pool_options options)
     : memory_resource(upstream->device(), upstream->space()), upstream_(std::move(upstream)) {
   pool_options chosen = with_limit(std::move(options), device());
-  auto source = std::make_unique<pooling::growth_from_upstream>(upstream_);
+  auto source = mapped_growth(upstream_, chosen);
+  mapping_ = source != nullptr;
+  if (!mapping_) source = std::make_unique<pooling::growth_from_upstream>(upstream_);
   core_ = std::make_shared<pooling::pool_core>(device(), space(), std::move(source), std::move(chosen));
   core_->define();
   const std::uint64_t initial = core_->options().initial_bytes;

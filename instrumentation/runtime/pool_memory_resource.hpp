@@ -19,6 +19,8 @@ struct pool_options {
   std::uint64_t initial_bytes = 0;         ///< reserved at once
   /// The most that one thread keeps of one stream in its front; 0: 64 MiB, or less on small devices and under small limits.
   std::uint64_t front_bytes = 0;
+  /// Segments that other processes can import: each is a block of upstream's (cuMemAlloc), never mapped pieces.
+  bool ipc_capable = false;
   std::string name = "pool";  ///< in recordings and error messages
 };
 
@@ -29,10 +31,17 @@ struct pool_options {
 /// lies one heap under a mutex, with lists by size, in which blocks split and coalesce in O(1). Sizes up to 1 MiB are rounded
 /// up by at most an eighth, larger ones to 512 bytes.
 ///
+/// Over a device_memory_resource, on a device with virtual memory, the pool maps its segments side by side into one range of
+/// addresses, so that free memory of several segments serves one large block; elsewhere, and when `ipc_capable`, each
+/// segment is a block of upstream's.
+///
 /// A block freed on a stream is reused on that stream at once, without waiting. For another stream the pool takes, in
 /// this order: blocks whose stream is idle; what other threads keep; new memory; and, when the limit or the device refuses
 /// that, blocks of busy streams, making the asking stream wait for them by an event. So concurrency is only paid for under
 /// pressure.
+///
+/// On a stream that is being captured, memory comes from an arena of that capture: it is reused within the capture alone, and
+/// comes back to the pool when the graph and everything made of it are gone.
 ///
 /// Thread-safe. Memory may be freed by another thread than allocated it, threads may end and the pool may go in any order; it
 /// must outlive the calls into it. Throws out_of_memory with the pool's statistics, and error if the device fails otherwise. A
@@ -58,6 +67,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
   void set_limit_fraction(double fraction);
   [[nodiscard]] const std::string& name() const noexcept;
   [[nodiscard]] const resource_ptr& upstream() const noexcept { return upstream_; }
+  /// The pool maps segments side by side, instead of taking each from upstream.
+  [[nodiscard]] bool grows_by_mapping() const noexcept { return mapping_; }
   /// True if `address` begins a block that the pool has given out. O(1).
   [[nodiscard]] bool owns(const void* address) const noexcept;
   /// As `deallocate` on `stream`, for callers that know no size. False if it is no block of the pool's.
@@ -73,6 +84,7 @@ class pool_memory_resource : public memory_resource, private device_observer {
   void announce() noexcept override;
 
   resource_ptr upstream_;
+  bool mapping_ = false;
   std::shared_ptr<pooling::pool_core> core_;
 };
 static_assert(stream_ordered_resource<pool_memory_resource>);

@@ -19,16 +19,20 @@ address_space::address_space(std::uint64_t bytes) : free_(granule) {
   for (std::uint64_t size = bytes / granule * granule; size >= least; size = size / 2 / granule * granule) {
     void* base = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) continue;
-    base_ = number(base);
-    bytes_ = size;
-    free_.add_segment(base_, size);
+    mapped_ = base;
+    mapped_bytes_ = size;
+    // What is aligned, and by how much, must not depend on where the system put it.
+    constexpr std::uint64_t alignment = 2u << 20;
+    base_ = (number(base) + alignment - 1) & ~(alignment - 1);
+    bytes_ = size - (base_ - number(base));
+    free_.add_segment(base_, bytes_);
     return;
   }
 }
 
 address_space::~address_space() {
   for (const auto& [address, file] : shared_) close(file);
-  if (valid()) munmap(pointer(base_), bytes_);
+  if (valid()) munmap(mapped_, mapped_bytes_);
 }
 
 void* address_space::allocate(std::uint64_t bytes, memory_space space, pinned_flags flags) {

@@ -73,6 +73,8 @@ class address_space {
  private:
   std::uint64_t base_ = 0;
   std::uint64_t bytes_ = 0;
+  void* mapped_ = nullptr;  // what the system gave; the base is aligned within it
+  std::uint64_t mapped_bytes_ = 0;
   suballocator free_;
   std::map<std::uint64_t, block> blocks_;
   struct reservation {

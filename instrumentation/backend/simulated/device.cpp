@@ -11,8 +11,8 @@ namespace {
 constexpr std::uint32_t context_key_base = 1;
 constexpr std::uint64_t default_pool = 1;
 constexpr priority_range priorities{0, -5};  // what an H200 reports
-// Room for the device's memory and half as much again for pinned and managed memory.
-constexpr std::uint64_t address_bytes(std::uint64_t memory) { return memory + memory / 2 + (std::uint64_t{1} << 30); }
+// Room for the device's memory, for pinned and managed memory, and for pools that reserve addresses for all of it.
+constexpr std::uint64_t address_bytes(std::uint64_t memory) { return 6 * memory + (std::uint64_t{1} << 30); }
 
 device_description describe_device(const simulated_config& config) {
   device_description d;

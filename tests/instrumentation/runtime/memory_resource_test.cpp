@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "instrumentation/runtime/adaptors.hpp"
+#include "instrumentation/runtime/async_pool_resource.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/callback_memory_resource.hpp"
 #include "instrumentation/runtime/copy.hpp"
@@ -40,9 +41,14 @@ resource_ptr callbacks(const device_ref& d) {
 const kind kinds[] = {
     {"device", upstream},
     {"async", [](const device_ref& d) -> resource_ptr { return std::make_shared<async_memory_resource>(d); }},
+    {"async_pool", [](const device_ref& d) -> resource_ptr { return std::make_shared<async_pool_resource>(d); }},
     {"pinned", [](const device_ref& d) -> resource_ptr { return std::make_shared<pinned_memory_resource>(d); }},
     {"managed", [](const device_ref& d) -> resource_ptr { return std::make_shared<managed_memory_resource>(d); }},
     {"pool", [](const device_ref& d) -> resource_ptr { return std::make_shared<pool_memory_resource>(upstream(d)); }},
+    {"ipc_pool",
+     [](const device_ref& d) -> resource_ptr {
+       return std::make_shared<pool_memory_resource>(upstream(d), pool_options{.ipc_capable = true});
+     }},
     {"pinned_pool", [](const device_ref& d) -> resource_ptr { return std::make_shared<pinned_pool_resource>(d); }},
     {"pool_of_async",
      [](const device_ref& d) -> resource_ptr {

@@ -267,7 +267,9 @@ TEST(a_heap, serves_a_block_from_two_segments_that_join) {
   heap.add({base, 8 * granule, 0, true});
   heap.add({base + 8 * granule, 8 * granule, 0, true});
   EXPECT_EQ(heap.largest_free(), 16 * granule);
-  EXPECT_EQ(heap.free_before(base + 16 * granule, heap.clean()), 16 * granule);
+  ASSERT_NE(heap.free_before(base + 16 * granule, heap.clean()), nullptr);
+  EXPECT_EQ(heap.free_before(base + 16 * granule, heap.clean())->bytes, 16 * granule);
+  EXPECT_EQ(heap.free_before(base + 8 * granule, heap.clean()), nullptr);
   block* b = heap.take(12 * granule, heap.clean());
   ASSERT_NE(b, nullptr);
   EXPECT_TRUE(heap.release(0).empty()) << "both are in use";

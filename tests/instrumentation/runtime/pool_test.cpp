@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "instrumentation/runtime/async_pool_resource.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
@@ -178,6 +179,76 @@ TEST(pool_over_a_small_device, grows_by_less_when_a_full_step_does_not_fit_and_r
   void* b = p.allocate(s, 60 * mib);
   EXPECT_NE(b, nullptr);
   p.deallocate(s, b, 60 * mib);
+}
+
+// --- where its memory comes from ---------------------------------------------------------------------------
+
+TEST_P(pool, maps_segments_side_by_side_so_that_one_block_reaches_across_them) {
+  const auto p = make({.growth_bytes = 4 * mib});
+  if (!device().description().features.virtual_memory) GTEST_SKIP() << "the device has no virtual memory";
+  ASSERT_TRUE(p->grows_by_mapping());
+  const stream s;
+  std::vector<void*> pieces;
+  for (int i = 0; i < 4; ++i) pieces.push_back(p->allocate(s, 4 * mib));
+  EXPECT_EQ(p->stats().segments, 4u);
+  for (void* piece : pieces) p->deallocate(s, piece, 4 * mib);
+  auto* whole = static_cast<std::uint32_t*>(p->allocate(s, 16 * mib));
+  EXPECT_EQ(p->stats().reserved, 16 * mib) << "nothing more was needed";
+  set_async(whole, 7, 16 * mib, s);
+  std::vector<unsigned char> out(16 * mib);
+  copy(out.data(), whole, out.size(), s);
+  EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](auto c) { return c == 7; }));
+  p->deallocate(s, whole, 16 * mib);
+  void* longer = p->allocate(s, 18 * mib);
+  EXPECT_EQ(p->stats().reserved, 20 * mib) << "what is free at the end is used, and a step is added";
+  p->deallocate(s, longer, 18 * mib);
+}
+
+TEST_P(pool, unmaps_a_segment_between_others_that_are_in_use) {
+  const auto p = make({.growth_bytes = 4 * mib});
+  if (!p->grows_by_mapping()) GTEST_SKIP() << "the device has no virtual memory";
+  const stream s;
+  void* a = p->allocate(s, 4 * mib);
+  void* b = p->allocate(s, 4 * mib);
+  void* c = p->allocate(s, 4 * mib);
+  set_async(b, 1, 4 * mib, s);
+  p->deallocate(s, b, 4 * mib);
+  EXPECT_EQ(p->trim(), 4 * mib) << "after its stream was done with it";
+  const auto free_before = device().memory().free_bytes;
+  void* again = p->allocate(s, 4 * mib);
+  EXPECT_EQ(again, b) << "the hole is filled first";
+  EXPECT_LT(device().memory().free_bytes, free_before);
+  for (void* piece : {a, again, c}) p->deallocate(s, piece, 4 * mib);
+  EXPECT_EQ(p->trim(), 12 * mib);
+}
+
+TEST_P(pool, takes_blocks_of_its_upstream_when_others_are_to_import_them) {
+  const auto p = make({.ipc_capable = true});
+  EXPECT_FALSE(p->grows_by_mapping());
+  const stream s;
+  void* a = p->allocate(s, mib);
+  if (device().description().features.shares_memory) {
+    EXPECT_TRUE(device().backend().export_memory(a)) << "a block made by the driver's allocate, which can be exported";
+  }
+  p->deallocate(s, a, mib);
+}
+
+TEST_P(pool, of_the_drivers_keeps_what_its_threshold_says_and_tells_its_highs) {
+  async_pool_resource p(device(), {.release_threshold = ~std::uint64_t{0}});
+  const stream s;
+  void* a = p.allocate(s, 4 * mib);
+  EXPECT_GE(p.stats().used_bytes, 4 * mib);
+  p.deallocate(s, a, 4 * mib);
+  s.sync();
+  const auto kept = p.stats();
+  EXPECT_EQ(kept.used_bytes, 0u);
+  EXPECT_GE(kept.reserved_bytes, 4 * mib) << "the threshold keeps it";
+  EXPECT_GE(kept.used_high, 4 * mib);
+  EXPECT_EQ(kept.release_threshold, ~std::uint64_t{0});
+  p.reset_peaks();
+  EXPECT_EQ(p.stats().used_high, 0u);
+  EXPECT_EQ(p.trim(), kept.reserved_bytes);
+  EXPECT_EQ(p.stats().reserved_bytes, 0u);
 }
 
 // --- hostile use -------------------------------------------------------------------------------------------
