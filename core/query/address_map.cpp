@@ -1,8 +1,10 @@
 #include "core/query/address_map.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/query/answering.hpp"
 
@@ -19,11 +21,8 @@ std::uint64_t end_of(std::uint64_t address, std::uint64_t bytes) {
 /// Fills a segment with its blocks, given in order of address.
 class packer {
  public:
-  packer(address_segment& into, std::uint32_t width)
-      : into_(into),
-        end_(end_of(into.address, into.bytes)),
-        pixel_(into.bytes / std::max<std::uint32_t>(width, 1)),
-        reached_(into.address) {}
+  packer(address_segment& into, std::uint64_t pixel)
+      : into_(into), end_(end_of(into.address, into.bytes)), pixel_(pixel), reached_(into.address) {}
 
   void add(const block_record& block, const analysis::block_category& category) {
     const std::uint64_t begin = std::clamp(block.address, into_.address, end_);
@@ -53,8 +52,11 @@ class packer {
         return;
       }
     }
-    name(into_.items.emplace_back(address_item{begin, end - begin, fresh, 1, {}, {}, {}, {}}), block, category,
-         end - begin);
+    address_item& made = into_.items.emplace_back();
+    made.address = begin;
+    made.bytes = end - begin;
+    made.used = fresh;
+    name(made, block, category, end - begin);
   }
 
   void name(address_item& item, const block_record& block, const analysis::block_category& category,
@@ -63,6 +65,8 @@ class packer {
     item.block = block.id;
     item.stack = block.stack;
     item.name = block.name;
+    item.level = block.level;
+    item.born = block.born;
     item.category = category;
   }
 
@@ -91,16 +95,41 @@ class sorter {
     }
     std::sort(live_.begin(), live_.end(), [this](std::size_t a, std::size_t b) { return order(a) < order(b); });
     place_all();
-    return true;
+    return find_empty();
   }
 
+  /// Segments with what lies in them; those that hold nothing now, but did or will, among them.
   [[nodiscard]] const std::unordered_map<std::size_t, std::vector<std::size_t>>& inside() const { return inside_; }
+  /// Live blocks that are no segments and lie in none.
+  [[nodiscard]] const std::vector<std::size_t>& lone() const { return lone_; }
+
+  [[nodiscard]] std::optional<address_map::place> place_of(trace::block_id id) const {
+    const block_record* block = id == trace::block_id::none ? nullptr : from_.index.memory().find(id);
+    if (block == nullptr || !block->allocated) return std::nullopt;
+    if (question_.device && block->device != *question_.device) return std::nullopt;
+    address_map::place found{id, trace::block_id::none, block->address, taken_by(*block),
+                             block->live_at(question_.time)};
+    if (const auto holder = holders_.find(raw(id)); holder != holders_.end()) {
+      found.segment = blocks_[holder->second].id;
+    } else if (found.live) {
+      found.segment = id;
+    } else {
+      found.segment = segment_around(*block);
+    }
+    if (found.segment == trace::block_id::none) return std::nullopt;
+    return found;
+  }
 
  private:
   [[nodiscard]] std::tuple<trace::process_id, trace::device_id, std::uint64_t, trace::layer, std::size_t> order(
       std::size_t at) const {
     const block_record& b = blocks_[at];
     return {b.process, b.device, b.address, b.level, at};
+  }
+
+  void put(std::size_t into, std::size_t at) {
+    inside_[into].push_back(at);
+    holders_.emplace(raw(blocks_[at].id), into);
   }
 
   /// In order of address, the blocks of lower layers that are still open hold what comes next.
@@ -110,7 +139,7 @@ class sorter {
       const block_record& block = blocks_[at];
       const auto known = places_.find(raw(block.parent));
       if (block.parent != trace::block_id::none && known != places_.end() && known->second != at) {
-        inside_[known->second].push_back(at);
+        put(known->second, at);
       } else if (block.address != 0) {
         const auto over = [&](std::size_t other) {
           const block_record& o = blocks_[other];
@@ -122,12 +151,58 @@ class sorter {
           const block_record& o = blocks_[other];
           return o.level < block.level && end_of(o.address, taken_by(o)) >= end_of(block.address, taken_by(block));
         });
-        if (holder != open.rend()) inside_[*holder].push_back(at);
+        if (holder != open.rend()) put(*holder, at);
       }
       // Blocks that claim the same place without end would all stay open.
       constexpr std::size_t most_open = 64;
       if (block.address != 0 && open.size() < most_open) open.push_back(at);
     }
+  }
+
+  /// Live blocks that hold nothing now are segments all the same if others ever lie in them. False once nobody wants the answer.
+  [[nodiscard]] bool find_empty() {
+    std::unordered_set<std::uint64_t> ever;
+    if (from_.index.told() == nullptr) {
+      trace::block_id last{};
+      for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        if ((i & 0xfffU) == 0 && from_.cancelled) return false;
+        const trace::block_id parent = blocks_[i].parent;
+        if (parent == last || parent == trace::block_id::none) continue;
+        last = parent;
+        if (places_.contains(raw(parent))) ever.insert(raw(parent));
+      }
+    }
+    const auto holds = [&](trace::block_id id) {
+      if (const analysis::part* told = from_.index.told())
+        return std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), id);
+      return ever.contains(raw(id));
+    };
+    for (const std::size_t at : live_) {
+      if (inside_.contains(at)) continue;
+      if (holds(blocks_[at].id)) {
+        inside_.try_emplace(at);
+      } else if (!holders_.contains(raw(blocks_[at].id))) {
+        lone_.push_back(at);
+      }
+    }
+    return true;
+  }
+
+  /// The segment in which a block that is not live has its place.
+  [[nodiscard]] trace::block_id segment_around(const block_record& block) const {
+    const auto parent = places_.find(raw(block.parent));
+    if (block.parent != trace::block_id::none && parent != places_.end() && inside_.contains(parent->second))
+      return block.parent;
+    if (block.address == 0) return trace::block_id::none;
+    const std::uint64_t end = end_of(block.address, taken_by(block));
+    const block_record* best = nullptr;  // The innermost, whatever the order of the table.
+    for (const auto& [at, blocks] : inside_) {
+      const block_record& o = blocks_[at];
+      if (o.process != block.process || o.device != block.device || o.level >= block.level) continue;
+      if (o.address > block.address || end_of(o.address, taken_by(o)) < end) continue;
+      if (best == nullptr || std::tuple(best->level, raw(best->id)) < std::tuple(o.level, raw(o.id))) best = &o;
+    }
+    return best == nullptr ? trace::block_id::none : best->id;
   }
 
   const address_map_question& question_;
@@ -136,7 +211,111 @@ class sorter {
   std::vector<std::size_t> live_;
   std::unordered_map<std::uint64_t, std::size_t> places_;  ///< Of live blocks, by id.
   std::unordered_map<std::size_t, std::vector<std::size_t>>
-      inside_;  ///< In order of address, but for those that name a parent.
+      inside_;                                              ///< In order of address, but for those that name a parent.
+  std::unordered_map<std::uint64_t, std::size_t> holders_;  ///< What a live block lies in, by its id.
+  std::vector<std::size_t> lone_;
+};
+
+class mapper {
+ public:
+  mapper(const address_map_question& question, const sources& from)
+      : question_(question),
+        from_(from),
+        blocks_(from.index.memory().blocks()),
+        facts_(from.index.tensors(from.trace)) {}
+
+  result<address_map> draw() {
+    sorter lives(question_, from_);
+    if (!lives.sort()) return fail(error_code::cancelled, "the question was withdrawn");
+    made_.time = question_.time;
+    for (const auto& [segment, inside] : lives.inside())
+      if (wanted(segment)) all_.push_back({segment, &inside});
+    if (question_.lone)
+      for (const std::size_t at : lives.lone())
+        if (wanted(at)) all_.push_back({at, nullptr});
+    made_.count = all_.size();
+    // The largest first: of those beyond the limit only the sums are told.
+    std::sort(all_.begin(), all_.end(), [&](const auto& a, const auto& b) {
+      return std::tuple(blocks_[b.at].bytes, blocks_[a.at].id) < std::tuple(blocks_[a.at].bytes, blocks_[b.at].id);
+    });
+    for (const entry& each : all_) {
+      if (from_.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+      add(each);
+    }
+    number_groups();
+    for (const trace::block_id each : question_.marks)
+      if (const auto place = lives.place_of(each)) made_.marked.push_back(*place);
+    return std::move(made_);
+  }
+
+ private:
+  struct entry {
+    std::size_t at = 0;
+    const std::vector<std::size_t>* inside = nullptr;  ///< Null: it is a lone block.
+  };
+  /// Lone blocks come after the segments of a device and process.
+  using group_key = std::tuple<trace::device_id, trace::process_id, bool, trace::layer>;
+  static group_key key_of(const address_segment& s) { return {s.device, s.process, s.lone, s.level}; }
+
+  [[nodiscard]] bool wanted(std::size_t at) const {
+    return question_.segment == trace::block_id::none || blocks_[at].id == question_.segment;
+  }
+
+  [[nodiscard]] analysis::block_category category_of(std::size_t at) const {
+    return at < facts_->categories.size() ? facts_->categories[at] : analysis::block_category{};
+  }
+
+  void add(const entry& each) {
+    const block_record& block = blocks_[each.at];
+    address_segment into;
+    into.block = block.id;
+    into.device = block.device;
+    into.process = block.process;
+    into.level = block.level;
+    into.kind = block.kind;
+    into.lone = each.inside == nullptr;
+    into.address = block.address;
+    into.bytes = std::min(taken_by(block), UINT64_MAX - block.address);
+    packer packed(into, question_.pixel != 0 ? question_.pixel : into.bytes / question_.width);
+    std::vector<std::size_t> inside = into.lone ? std::vector{each.at} : *each.inside;
+    std::sort(inside.begin(), inside.end(), [&](std::size_t a, std::size_t b) {
+      return std::tuple(blocks_[a].address, blocks_[a].id) < std::tuple(blocks_[b].address, blocks_[b].id);
+    });
+    for (const std::size_t at : inside) packed.add(blocks_[at], category_of(at));
+    packed.finish();
+    count(into);
+    if (made_.segments.size() < address_map::segment_limit) made_.segments.push_back(std::move(into));
+  }
+
+  void count(const address_segment& segment) {
+    address_group& sum = groups_[key_of(segment)];
+    std::tie(sum.device, sum.process, sum.lone, sum.level) = key_of(segment);
+    ++sum.segments;
+    sum.bytes += segment.bytes;
+    sum.used += segment.used;
+    sum.blocks += segment.blocks;
+    sum.largest_hole = std::max(sum.largest_hole, segment.largest_hole);
+  }
+
+  void number_groups() {
+    std::map<group_key, std::size_t> numbers;
+    for (const auto& [key, sum] : groups_) {
+      numbers.emplace(key, made_.groups.size());
+      made_.groups.push_back(sum);
+    }
+    for (address_segment& each : made_.segments) each.group = numbers.at(key_of(each));
+    std::sort(made_.segments.begin(), made_.segments.end(), [](const address_segment& a, const address_segment& b) {
+      return std::tie(a.group, a.address, a.block) < std::tie(b.group, b.address, b.block);
+    });
+  }
+
+  const address_map_question& question_;
+  const sources& from_;
+  const std::span<const block_record> blocks_;
+  const std::shared_ptr<const analysis::tensor_facts> facts_;
+  address_map made_;
+  std::vector<entry> all_;
+  std::map<group_key, address_group> groups_;
 };
 
 }  // namespace
@@ -145,45 +324,37 @@ result<address_map> answer_to(const address_map_question& asked, const sources& 
   address_map_question question = asked;
   question.time = analysis::bounded(asked.time);
   question.width = std::clamp<std::uint32_t>(asked.width, 1, widest_view);
-  const auto blocks = from.index.memory().blocks();
-  const auto facts = from.index.tensors(from.trace);
-  sorter lives(question, from);
-  if (!lives.sort()) return fail(error_code::cancelled, "the question was withdrawn");
-  address_map made;
-  made.time = question.time;
-  std::vector<std::size_t> segments;
-  for (const auto& [segment, inside] : lives.inside())
-    if (question.segment == trace::block_id::none || blocks[segment].id == question.segment)
-      segments.push_back(segment);
-  made.count = segments.size();
-  const auto larger = [&](std::size_t a, std::size_t b) {
-    return std::tuple(blocks[b].bytes, blocks[a].id) < std::tuple(blocks[a].bytes, blocks[b].id);
+  return mapper(question, from).draw();
+}
+
+result<memory_step> answer_to(const memory_step_question& question, const sources& from) {
+  const trace::time_ns now = analysis::bounded(question.time);
+  memory_step found{.since = question.time, .forward = question.forward};
+  std::uint64_t largest = 0;
+  const auto better = [&](trace::time_ns time) {
+    if (time == trace::unknown_time || (question.forward ? time <= now : time >= now)) return false;
+    if (found.time != trace::unknown_time && (question.forward ? time > found.time : time < found.time)) return false;
+    if (time != found.time) {
+      found = memory_step{.since = question.time, .forward = question.forward, .time = time};
+      largest = 0;
+    }
+    return true;
   };
-  std::sort(segments.begin(), segments.end(), larger);
-  if (segments.size() > address_map::segment_limit) segments.resize(address_map::segment_limit);
-  for (const std::size_t at : segments) {
-    const block_record& segment = blocks[at];
-    address_segment& into = made.segments.emplace_back();
-    into.block = segment.id;
-    into.device = segment.device;
-    into.process = segment.process;
-    into.level = segment.level;
-    into.kind = segment.kind;
-    into.address = segment.address;
-    into.bytes = std::min(taken_by(segment), UINT64_MAX - segment.address);
-    std::vector<std::size_t> inside = lives.inside().at(at);
-    std::sort(inside.begin(), inside.end(), [&](std::size_t a, std::size_t b) {
-      return std::tuple(blocks[a].address, blocks[a].id) < std::tuple(blocks[b].address, blocks[b].id);
-    });
-    packer packed(into, question.width);
-    for (const std::size_t each : inside)
-      packed.add(blocks[each], each < facts->categories.size() ? facts->categories[each] : analysis::block_category{});
-    packed.finish();
+  const auto take = [&](const block_record& block, std::uint64_t& count, std::uint64_t& bytes) {
+    ++count;
+    bytes += block.bytes;
+    if (found.block != trace::block_id::none && block.bytes <= largest) return;
+    largest = block.bytes;
+    found.block = block.id;
+  };
+  std::size_t seen = 0;
+  for (const block_record& block : from.index.memory().blocks()) {
+    if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+    if (!block.allocated || (question.device && block.device != *question.device)) continue;
+    if (better(block.born)) take(block, found.born, found.born_bytes);
+    if (block.freed() && better(block.died)) take(block, found.died, found.died_bytes);
   }
-  std::sort(made.segments.begin(), made.segments.end(), [](const address_segment& a, const address_segment& b) {
-    return std::tie(a.device, a.address, a.block) < std::tie(b.device, b.address, b.block);
-  });
-  return made;
+  return found;
 }
 
 }  // namespace sluice::query

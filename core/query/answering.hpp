@@ -56,6 +56,8 @@ struct sources {
 [[nodiscard]] result<search_results> answer_to(const search_question& question, const sources& from);
 /// O(blocks + live blocks * log of them).
 [[nodiscard]] result<address_map> answer_to(const address_map_question& question, const sources& from);
+/// O(blocks). Of an index of a part it is right if it lies inside the part, and else no answer.
+[[nodiscard]] result<memory_step> answer_to(const memory_step_question& question, const sources& from);
 
 /// Every kind of question: X(question).
 #define SLUICE_FOR_EACH_QUESTION(X) \
@@ -69,7 +71,8 @@ struct sources {
   X(stacks_question)                \
   X(messages_question)              \
   X(search_question)                \
-  X(address_map_question)
+  X(address_map_question)           \
+  X(memory_step_question)
 
 /// Questions of the timeline, which tiles answer.
 template <class Question>

@@ -96,6 +96,38 @@ std::optional<result<typename Question::answer_type>> answer_by_part(const Quest
                                      from.provisional});
 }
 
+/// Whether a block may be born or die in `run`.
+bool has_memory(const trace::snapshot& trace, time_range run) {
+  return std::any_of(trace.chunks().begin(), trace.chunks().end(), [&](const trace::chunk_info& chunk) {
+    const bool tells = chunk.type == trace::row_type::alloc || chunk.type == trace::row_type::free ||
+                       chunk.type == trace::row_type::live_block || chunk.type == trace::row_type::checkpoint;
+    return tells && chunk.min_time < run.end && chunk.max_time >= run.begin;
+  });
+}
+
+/// Goes from epoch to epoch until there is a step.
+std::optional<result<memory_step>> step_by_parts(const memory_step_question& question, const sources& from) {
+  if (!from.stored->parts) return std::nullopt;
+  analysis::part_cache& parts = *from.stored->parts;
+  const std::size_t last = parts.store().epochs().size() - 1;
+  for (std::size_t epoch = parts.store().epoch_at(analysis::bounded(question.time));;
+       question.forward ? ++epoch : --epoch) {
+    if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+    const time_range run = parts.store().run_of(epoch, epoch);
+    memory_step found{.since = question.time, .forward = question.forward};
+    if (has_memory(from.trace, run)) {
+      const auto part = parts.get(epoch, epoch);
+      if (!part) return std::nullopt;
+      auto step = answer_to(question, sources{**part, from.trace, from.cancelled, from.frames, from.patience, nullptr,
+                                              nullptr, from.provisional});
+      if (!step) return step;
+      // What it knows of other epochs are only the blocks that live in this one too.
+      if (step->time != trace::unknown_time && step->time >= run.begin && step->time < run.end) found = *step;
+    }
+    if (found.time != trace::unknown_time || epoch == (question.forward ? last : 0)) return found;
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace,
@@ -135,6 +167,8 @@ std::optional<result<typename Question::answer_type>> answer_stored(const Questi
     if (coarse && !from.in_haste) return std::nullopt;
     if (from.coarse != nullptr) *from.coarse = coarse;
     return found;
+  } else if constexpr (std::is_same_v<Question, memory_step_question>) {
+    return step_by_parts(question, from);
   } else {
     auto found = answer_from_digest(question, from);
     return found ? std::move(found) : answer_by_part(question, from);

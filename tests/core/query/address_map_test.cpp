@@ -107,6 +107,149 @@ TEST(address_map, is_asked_for_one_segment_or_one_device) {
   EXPECT_TRUE((*other)->segments.empty());
 }
 
+TEST(address_map, shows_a_segment_that_nothing_lies_in_now) {
+  recording made;
+  made.standard_tables();
+  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
+  made.writer().add(block(made, 1, 2, 2000, 100, layer::driver));
+  made.writer().add(block(made, 2, 3, 1000, 10, layer::framework, 1));
+  made.add_free(5, 3, layer::framework);
+  const address_map found = ask(made, {.time = 6, .width = 100});
+  ASSERT_EQ(found.segments.size(), 1U) << "what never holds a block is no segment";
+  EXPECT_EQ(found.segments[0].block, trace::block_id{1});
+  EXPECT_EQ(found.segments[0].used, 0U);
+  EXPECT_EQ(found.segments[0].largest_hole, 100U);
+  EXPECT_TRUE(found.segments[0].items.empty());
+  EXPECT_EQ(found.segments[0].fragmentation(), 0);
+}
+
+TEST(address_map, shows_blocks_in_no_segment_if_asked) {
+  recording made;
+  made.standard_tables();
+  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
+  made.writer().add(block(made, 1, 2, 2000, 64, layer::driver));
+  made.writer().add(block(made, 2, 3, 1000, 10, layer::framework, 1));
+  made.close();
+  engine asked(made.open());
+  EXPECT_EQ((*asked.ask_now(address_map_question{.time = 3, .width = 10}))->segments.size(), 1U);
+  const auto found = *asked.ask_now(address_map_question{.time = 3, .width = 10, .lone = true});
+  ASSERT_EQ(found->segments.size(), 2U);
+  const address_segment& lone = found->segments[1];
+  EXPECT_TRUE(lone.lone);
+  EXPECT_EQ(lone.block, trace::block_id{2});
+  EXPECT_EQ(lone.used, 64U);
+  ASSERT_EQ(lone.items.size(), 1U);
+  EXPECT_EQ(lone.items[0].block, trace::block_id{2});
+}
+
+TEST(address_map, adds_up_each_layer_by_itself) {
+  recording made;
+  made.standard_tables();
+  for (const std::uint64_t id : {1, 2, 3}) made.writer().add(block(made, 1, id, id * 1000, 100, layer::driver));
+  made.writer().add(block(made, 2, 4, 1000, 60, layer::pool, 1));
+  made.writer().add(block(made, 2, 5, 2010, 10, layer::framework, 2));
+  made.writer().add(block(made, 2, 6, 1000, 20, layer::framework, 4));
+  const address_map found = ask(made, {.time = 3, .width = 100, .lone = true});
+  ASSERT_EQ(found.groups.size(), 3U);
+  const address_group& driver = found.groups[0];
+  EXPECT_EQ(driver.level, layer::driver);
+  EXPECT_EQ(driver.segments, 2U);
+  EXPECT_EQ(driver.bytes, 200U);
+  EXPECT_EQ(driver.used, 70U);
+  EXPECT_EQ(driver.largest_hole, 80U);
+  EXPECT_DOUBLE_EQ(driver.fragmentation(), 1 - 80.0 / 130);
+  EXPECT_EQ(found.groups[1].level, layer::pool);
+  EXPECT_EQ(found.groups[1].used, 20U);
+  EXPECT_TRUE(found.groups[2].lone);
+  EXPECT_EQ(found.groups[2].bytes, 100U);
+  for (const address_segment& each : found.segments) EXPECT_EQ(found.groups[each.group].level, each.level);
+}
+
+TEST(address_map, of_more_segments_than_it_shows_still_tells_the_sums) {
+  recording made;
+  made.standard_tables();
+  constexpr std::uint64_t many = address_map::segment_limit + 50;
+  for (std::uint64_t id = 1; id <= many; ++id)
+    made.writer().add(block(made, 1, id, id << 20, 1000 + id, layer::driver));
+  const address_map found = ask(made, {.time = 3, .width = 100, .lone = true});
+  EXPECT_EQ(found.segments.size(), address_map::segment_limit);
+  EXPECT_EQ(found.count, many);
+  ASSERT_EQ(found.groups.size(), 1U);
+  EXPECT_EQ(found.groups[0].segments, many);
+  EXPECT_EQ(found.groups[0].bytes, many * 1000 + many * (many + 1) / 2);
+  EXPECT_EQ(found.segments[0].block, trace::block_id{51}) << "the smallest are left out";
+}
+
+TEST(address_map, merges_what_shares_a_pixel_of_so_many_bytes) {
+  recording made;
+  made.standard_tables();
+  made.writer().add(block(made, 1, 1, 0x1000, 1000, layer::driver));
+  for (std::uint64_t i = 0; i < 100; ++i)
+    made.writer().add(block(made, 2, 2 + i, 0x1000 + i * 10, 5, layer::framework, 1));
+  made.close();
+  engine asked(made.open());
+  EXPECT_EQ((*asked.ask_now(address_map_question{.time = 3, .pixel = 1}))->segments[0].items.size(), 100U);
+  const auto coarse = *asked.ask_now(address_map_question{.time = 3, .pixel = 100});
+  ASSERT_EQ(coarse->segments[0].items.size(), 10U);
+  EXPECT_EQ(coarse->segments[0].items[0].count, 10U);
+  EXPECT_EQ(coarse->segments[0].items[0].used, 50U);
+  EXPECT_EQ(coarse->segments[0].used, 500U);
+}
+
+TEST(address_map, tells_where_a_block_lies_or_lay) {
+  recording made;
+  made.standard_tables();
+  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
+  made.writer().add(block(made, 2, 2, 1010, 10, layer::framework, 1));
+  made.writer().add(block(made, 3, 3, 1040, 20, layer::framework));
+  made.add_free(5, 3, layer::framework);
+  made.close();
+  engine asked(made.open());
+  const auto found = *asked.ask_now(
+      address_map_question{.time = 6,
+                           .width = 10,
+                           .marks = {trace::block_id{3}, trace::block_id{2}, trace::block_id{1}, trace::block_id{77}}});
+  ASSERT_EQ(found->marked.size(), 3U) << "there is no block 77";
+  EXPECT_EQ(found->marked[0].block, trace::block_id{3});
+  EXPECT_EQ(found->marked[0].segment, trace::block_id{1});
+  EXPECT_EQ(found->marked[0].address, 1040U);
+  EXPECT_EQ(found->marked[0].bytes, 20U);
+  EXPECT_FALSE(found->marked[0].live);
+  EXPECT_TRUE(found->marked[1].live);
+  EXPECT_EQ(found->marked[1].address, 1010U);
+  EXPECT_EQ(found->marked[2].segment, trace::block_id{1}) << "a segment is where it is";
+}
+
+TEST(memory_step, is_the_next_birth_or_death) {
+  recording made;
+  made.standard_tables();
+  made.writer().add(block(made, 10, 1, 1000, 100, layer::driver));
+  made.writer().add(block(made, 20, 2, 1000, 30, layer::framework, 1));
+  made.writer().add(block(made, 20, 3, 1030, 50, layer::framework, 1));
+  made.add_free(30, 2, layer::framework);
+  auto other = block(made, 25, 4, 9000, 7, layer::driver);
+  other.device = trace::device_id{2};
+  made.writer().add(other);
+  made.close();
+  engine asked(made.open());
+  const auto step = [&](time_ns from, bool forward, std::optional<trace::device_id> device = {}) {
+    return **asked.ask_now(memory_step_question{from, forward, device});
+  };
+  const memory_step two = step(10, true);
+  EXPECT_EQ(two.time, 20);
+  EXPECT_EQ(two.born, 2U);
+  EXPECT_EQ(two.born_bytes, 80U);
+  EXPECT_EQ(two.died, 0U);
+  EXPECT_EQ(two.block, trace::block_id{3}) << "the largest";
+  EXPECT_EQ(step(20, true).time, 25);
+  EXPECT_EQ(step(20, true, trace::device_id{1}).time, 30) << "of this device";
+  EXPECT_EQ(step(20, true, trace::device_id{1}).died_bytes, 30U);
+  EXPECT_EQ(step(30, true).time, trace::unknown_time);
+  EXPECT_EQ(step(30, false).time, 25);
+  EXPECT_EQ(step(10, false).time, trace::unknown_time);
+  EXPECT_EQ(step(10, false).since, 10) << "an answer says to what";
+}
+
 /// Against a walk over every byte.
 TEST(address_map, of_random_segments_is_right_to_the_byte_at_any_width) {
   constexpr std::uint64_t size = 2000;

@@ -100,13 +100,18 @@ inline std::string in_words(const analysis::range_statistics& of) {
 
 inline std::string in_words(const address_map& of) {
   std::string text = fmt::format("{} segments at {}\n", of.count, of.time);
+  for (const address_group& g : of.groups)
+    text +=
+        fmt::format("group {} {} layer {} lone {}: {} of {} used {} hole {} blocks {}\n", raw(g.device), raw(g.process),
+                    static_cast<int>(g.level), g.lone, g.segments, g.bytes, g.used, g.largest_hole, g.blocks);
   for (const address_segment& s : of.segments) {
     text += fmt::format("{} on {} layer {} kind {}: {} {} used {} hole {} blocks {}\n", raw(s.block), raw(s.device),
                         static_cast<int>(s.level), static_cast<int>(s.kind), s.address, s.bytes, s.used, s.largest_hole,
                         s.blocks);
     for (const address_item& i : s.items)
-      text += fmt::format("  {} {} {} {} {} {} {} {}\n", i.address, i.bytes, i.used, i.count, raw(i.block),
-                          raw(i.stack), raw(i.name), static_cast<int>(i.category.what));
+      text +=
+          fmt::format("  {} {} {} {} {} {} {} {} {} {}\n", i.address, i.bytes, i.used, i.count, raw(i.block),
+                      raw(i.stack), raw(i.name), static_cast<int>(i.category.what), static_cast<int>(i.level), i.born);
   }
   return text;
 }

@@ -97,6 +97,9 @@ class examiner {
     address_map_question map;
     map.time = moment();
     map.width = static_cast<std::uint32_t>(1 + random_() % 50);
+    map.lone = map.width % 2 == 0;
+    if (map.width % 3 == 0) map.pixel = 1 + map.width * 6;
+    if (map.time % 3 == 0) map.device = trace::device_id{map.width % 3};
     expect_same(map, fmt::format("address map at {}", map.time));
     ask_stacks(asked, when);
     ask_tracks(asked, when);

@@ -9,6 +9,7 @@
 
 #include "core/analysis/finish.hpp"
 #include "core/generate/generate.hpp"
+#include "core/query/address_map.hpp"
 #include "core/query/engine.hpp"
 #include "core/trace/visit.hpp"
 #include "tests/core/analysis/recording.hpp"
@@ -207,6 +208,30 @@ TEST_P(stored_answers_test, are_those_of_the_last_question_however_fast_a_view_z
       ASSERT_EQ(last->slices[i].event, now->slices[i].event);
     }
   }
+}
+
+TEST_P(stored_answers_test, go_through_the_same_steps_of_memory) {
+  const auto [stored, plain] = ask(tracks_question{});
+  for (const bool forward : {true, false}) {
+    time_ns now = plain->span.begin + plain->span.length() / 2;
+    for (int i = 0; i < 300; ++i) {
+      const auto [by_parts, by_all] = ask(memory_step_question{now, forward, {}});
+      ASSERT_EQ(by_parts->time, by_all->time) << "from " << now;
+      EXPECT_EQ(by_parts->born_bytes, by_all->born_bytes);
+      EXPECT_EQ(by_parts->died_bytes, by_all->died_bytes);
+      EXPECT_EQ(by_parts->block, by_all->block);
+      if (by_all->time == trace::unknown_time) break;
+      ASSERT_TRUE(forward ? by_all->time > now : by_all->time < now);
+      // Now and then far ahead, into another epoch.
+      now = i % 10 == 9 ? any_range(plain->span).begin : by_all->time;
+    }
+  }
+  const auto [past, nothing] = ask(memory_step_question{plain->span.end + 1'000'000, true, {}});
+  EXPECT_EQ(past->time, trace::unknown_time);
+  EXPECT_EQ(nothing->time, trace::unknown_time);
+  const auto [back, last] = ask(memory_step_question{plain->span.end + 1'000'000, false, {}});
+  EXPECT_EQ(back->time, last->time);
+  EXPECT_NE(back->time, trace::unknown_time);
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
