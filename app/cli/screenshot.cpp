@@ -153,7 +153,8 @@ action declare_screenshot(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--view", wanted->view,
-                  "One panel only: timeline, summary, details, statistics, blocks, stacks, search, query, messages")
+                  "One panel only: timeline, summary, details, statistics, blocks, memory-map, stacks, search, query, "
+                  "messages")
       ->type_name("NAME");
   command.add_option("--scale", wanted->scale, "Of text and measures, for dense displays")
       ->check(CLI::Range(0.5, 4.0).description(""))

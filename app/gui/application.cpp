@@ -24,6 +24,13 @@ std::string lower(std::string_view text) {
   return made;
 }
 
+/// "memory-map" of "Memory map": needs no quotes on a command line.
+std::string option_name(const view& of) {
+  std::string made = lower(of.name());
+  std::replace(made.begin(), made.end(), ' ', '-');
+  return made;
+}
+
 }  // namespace
 
 application::application(application_options options)
@@ -50,6 +57,9 @@ application::application(application_options options)
   views_.push_back(make_details_view());
   views_.push_back(make_statistics_view());
   views_.push_back(make_blocks_view());
+  auto map = std::make_unique<memory_map_view>();
+  map_ = map.get();
+  views_.push_back(std::move(map));
   views_.push_back(make_stacks_view());
   views_.push_back(make_search_view());
   auto asked = std::make_unique<query_view>(options_.wake, settings_);
@@ -91,7 +101,7 @@ void application::start_demo(const std::string& name) {
   demo_tried_ = false;
 }
 
-bool application::busy() const { return session_.busy() || reveal_ || query_->busy(); }
+bool application::busy() const { return session_.busy() || reveal_ || query_->busy() || map_->busy(); }
 bool application::live() const {
   return demo_.running() ||
          std::any_of(session_.documents().begin(), session_.documents().end(), [](const auto& d) { return d->live; });
@@ -116,7 +126,7 @@ void application::use_theme(theme_kind kind) {
 
 bool application::show_only(std::string_view name) {
   for (const auto& each : views_)
-    if (lower(each->name()) == lower(name)) {
+    if (option_name(*each) == lower(name)) {
       only_ = each.get();
       return true;
     }
@@ -125,7 +135,7 @@ bool application::show_only(std::string_view name) {
 
 std::vector<std::string> application::view_names() const {
   std::vector<std::string> names;
-  for (const auto& each : views_) names.push_back(lower(each->name()));
+  for (const auto& each : views_) names.push_back(option_name(*each));
   return names;
 }
 
@@ -156,6 +166,7 @@ void application::update() {
   take_failures();
   follow_demo();
   reveal_selection();
+  map_->follow(context());
   if (dialog_) choose_file();
   const document* shown = session_.active();
   const document_id now = shown == nullptr ? document_id::none : shown->id;
@@ -249,7 +260,7 @@ void application::layout_panels(unsigned dock, ImVec2 size) {
   ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? 0.30F : 0.36F, &below, &centre);
   if (!wide) right = below;
   for (const char* name : {"Summary", "Details", "Statistics"}) ImGui::DockBuilderDockWindow(name, right);
-  for (const char* name : {"Blocks", "Stacks", "Search", "Query", "Messages"})
+  for (const char* name : {"Blocks", "Memory map", "Stacks", "Search", "Query", "Messages"})
     ImGui::DockBuilderDockWindow(name, below);
   ImGui::DockBuilderDockWindow("Timeline", centre);
   if (ImGuiDockNode* node = ImGui::DockBuilderGetNode(centre))
@@ -317,18 +328,25 @@ void application::bring_forward(const char* panel) {
 
 void application::show_answer(const char* panel) {
   const ImGuiWindow* answer = ImGui::FindWindowByName(panel);
-  const ImGuiWindow* blocks = ImGui::FindWindowByName("Blocks");
-  const bool choosing = answer != nullptr && blocks != nullptr && blocks->DockNode != nullptr &&
-                        blocks->DockNode == answer->DockNode && blocks->DockTabIsVisible;
-  if (!choosing) bring_forward(panel);
+  const auto choosing = [answer](const char* name) {
+    const ImGuiWindow* table = ImGui::FindWindowByName(name);
+    return answer != nullptr && table != nullptr && table->DockNode != nullptr && table->DockNode == answer->DockNode &&
+           table->DockTabIsVisible;
+  };
+  if (!choosing("Blocks") && !choosing("Memory map")) bring_forward(panel);
 }
 
 void application::draw_panel(view& which, view_context& with) {
   const bool timeline = &which == timeline_;
   if (timeline) ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
-  const ImGuiWindowFlags flags =
+  ImGuiWindowFlags flags =
       which.scrolls() ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  if (which.uses_arrows()) flags |= ImGuiWindowFlags_NoNavInputs;
   ImGui::SetNextWindowSize({480 * with.scale, 320 * with.scale}, ImGuiCond_FirstUseEver);
+  // A layout that was kept by an earlier version does not know newer panels.
+  const ImGuiWindow* blocks = ImGui::FindWindowByName("Blocks");
+  if (!timeline && blocks != nullptr && blocks->DockId != 0)
+    ImGui::SetNextWindowDockID(blocks->DockId, ImGuiCond_FirstUseEver);
   if (ImGui::Begin(which.name(), timeline ? nullptr : &which.visible, flags)) which.draw(with);
   ImGui::End();
   if (timeline) ImGui::PopStyleVar();

@@ -9,6 +9,7 @@
 #include "app/gui/demo_process.hpp"
 #include "app/gui/session.hpp"
 #include "app/gui/settings.hpp"
+#include "app/gui/views/memory_map.hpp"
 #include "app/gui/views/query.hpp"
 #include "app/gui/views/timeline.hpp"
 #include "app/gui/views/view.hpp"
@@ -53,6 +54,7 @@ class application {
   [[nodiscard]] const demo_process& demo() const { return demo_; }
   [[nodiscard]] const timeline_view& timeline() const { return *timeline_; }
   [[nodiscard]] const query_view& asked() const { return *query_; }
+  [[nodiscard]] const memory_map_view& map() const { return *map_; }
   [[nodiscard]] settings& remembered() { return settings_; }
   /// The demo's progress, 0..1; negative while it has not said.
   [[nodiscard]] double demo_progress() const { return progress_; }
@@ -80,6 +82,7 @@ class application {
   void add_file_commands();
   void add_timeline_commands();
   void add_selection_commands();
+  void add_memory_commands();
   void add_window_commands();
   void add_query_commands();
   void update();
@@ -94,7 +97,7 @@ class application {
   void draw_panels();
   /// Puts a panel in front of those that share its place.
   static void bring_forward(const char* panel);
-  /// The same for what tells of the selection, unless it hid the table that the user is choosing from.
+  /// The same for what tells of the selection, unless it hid the table or the map that the user is choosing from.
   static void show_answer(const char* panel);
   void draw_panel(view& which, view_context& with);
   void draw_palette();
@@ -119,6 +122,7 @@ class application {
 
   timeline_view* timeline_ = nullptr;
   query_view* query_ = nullptr;
+  memory_map_view* map_ = nullptr;
   std::vector<std::unique_ptr<view>> views_;
   welcome_view welcome_;
   std::vector<recording_entry> recordings_;

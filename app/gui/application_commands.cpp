@@ -13,6 +13,7 @@ void application::add_commands() {
   add_file_commands();
   add_timeline_commands();
   add_selection_commands();
+  add_memory_commands();
   add_window_commands();
   add_query_commands();
 }
@@ -219,10 +220,12 @@ void application::add_selection_commands() {
                      [this](const argument&) {
                        session_.select({session_.active()->id, selection_kind::none, 0});
                        session_.select_range(std::nullopt);
+                       session_.set_moment(std::nullopt);
                      },
                  .enabled =
                      [this, ready] {
-                       return ready() && (session_.range() || session_.selected().kind != selection_kind::none);
+                       return ready() && (session_.range() || session_.moment() ||
+                                          session_.selected().kind != selection_kind::none);
                      }});
   commands_.add({.id = "selection.set",
                  .run =
@@ -244,6 +247,62 @@ void application::add_selection_commands() {
                        }
                      },
                  .enabled = ready});
+}
+
+void application::add_memory_commands() {
+  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
+  commands_.add({.id = "map.open",
+                 .title = "Memory map of the moment",
+                 .group = "Go",
+                 .keys = {ImGuiKey_M},
+                 .run = [this](const argument&) { commands_.invoke("panel.focus.Memory map"); },
+                 .enabled = ready});
+  commands_.add({.id = "moment.set",
+                 .run =
+                     [this](const argument& with) {
+                       if (const auto* at = std::get_if<query::time_range>(&with)) session_.set_moment(at->begin);
+                     },
+                 .enabled = ready});
+  commands_.add({.id = "moment.previous",
+                 .title = "Allocation or free before",
+                 .group = "Go",
+                 .icon = icon::previous,
+                 .keys = {ImGuiKey_Comma},
+                 .repeats = true,
+                 .run = [this](const argument&) { map_->step(false); },
+                 .enabled = ready});
+  commands_.add({.id = "moment.next",
+                 .title = "Next allocation or free",
+                 .group = "Go",
+                 .icon = icon::next,
+                 .keys = {ImGuiKey_Period},
+                 .repeats = true,
+                 .run = [this](const argument&) { map_->step(true); },
+                 .enabled = ready});
+  commands_.add({.id = "moment.peak",
+                 .title = "Moment of the highest memory use",
+                 .group = "Go",
+                 .run = [this](const argument&) { session_.set_moment(std::nullopt); },
+                 .enabled = [this, ready] { return ready() && session_.moment().has_value(); }});
+  const auto shown = [this, ready] { return ready() && map_->shown() != nullptr; };
+  commands_.add({.id = "map.zoom_in",
+                 .title = "Shorter lines",
+                 .group = "Memory map",
+                 .icon = icon::zoom_in,
+                 .run = [this](const argument&) { map_->zoom(0.5); },
+                 .enabled = shown});
+  commands_.add({.id = "map.zoom_out",
+                 .title = "Longer lines",
+                 .group = "Memory map",
+                 .icon = icon::zoom_out,
+                 .run = [this](const argument&) { map_->zoom(2); },
+                 .enabled = shown});
+  commands_.add({.id = "map.fit",
+                 .title = "Lines that show all",
+                 .group = "Memory map",
+                 .icon = icon::expand,
+                 .run = [this](const argument&) { map_->fit(); },
+                 .enabled = shown});
 }
 
 void application::add_window_commands() {

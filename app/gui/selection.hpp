@@ -30,6 +30,7 @@ struct location {
   selection selected;
   std::optional<query::time_range> range;  ///< The selected range, in the document's time.
   query::time_range visible;
+  std::optional<query::time_ns> moment{};  ///< Of which memory is shown; none: nobody chose one.
   friend bool operator==(const location&, const location&) = default;
 };
 

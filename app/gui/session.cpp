@@ -175,7 +175,7 @@ void session::activate(document_id id) {
   if (next == nullptr) return;
   if (active_ != document_id::none) remember();
   active_ = id;
-  here_ = {selection{id, selection_kind::none, 0}, std::nullopt, next->target};
+  here_ = {selection{id, selection_kind::none, 0}, std::nullopt, next->target, std::nullopt};
 }
 
 bool session::busy() const {

@@ -66,9 +66,12 @@ class session {
   [[nodiscard]] const location& here() const { return here_; }
   [[nodiscard]] const selection& selected() const { return here_.selected; }
   [[nodiscard]] const std::optional<query::time_range>& range() const { return here_.range; }
+  [[nodiscard]] const std::optional<query::time_ns>& moment() const { return here_.moment; }
   /// Selecting is a step that `back` undoes.
   void select(const selection& what);
   void select_range(std::optional<query::time_range> range);
+  /// Not a step of its own.
+  void set_moment(std::optional<query::time_ns> moment) { here_.moment = moment; }
   /// Moves the view: at once, or gliding there when `animate`. Not a step of its own.
   void show(query::time_range visible, bool animate);
   /// Moves the view as a step that `back` undoes.

@@ -94,7 +94,10 @@ inline constexpr const char* fold = "\xef\x81\x94";      // chevron-right
 inline constexpr const char* unfold = "\xef\x81\xb8";    // chevron-down
 inline constexpr const char* flask = "\xef\x83\x83";     // flask: simulated
 inline constexpr const char* live = "\xef\x84\x91";      // circle
-inline constexpr const char* chart = "\xef\x87\xbe";     // chart-area
+inline constexpr const char* previous = "\xef\x81\x88";  // backward-step
+inline constexpr const char* next = "\xef\x81\x91";      // forward-step
+inline constexpr const char* expand = "\xef\x81\xa5";
+inline constexpr const char* chart = "\xef\x87\xbe";  // chart-area
 }  // namespace icon
 
 }  // namespace sluice::gui

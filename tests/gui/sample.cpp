@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "core/trace/writer.hpp"
 
 namespace sluice::test {
@@ -135,7 +137,9 @@ class pipeline {
     row.kind = kind;
     if (kind == memory_kind::device) row.device = device_id{1};
     if (level == layer::pool) row.pool = pool_id{1};
-    row.address = 0x7f3a'0000'0000 + blocks_ * 0x200'0000;
+    row.address = parent == block_id::none
+                      ? first_address + blocks_ * sample::segment_bytes
+                      : first_address + sample::segment_bytes + take_slot(time) * sample::slot_bytes;
     row.bytes = bytes;
     row.call_begin = time - 20'000;
     row.name = to_.intern(name);
@@ -143,6 +147,13 @@ class pipeline {
     to_.add(row);
     return row.block;
   }
+
+  /// The first place in the segment that is free then; `keep_slot` tells until when it is taken.
+  std::uint64_t take_slot(time_ns time) {
+    for (slot_ = 0; slot_ + 1 < taken_until_.size() && taken_until_[slot_] > time;) ++slot_;
+    return slot_;
+  }
+  void keep_slot(time_ns until) { taken_until_[slot_] = until; }
 
   void release(time_ns time, block_id block, layer level) {
     auto row = at<free_event>(time);
@@ -152,9 +163,9 @@ class pipeline {
   }
 
   void memory() {
-    segment_ = alloc(200'000, layer::driver, memory_kind::device, 256 << 20, "cuMemAlloc");
+    segment_ = alloc(200'000, layer::driver, memory_kind::device, sample::segment_bytes, "cuMemAlloc");
     pinned_ = alloc(350'000, layer::driver, memory_kind::pinned, 64 << 20, "cuMemHostAlloc");
-    pool_state(210'000, 256 << 20, 0);
+    pool_state(210'000, sample::segment_bytes, 0);
   }
 
   void pool_state(time_ns time, std::uint64_t reserved, std::uint64_t used) {
@@ -198,7 +209,7 @@ class pipeline {
     const block_id buffer =
         alloc(begin - 70'000, layer::pool, memory_kind::device, sample::chunk_bytes, "chunk buffer", segment_);
     used_ += sample::chunk_bytes;
-    pool_state(begin - 70'000, 256 << 20, used_);
+    pool_state(begin - 70'000, sample::segment_bytes, used_);
     copy(begin, direction::h2d, stream_id{1});
     auto kernel = at<kernel_event>(begin + sample::copy_ns);
     kernel.end = begin + sample::copy_ns + 250'000 + (i % 7) * 12'000;
@@ -214,7 +225,9 @@ class pipeline {
     to_.add(kernel);
     copy(begin + 2 * sample::chunk_ns, direction::d2h, stream_id{3});
     const time_ns done = begin + 3 * sample::chunk_ns;
-    if (i % 20 == 19) return;  // three chunks are never given back
+    const bool kept = i % 20 == 19;
+    keep_slot(kept ? INT64_MAX : done);
+    if (kept) return;  // three chunks are never given back
     release(done, buffer, layer::pool);
     used_ -= sample::chunk_bytes;
   }
@@ -245,6 +258,9 @@ class pipeline {
   }
 
   file_writer& to_;
+  static constexpr std::uint64_t first_address = 0x7f3a'0000'0000;
+  std::array<time_ns, sample::segment_bytes / sample::slot_bytes> taken_until_{};
+  std::size_t slot_ = 0;
   std::uint64_t blocks_ = 0;
   std::uint64_t used_ = 0;
   std::uint64_t frames_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace sluice::test {
@@ -9,8 +10,10 @@ struct sample {
   static constexpr int chunks = 60;
   static constexpr long long chunk_ns = 400'000;  ///< From one chunk's begin to the next's.
   static constexpr long long copy_ns = 300'000;
-  static constexpr long long chunk_bytes = 16'000'000;  ///< 16 MB in 300 us: 53.3 GB/s.
-  static constexpr long long peak = 63'015'384'615;     ///< The link's, bytes/s.
+  static constexpr long long chunk_bytes = 16'000'000;       ///< 16 MB in 300 us: 53.3 GB/s.
+  static constexpr std::uint64_t segment_bytes = 256 << 20;  ///< Block 1, which holds the chunks' buffers:
+  static constexpr std::uint64_t slot_bytes = 32 << 20;      ///< each at the begin of a place of this size.
+  static constexpr long long peak = 63'015'384'615;          ///< The link's, bytes/s.
 };
 
 /// A chunk pipeline as an H200 would run it, written row by row: copies in, a kernel, copies out, on three streams, with

@@ -45,6 +45,18 @@ TEST_F(Session, OpensAFileAndShowsAllOfIt) {
   EXPECT_GT(state.active()->visible.end, state.active()->span.end);
 }
 
+TEST_F(Session, GoesBackToTheMomentOfBefore) {
+  open(path);
+  state.set_moment(1'000);
+  EXPECT_FALSE(state.can_go_back()) << "choosing a moment is no step";
+  state.select({document_id::none, selection_kind::block, 3});
+  state.set_moment(2'000);
+  state.back();
+  EXPECT_EQ(state.moment(), 1'000);
+  state.forward();
+  EXPECT_EQ(state.moment(), 2'000);
+}
+
 TEST_F(Session, SaysWhyAFileCannotBeOpened) {
   open("/no/such/file.sluice");
   EXPECT_EQ(state.active(), nullptr);

@@ -16,7 +16,6 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
                         ImGui::GetMousePos()};
   if (theme_ != with.colours.kind) {
     theme_ = with.colours.kind;
-    memory_ = nullptr;
     for (bar& each : bars_) each.shown = nullptr;
   }
 
@@ -26,7 +25,7 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   const draw::rectangle lower{{area.min.x, upper.max.y + 1}, {area.max.x, area.max.y - 1}};
   for (const query::track& each : tracks.tracks)
     if (each.kind == query::track_kind::memory) {
-      draw_memory(with, *shown.engine, each, span, lower, list);
+      memory_.draw(with, *shown.engine, each.id, span, lower, list);
       break;
     }
   draw_streams(with, *shown.engine, tracks, span, upper, list);
@@ -59,52 +58,6 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   }
   list.AddLineH(header.min.x, area.max.x, area.max.y, with.colours.line);
   handle_mouse(with, where);
-}
-
-void overview_strip::draw_memory(view_context& with, query::engine& from, const query::track& what,
-                                 query::time_range span, const draw::rectangle& area, ImDrawList& list) {
-  const auto answer =
-      memory_question_.ask(from, {what.id, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
-  if (!answer) return;
-  if (answer.value != memory_) {
-    memory_ = answer.value;
-    static thread_local std::vector<draw::box> boxes;
-    boxes.clear();
-    // One curve: the highest of what any layer had in use.
-    std::size_t width = 0;
-    for (const query::band& band : memory_->bands) width = std::max(width, band.bins.size());
-    const double ns_per_bin =
-        width == 0 ? 0 : static_cast<double>(memory_->range.length()) / static_cast<double>(width);
-    for (std::size_t at = 0; at < width; ++at) {
-      double highest = 0;
-      for (std::size_t level = 0; level < trace::layer_count; ++level) {
-        double total = 0;
-        for (const query::band& band : memory_->bands)
-          if (band.role == query::band_role::used && static_cast<std::size_t>(band.level) == level &&
-              at < band.bins.size())
-            total += band.bins[at].maximum;
-        highest = std::max(highest, total);
-      }
-      const draw::box now{static_cast<float>(static_cast<double>(at) * ns_per_bin),
-                          static_cast<float>(static_cast<double>(at + 1) * ns_per_bin),
-                          0,
-                          static_cast<float>(highest),
-                          mix(with.colours.layers[0], with.colours.background, 0.35F),
-                          0};
-      if (!boxes.empty() && boxes.back().high == now.high) {
-        boxes.back().end = now.end;
-      } else {
-        boxes.push_back(now);
-      }
-    }
-    memory_batch_.assign(memory_->range.begin, boxes);
-  }
-  double top = 0;
-  for (const query::band& band : memory_->bands)
-    if (band.role == query::band_role::used)
-      for (const query::bin& bin : band.bins) top = std::max(top, bin.maximum);
-  with.boxes.add(list, memory_batch_, area, span, static_cast<float>(std::max(top * 1.05, 1.0)),
-                 with.colours.background);
 }
 
 void overview_strip::draw_streams(view_context& with, query::engine& from, const query::track_list& tracks,

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 
+#include "app/gui/views/memory_curve.hpp"
 #include "app/gui/views/track_row.hpp"
 
 namespace sluice::gui {
@@ -17,8 +18,6 @@ class overview_strip {
   void reset() { *this = overview_strip(); }
 
  private:
-  void draw_memory(view_context& with, query::engine& from, const query::track& what, query::time_range span,
-                   const draw::rectangle& area, ImDrawList& list);
   void draw_streams(view_context& with, query::engine& from, const query::track_list& tracks, query::time_range span,
                     const draw::rectangle& area, ImDrawList& list);
   void handle_mouse(view_context& with, const row_frame& where);
@@ -30,9 +29,7 @@ class overview_strip {
     draw::box_batch batch;
   };
   std::array<bar, bar_count> bars_;
-  query::slot<query::series_question> memory_question_;
-  std::shared_ptr<const query::series> memory_;
-  draw::box_batch memory_batch_;
+  memory_curve memory_;
   theme_kind theme_ = theme_kind::dark;
   enum class grip { none, move, left, right, fresh } grip_ = grip::none;
   query::time_range grabbed_;

@@ -148,6 +148,12 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
     list.AddText({text_x, text_y}, with.colours.muted, label.c_str());
     free_from = text_x + width + with.px(10);
   }
+  if (const auto& moment = with.state.moment()) {
+    const float x = std::floor(where.x_of(*moment));
+    const float half = with.px(5);
+    list.AddTriangleFilled({x - half, bottom - with.px(7)}, {x + half + 1, bottom - with.px(7)}, {x + 0.5F, bottom},
+                           with.colours.accent);
+  }
   list.PopClipRect();
   list.AddLineH(where.header.min.x, where.area.max.x, bottom, with.colours.line);
   ImGui::PopFont();
@@ -339,6 +345,11 @@ void timeline_view::draw_markers(view_context& with, const row_frame& where, ImD
           list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.text);
       }
   }
+  if (const auto& moment = with.state.moment()) {
+    const float x = std::floor(where.x_of(*moment));
+    if (x >= where.area.min.x && x < where.area.max.x)
+      list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.accent);
+  }
   if (hovered_time_) {
     const float x = std::floor(where.x_of(*hovered_time_));
     list.AddLineV(x, where.area.min.y, where.area.max.y, mix(with.colours.muted, with.colours.background, 0.4F));
@@ -405,6 +416,7 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
     } else {
       with.commands.invoke("selection.clear");
     }
+    if (!dragging_) with.commands.invoke("moment.set", query::time_range{now, now});
     drag_from_.reset();
     dragging_ = false;
   }

@@ -43,6 +43,8 @@ class view {
   /// The active document changed: forget what was asked about the one before.
   virtual void reset() {}
   [[nodiscard]] virtual bool scrolls() const { return true; }
+  /// The arrow keys are the view's own: they do not go from control to control.
+  [[nodiscard]] virtual bool uses_arrows() const { return false; }
 
   bool visible = true;
 };

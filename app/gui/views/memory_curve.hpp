@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "app/gui/draw/boxes.hpp"
+#include "app/gui/views/view.hpp"
+
+namespace sluice::gui {
+
+/// The memory of a device over time as one curve: the highest of what any layer had in use.
+class memory_curve {
+ public:
+  /// Draws `span` of the track, which is one of memory, over `area`.
+  void draw(view_context& with, query::engine& from, std::uint64_t track, query::time_range span,
+            const draw::rectangle& area, ImDrawList& list);
+
+ private:
+  void upload(const view_context& with);
+
+  query::slot<query::series_question> question_;
+  std::shared_ptr<const query::series> shown_;
+  draw::box_batch batch_;
+  theme_kind theme_ = theme_kind::dark;
+  double top_ = 0;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,152 @@
+// Segments in lines of equal numbers of bytes.
+#include "app/gui/views/memory_map_layout.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::uint64_t kib = 1024;
+
+struct told {
+  std::size_t group;
+  std::uint64_t bytes;
+  std::uint64_t used;
+};
+
+query::address_map map_of(const std::vector<told>& segments) {
+  query::address_map made;
+  std::uint64_t id = 0;
+  for (const told& each : segments) {
+    query::address_segment& segment = made.segments.emplace_back();
+    segment.block = trace::block_id{++id};
+    segment.address = id << 40;
+    segment.bytes = each.bytes;
+    segment.used = each.used;
+    segment.group = each.group;
+    while (made.groups.size() <= each.group) {
+      query::address_group& group = made.groups.emplace_back();
+      group.level = static_cast<trace::layer>(made.groups.size() - 1);
+    }
+  }
+  return made;
+}
+
+TEST(MapLayout, GivesSegmentsAsManyLinesAsTheyNeedUnderTheirHeading) {
+  const auto map = map_of({{0, 100 * kib, 0}, {0, 64 * kib, 0}, {1, 1, 0}});
+  map_layout layout;
+  layout.assign(map, 32 * kib, map_order::address, {});
+  EXPECT_EQ(layout.lines(), 1 + 4 + 2 + 1 + 1);
+  EXPECT_TRUE(layout.row_at(0)->heading);
+  EXPECT_EQ(layout.row_at(4)->at, 0U);
+  EXPECT_EQ(layout.row_at(5)->at, 1U);
+  EXPECT_TRUE(layout.row_at(7)->heading);
+  EXPECT_EQ(layout.row_at(7)->at, 1U);
+  EXPECT_EQ(layout.row_at(9), nullptr);
+  EXPECT_EQ(layout.row_at(-1), nullptr);
+}
+
+TEST(MapLayout, CutsTheLastLineOfASegment) {
+  const auto map = map_of({{0, 100 * kib, 0}});
+  map_layout layout;
+  layout.assign(map, 32 * kib, map_order::address, {});
+  const map_row& row = *layout.row_at(4);
+  EXPECT_EQ(layout.piece(row, 1, 100 * kib).begin, 0U);
+  EXPECT_EQ(layout.piece(row, 1, 100 * kib).end, 32 * kib);
+  EXPECT_EQ(layout.piece(row, 4, 100 * kib).begin, 96 * kib);
+  EXPECT_EQ(layout.piece(row, 4, 100 * kib).end, 100 * kib);
+}
+
+TEST(MapLayout, SortsInsideAGroupOnly) {
+  const auto map = map_of({{0, 10, 1}, {0, 30, 30}, {0, 20, 0}, {1, 99, 0}});
+  const auto order = [&](map_order by) {
+    map_layout layout;
+    layout.assign(map, 32 * kib, by, {});
+    std::vector<std::size_t> all;
+    for (const map_row& row : layout.rows())
+      if (!row.heading) all.push_back(row.at);
+    return all;
+  };
+  EXPECT_EQ(order(map_order::address), (std::vector<std::size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(order(map_order::size), (std::vector<std::size_t>{1, 2, 0, 3}));
+  EXPECT_EQ(order(map_order::free), (std::vector<std::size_t>{2, 0, 1, 3}));
+}
+
+TEST(MapLayout, ShowsOnlyTheHeadingOfAFoldedGroup) {
+  const auto map = map_of({{0, 10, 1}, {0, 30, 30}, {1, 99, 0}});
+  map_layout layout;
+  layout.assign(map, 32 * kib, map_order::address, {key_of(map.groups[0])});
+  EXPECT_EQ(layout.lines(), 3);
+  EXPECT_FALSE(layout.line_of(0, 0).has_value());
+  EXPECT_EQ(layout.line_of(2, 0), 2);
+}
+
+TEST(MapLayout, FindsTheLineOfEveryByte) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 30; ++round) {
+    std::vector<told> segments;
+    for (std::size_t i = 0; i < 1 + random() % 40; ++i) segments.push_back({i / 9, 1 + random() % (900 * kib), 0});
+    const auto map = map_of(segments);
+    map_layout layout;
+    layout.assign(map, std::uint64_t{1} << (10 + random() % 12), static_cast<map_order>(random() % 3), {});
+    std::int64_t line = 0;
+    for (const map_row& row : layout.rows()) {
+      ASSERT_EQ(row.first, line);
+      for (std::int64_t each = row.first; each < row.first + row.lines; ++each, ++line) {
+        ASSERT_EQ(layout.row_at(each), &row);
+        if (row.heading) continue;
+        const map_piece piece = layout.piece(row, each, map.segments[row.at].bytes);
+        ASSERT_LT(piece.begin, piece.end);
+        ASSERT_EQ(layout.line_of(row.at, piece.begin), each);
+        ASSERT_EQ(layout.line_of(row.at, piece.end - 1), each);
+      }
+    }
+    EXPECT_EQ(line, layout.lines());
+  }
+}
+
+TEST(MapLayout, ChoosesLinesThatFillTheRoom) {
+  const auto one = map_of({{0, 1024 * kib, 0}});
+  EXPECT_EQ(fitting_line(one, 1000), shortest_line);
+  EXPECT_EQ(fitting_line(one, 17), 64 * kib);
+  EXPECT_EQ(fitting_line(one, 16), 128 * kib) << "one of the lines is the heading";
+  EXPECT_EQ(fitting_line(one, 3), 512 * kib);
+  std::vector<told> many(400, told{0, 2048 * kib, 0});
+  many[7].bytes = std::uint64_t{1} << 30;
+  const auto map = map_of(many);
+  map_layout layout;
+  layout.assign(map, fitting_line(map, 20), map_order::address, {});
+  EXPECT_EQ(layout.bytes_per_line(), 8192 * kib) << "most take a quarter of a line";
+  many[7].bytes = std::uint64_t{1} << 36;
+  const auto one_huge = map_of(many);
+  layout.assign(one_huge, fitting_line(one_huge, 20), map_order::address, {});
+  EXPECT_LE(layout.lines(), 401 * 4) << "large ones take few lines";
+  EXPECT_GT(layout.lines(), 401 * 2);
+}
+
+TEST(MapLayout, SurvivesSegmentsOfAllBytes) {
+  const auto map = map_of({{0, UINT64_MAX, 0}, {0, 0, 0}, {0, UINT64_MAX / 2, 0}});
+  map_layout layout;
+  layout.assign(map, fitting_line(map, 10), map_order::free, {});
+  EXPECT_GT(layout.lines(), 3);
+  EXPECT_LT(layout.lines(), 20);
+  EXPECT_EQ(fitting_line(query::address_map{}, 10), shortest_line);
+}
+
+TEST(MapLayout, FindsTheBlockAtAnAddressOrTheNext) {
+  query::address_segment segment;
+  segment.items.resize(2);
+  segment.items[0].address = 100;
+  segment.items[0].bytes = 10;
+  segment.items[1].address = 110;
+  segment.items[1].bytes = 5;
+  EXPECT_EQ(item_at(segment, 99), 0U);
+  EXPECT_EQ(item_at(segment, 109), 0U);
+  EXPECT_EQ(item_at(segment, 110), 1U);
+  EXPECT_EQ(item_at(segment, 115), 2U);
+}
+
+}  // namespace
+}  // namespace sluice::gui

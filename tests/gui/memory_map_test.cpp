@@ -1,0 +1,226 @@
+// The map of memory in a real window: the moment that it shows, and that the mouse finds blocks and holes where they lie.
+#include <gtest/gtest.h>
+
+#include "core/format.hpp"
+#include "core/query/address_map.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using gui::selection_kind;
+
+class MemoryMapPanel : public Window {
+ protected:
+  static constexpr trace::block_id segment{1};
+
+  void open_panel(ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("map.open");
+    user.Yield(4);
+    settle(user);
+  }
+  void go_to(ImGuiTestContext& user, query::time_ns moment) {
+    app().invoke("moment.set", query::time_range{moment, moment});
+    user.Yield(3);
+    settle(user);
+  }
+  /// What the map has to show then.
+  query::address_map map_at(query::time_ns moment) {
+    return **app().state().active()->engine->ask_now(
+        query::address_map_question{.time = moment, .device = trace::device_id{1}, .pixel = 1, .lone = true});
+  }
+  const query::address_segment& pool_of(const query::address_map& map) {
+    for (const query::address_segment& each : map.segments)
+      if (each.block == segment) return each;
+    ADD_FAILURE() << "no segment";
+    return map.segments.at(0);
+  }
+};
+
+TEST_F(MemoryMapPanel, ShowsThePeakWhileNoMomentIsChosen) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const auto all = *app().state().active()->engine->ask_now(query::summary_question{});
+    query::time_ns peak = 0;
+    for (const auto& each : all->peaks)
+      if (each.level == trace::layer::pool) peak = each.time;
+    ASSERT_TRUE(app().map().moment().has_value());
+    EXPECT_EQ(*app().map().moment(), peak) << "of the layer that says most";
+    const query::address_map map = map_at(peak);
+    const query::address_segment& pool = pool_of(map);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("the peak"), std::string::npos) << words;
+    EXPECT_NE(words.find("Driver segments"), std::string::npos) << words;
+    EXPECT_NE(words.find(format_bytes(pool.bytes - pool.used) + " free"), std::string::npos) << words;
+    EXPECT_NE(words.find("largest free " + format_bytes(pool.largest_hole)), std::string::npos) << words;
+    EXPECT_NE(words.find("fragmentation " + format_share(pool.fragmentation())), std::string::npos) << words;
+    EXPECT_NE(words.find(format_address(pool.address)), std::string::npos) << words;
+  });
+}
+
+TEST_F(MemoryMapPanel, FollowsAClickOnTheTimeline) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    user.MouseMoveToPos(place_of(12'000'000, 60));
+    user.MouseClick(0);
+    user.Yield(3);
+    settle(user);
+    ASSERT_TRUE(app().state().moment().has_value());
+    EXPECT_NEAR(static_cast<double>(*app().state().moment()), 12e6, 1e5);
+    EXPECT_EQ(app().map().moment(), app().state().moment());
+    ASSERT_NE(app().map().shown(), nullptr);
+    EXPECT_EQ(app().map().shown()->time, *app().state().moment());
+    EXPECT_EQ(pool_of(*app().map().shown()).used, pool_of(map_at(*app().state().moment())).used);
+    app().invoke("moment.peak");
+    user.Yield(3);
+    EXPECT_FALSE(app().state().moment().has_value());
+  });
+}
+
+TEST_F(MemoryMapPanel, IsMovedByDraggingAlongTheCurve) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const ImGuiTestItemInfo strip = user.ItemInfo("//Memory map/moment");
+    const ImRect area = strip.RectFull;
+    user.MouseMoveToPos({area.Min.x + area.GetWidth() * 0.25F, area.GetCenter().y});
+    user.MouseDown(0);
+    user.MouseMoveToPos({area.Min.x + area.GetWidth() * 0.5F, area.GetCenter().y});
+    user.MouseUp(0);
+    user.Yield(3);
+    settle(user);
+    const query::time_range span = app().state().active()->span;
+    ASSERT_TRUE(app().map().moment().has_value());
+    EXPECT_NEAR(static_cast<double>(*app().map().moment() - span.begin), static_cast<double>(span.length()) / 2,
+                static_cast<double>(span.length()) / 100);
+  });
+}
+
+TEST_F(MemoryMapPanel, StepsFromAllocationToFreeWithTheArrowKeys) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    go_to(user, 5'000'000);
+    query::time_ns now = 5'000'000;
+    const auto& engine = app().state().active()->engine;
+    for (const ImGuiKey key : {ImGuiKey_RightArrow, ImGuiKey_RightArrow, ImGuiKey_RightArrow, ImGuiKey_LeftArrow}) {
+      const bool forward = key == ImGuiKey_RightArrow;
+      const auto expected = *engine->ask_now(query::memory_step_question{now, forward, trace::device_id{1}});
+      user.KeyPress(key);
+      user.Yield(2);
+      settle(user);
+      ASSERT_EQ(app().state().moment(), expected->time);
+      now = expected->time;
+      const std::string what = expected->born > 0 ? "allocated " + format_bytes(expected->born_bytes)
+                                                  : "freed " + format_bytes(expected->died_bytes);
+      EXPECT_NE(read(user).find(what), std::string::npos) << what;
+    }
+    EXPECT_EQ(app().state().selected().kind, selection_kind::none) << "a step selects nothing";
+    user.KeyPress(ImGuiKey_Comma);
+    user.Yield(2);
+    settle(user);
+    EXPECT_LT(*app().state().moment(), now) << "the key works wherever the focus is";
+  });
+}
+
+TEST_F(MemoryMapPanel, SelectsTheBlockThatIsClickedAndMarksIt) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    go_to(user, 10'000'000);
+    const query::address_map map = map_at(10'000'000);
+    const query::address_segment& pool = pool_of(map);
+    ASSERT_GE(pool.items.size(), 2U);
+    const query::address_item& wanted = pool.items[1];
+    const auto place = app().map().place_of(segment, wanted.address + wanted.bytes / 4);
+    ASSERT_TRUE(place.has_value());
+    user.MouseMoveToPos(*place);
+    user.SleepNoSkip(0.2F, 0.05F);
+    settle(user);
+    const std::string tip = read(user);
+    EXPECT_NE(tip.find("chunk buffer"), std::string::npos) << tip;
+    EXPECT_NE(tip.find(format_bytes(wanted.used)), std::string::npos);
+    EXPECT_NE(tip.find(format_time(10'000'000 - wanted.born)), std::string::npos) << "its age";
+    EXPECT_NE(tip.find("pipeline.py:41"), std::string::npos) << "the line of its stack: " << tip;
+    user.MouseClick(0);
+    user.Yield(3);
+    settle(user);
+    EXPECT_EQ(app().state().selected().kind, selection_kind::block);
+    EXPECT_EQ(app().state().selected().id, trace::raw(wanted.block));
+    const auto& marked = app().map().shown()->marked;
+    ASSERT_EQ(marked.size(), 1U);
+    EXPECT_EQ(marked[0].address, wanted.address);
+  });
+}
+
+TEST_F(MemoryMapPanel, TellsHowLargeAHoleIs) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    go_to(user, 10'000'000);
+    const query::address_map map = map_at(10'000'000);
+    const query::address_segment& pool = pool_of(map);
+    const query::address_item& last = pool.items.back();
+    const std::uint64_t hole = pool.address + pool.bytes - (last.address + last.bytes);
+    ASSERT_GT(hole, sample::slot_bytes / 4);
+    const auto place = app().map().place_of(segment, last.address + last.bytes + hole / 2);
+    ASSERT_TRUE(place.has_value());
+    user.MouseMoveToPos(*place);
+    user.Yield(3);
+    EXPECT_NE(read(user).find(format_bytes(hole) + " free"), std::string::npos);
+    user.MouseClick(0);
+    user.Yield(2);
+    EXPECT_EQ(app().state().selected().kind, selection_kind::none) << "there is nothing to select";
+  });
+}
+
+TEST_F(MemoryMapPanel, LeadsToASelectedBlockThatIsNotThere) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    go_to(user, 20'000'000);
+    app().invoke("selection.set", gui::selection{gui::document_id::none, selection_kind::block, 3});
+    user.Yield(3);
+    app().invoke("map.open");
+    user.Yield(3);
+    settle(user);
+    EXPECT_NE(read(user).find("The selected block is freed"), std::string::npos) << read(user);
+    const auto details = *app().state().active()->engine->ask_now(query::details_question{{}, trace::block_id{3}});
+    go_to(user, details->span.begin);
+    EXPECT_EQ(read(user).find("The selected block is freed"), std::string::npos);
+    ASSERT_FALSE(app().map().shown()->marked.empty());
+    EXPECT_TRUE(app().map().shown()->marked[0].live);
+  });
+}
+
+TEST_F(MemoryMapPanel, ZoomsAndScrolls) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    go_to(user, 10'000'000);
+    const query::address_map map = map_at(10'000'000);
+    const query::address_segment& pool = pool_of(map);
+    const std::uint64_t end = pool.address + pool.bytes - 1;
+    ASSERT_TRUE(app().map().place_of(segment, end).has_value()) << "all is to be seen";
+    for (int i = 0; i < 7; ++i) app().invoke("map.zoom_in");
+    user.Yield(3);
+    settle(user);
+    EXPECT_FALSE(app().map().place_of(segment, end).has_value());
+    const ImGuiTestItemInfo strip = user.ItemInfo("//Memory map/moment");
+    user.MouseMoveToPos({strip.RectFull.GetCenter().x, strip.RectFull.Max.y + 60});
+    user.MouseWheelY(-2000);
+    user.Yield(3);
+    settle(user);
+    EXPECT_FALSE(app().map().place_of(segment, pool.address).has_value());
+    app().invoke("map.fit");
+    user.Yield(3);
+    settle(user);
+    EXPECT_TRUE(app().map().place_of(segment, end).has_value());
+  });
+}
+
+TEST_F(MemoryMapPanel, SaysSoWhereNothingIsAllocated) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    go_to(user, 0);
+    EXPECT_NE(read(user).find("No memory at this moment"), std::string::npos) << read(user);
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
