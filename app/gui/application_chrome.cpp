@@ -273,6 +273,7 @@ void application::draw_keys() {
     tip_field(with, "wheel", "zoom at the cursor", column);
     tip_field(with, "Ctrl + wheel", "scroll the tracks; also the wheel over their names", column);
     tip_field(with, "Shift + wheel", "move along the time", column);
+    tip_field(with, "click", "select a box; the memory map shows that moment", column);
     tip_field(with, "drag", "select a range", column);
     tip_field(with, "right drag", "move along the time; also the middle button", column);
     tip_field(with, "double-click", "zoom to a box; beside one, show all", column);

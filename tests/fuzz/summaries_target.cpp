@@ -28,7 +28,14 @@ void ask_about(query::engine& from, query::time_range range) {
   query::stacks_question stacks;
   stacks.range = range;
   ask(from, stacks);
-  ask(from, query::address_map_question{range.begin, std::nullopt, {}, 100});
+  query::address_map_question map;
+  map.time = range.begin;
+  map.width = 100;
+  map.lone = true;
+  map.marks = {trace::block_id{2}, trace::block_id{3}};
+  ask(from, map);
+  ask(from, query::memory_step_question{range.begin, true, {}});
+  ask(from, query::memory_step_question{range.end, false, {}});
 }
 
 void run(std::span<const std::uint8_t> input) {
