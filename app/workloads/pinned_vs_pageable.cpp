@@ -24,8 +24,8 @@ void pinned_vs_pageable(context& c) {
   const runtime::device_buffer there(largest, stream, "device copy");
   std::vector<std::uint32_t> plain_in(largest / 4), plain_out(largest / 4), locked_in(largest / 4),
       locked_out(largest / 4);
-  const runtime::host_registration lock_in(locked_in.data(), largest, false, c.device());
-  const runtime::host_registration lock_out(locked_out.data(), largest, false, c.device());
+  const runtime::host_registration lock_in(locked_in.data(), largest, {}, c.device());
+  const runtime::host_registration lock_out(locked_out.data(), largest, {}, c.device());
   const runtime::pinned_buffer pinned_in(largest, stream, "pinned in"), pinned_out(largest, stream, "pinned out");
   const trial trials[] = {{"pageable", plain_in, plain_out},
                           {"registered", locked_in, locked_out},

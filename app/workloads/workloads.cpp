@@ -14,7 +14,7 @@ constexpr std::array table{
         "chunked-file", "Takes a mapped file through the device in pieces: the plain loop first, then a pipeline.",
         "In the plain loop every step waits for the one before and the link idles; in the pipeline reading, both copy "
         "directions, the kernel and writing overlap.",
-        0.0185, chunked_file},
+        0.0257, chunked_file},
     workload{"pool-churn", "A training-like loop of short-lived blocks from a pool, with a trim half way.",
              "Reserved memory climbs in steps while used memory breathes under it; free memory gets scattered; the "
              "trim gives "

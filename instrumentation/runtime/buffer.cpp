@@ -89,18 +89,45 @@ void managed_buffer::touch(std::size_t offset, std::size_t bytes) const {
 
 // --- registration ------------------------------------------------------------------------------------------
 
-host_registration::host_registration(void* address, std::size_t bytes, bool read_only, const device_ref& device)
-    : device_(device), address_(address) {
-  value_or_throw(device_.backend().register_host(address, bytes, {.read_only = read_only}));
+host_registration::host_registration(void* address, std::size_t bytes, backend::registration_flags flags,
+                                     const device_ref& device)
+    : device_(device) {
+  add(address, bytes, flags);
+}
+
+host_registration::host_registration(std::initializer_list<std::span<std::byte>> ranges,
+                                     backend::registration_flags flags, const device_ref& device)
+    : device_(device) {
+  try {
+    for (const auto& range : ranges) add(range.data(), range.size(), flags);
+  } catch (...) {
+    reset();  // no destructor runs for a constructor that throws
+    throw;
+  }
+}
+
+void host_registration::add(void* address, std::size_t bytes, backend::registration_flags flags) {
+  addresses_.reserve(addresses_.size() + 1);
+  value_or_throw(device_.backend().register_host(address, bytes, flags));
+  addresses_.push_back(address);
 }
 
 host_registration::host_registration(host_registration&& other) noexcept
-    : device_(std::move(other.device_)), address_(std::exchange(other.address_, nullptr)) {}
+    : device_(other.device_), addresses_(std::exchange(other.addresses_, {})) {}
 
-host_registration::~host_registration() {
-  if (!address_) return;
+host_registration& host_registration::operator=(host_registration&& other) noexcept {
+  if (this == &other) return *this;
+  reset();
+  device_ = other.device_;
+  addresses_ = std::exchange(other.addresses_, {});
+  return *this;
+}
+
+void host_registration::reset() noexcept {
+  if (addresses_.empty()) return;
   (void)device_.backend().synchronize();
-  (void)device_.backend().unregister_host(address_);
+  for (void* address : addresses_) (void)device_.backend().unregister_host(address);
+  addresses_.clear();
 }
 
 }  // namespace sluice::runtime

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "instrumentation/runtime/memory_resource.hpp"
 
@@ -14,6 +16,8 @@
 // undefined.
 
 namespace sluice::runtime {
+
+using backend::pinned_flags;
 
 /// What all buffers share: a block from a resource, freed on the stream it was made for.
 class buffer {
@@ -35,6 +39,9 @@ class buffer {
 
   /// Frees now; the buffer is empty afterwards.
   void reset() noexcept;
+
+  /// Where the block came from; null for a buffer that has been moved from.
+  [[nodiscard]] const resource_ptr& resource() const noexcept { return resource_; }
 
  private:
   resource_ptr resource_;
@@ -77,6 +84,10 @@ class pinned_buffer : public buffer {
   pinned_buffer(std::size_t bytes, const stream_ref& stream, const resource_ptr& resource,
                 std::string_view tag = "pinned_buffer")
       : buffer(resource, stream, bytes, tag) {}
+  /// Memory made with these flags. Write-combined memory is for the host to write: reading it is many times slower.
+  pinned_buffer(std::size_t bytes, pinned_flags flags, const stream_ref& stream = current_stream(),
+                std::string_view tag = "pinned_buffer")
+      : buffer(std::make_shared<pinned_memory_resource>(stream.device(), flags), stream, bytes, tag) {}
 };
 
 /// Memory that both sides may touch; its pages move on demand or by `prefetch`. Keep sizes below the device's free
@@ -115,19 +126,28 @@ class managed_buffer : public buffer {
 };
 
 /// Page-locks host memory of the program's for a scope, so that copies from and to it are as fast as from a
-/// pinned_buffer. The destructor waits for the device first. Throws error: a range that is registered already, or a
-/// writable shared file mapping.
+/// pinned_buffer. However the scope is left, the destructor waits for the device and gives the pages back.
 class host_registration {
  public:
-  host_registration(void* address, std::size_t bytes, bool read_only = false,
+  /// Throws error: a range that is registered already, or a writable shared file mapping. Cost: the driver touches
+  /// every page.
+  host_registration(void* address, std::size_t bytes, backend::registration_flags flags = {},
                     const device_ref& device = current_device());
-  ~host_registration();
+  /// Several ranges: all of them, or, when it throws, none.
+  explicit host_registration(std::initializer_list<std::span<std::byte>> ranges, backend::registration_flags flags = {},
+                             const device_ref& device = current_device());
+  ~host_registration() { reset(); }
   host_registration(host_registration&& other) noexcept;
-  host_registration& operator=(host_registration&&) = delete;
+  host_registration& operator=(host_registration&& other) noexcept;
+
+  /// Unregisters now.
+  void reset() noexcept;
 
  private:
+  void add(void* address, std::size_t bytes, backend::registration_flags flags);
+
   device_ref device_;
-  void* address_;
+  std::vector<void*> addresses_;
 };
 
 }  // namespace sluice::runtime

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <stop_token>
 
@@ -11,11 +12,23 @@
 
 namespace sluice::runtime {
 
+/// How pieces of the input get where the device can copy from at the link's speed.
+enum class chunk_source : std::uint8_t {
+  automatic,   ///< whichever of the next two a trial of the first pieces finds faster
+  staged,      ///< the readers pread into pinned memory: a copy by the CPU, good for any file
+  registered,  ///< the readers register pieces of a read-only mapping with the driver: no copy by the CPU
+  pinned,      ///< the whole mapping is page-locked already (`mapped_file::pin`): nothing to do
+};
+
+[[nodiscard]] const char* to_string(chunk_source source) noexcept;
+
 struct chunk_options {
   std::size_t chunk_bytes = 4u << 20;  ///< a piece; the last one may be shorter
-  unsigned depth = 8;    ///< pieces in flight, each with a pinned slot, device memory and a stream of its own
-  unsigned readers = 4;  ///< threads that read pieces, and write results back
+  unsigned depth = 16;   ///< pieces in flight, each with a pinned slot, device memory and a stream of its own
+  unsigned readers = 8;  ///< threads that read pieces, and write results back; no more than `depth` are used
   bool overlap = true;   ///< false: the plain loop, one piece at a time, straight from the mapping
+  /// With overlap. A mapping that is page-locked already is used as it is, whatever this says.
+  chunk_source source = chunk_source::automatic;
 };
 
 /// A piece of the file in device memory. Work on it goes on the stream given with it.
@@ -29,18 +42,39 @@ struct chunk_report {
   std::uint64_t bytes = 0;  ///< of the pieces that were processed whole
   std::uint64_t chunks = 0;
   bool stopped = false;  ///< the stop token asked before the end
+  /// Where most pieces came from; staged for the plain loop's ordinary memory, too.
+  chunk_source source = chunk_source::staged;
+  /// What the trial found, in bytes a second of the device's clock's host; 0 where there was none: the source was
+  /// given, registering is not possible, or the file has too few pieces.
+  double staged_rate = 0;
+  double registered_rate = 0;
+};
+
+/// A piece could not be read, computed or written. The first `good_bytes` of the output are whole results; each piece
+/// after them is as it was or whole, but for one that a failing write may have begun.
+class chunk_error : public error {
+ public:
+  chunk_error(backend::failure what, std::uint64_t good_bytes) : error(std::move(what)), good_bytes_(good_bytes) {}
+  [[nodiscard]] std::uint64_t good_bytes() const noexcept { return good_bytes_; }
+
+ private:
+  std::uint64_t good_bytes_;
 };
 
 /// Runs a file through a device, piece by piece: read, copy to the device, compute, and, with an output, copy back
 /// and write.
 ///
-/// With overlap, `readers` threads pread piece k+1.. into pinned slots while piece k computes and piece k-1 is copied
-/// back and written: both directions of the link, the device and the disk work at once. Without, every step waits for
-/// the one before. Memory: depth * chunk_bytes pinned and the same on the device. Files cut short under it are
-/// errors, not signals, with overlap; the plain loop checks the length before each piece, which leaves a small
-/// window.
+/// With overlap, `readers` threads make piece k+1.. ready while piece k computes and piece k-1 is copied back and
+/// written: both directions of the link, the device and the disk work at once. Without, every step waits for the one
+/// before. Memory: depth * chunk_bytes pinned and the same on the device, taken when the pipeline is made and kept for
+/// its next run.
 ///
-/// After an error or a stop, every piece of the output is either as it was or whole.
+/// Where the copies come from is found by measuring, in a run of at least 6 * depth pieces: the first 2 * depth are
+/// staged, the next 2 * depth registered, and the rest go the way that gave more bytes a second in the second half of
+/// its trial. Registering needs a read-only mapping and pieces of whole pages. The report says what was found.
+///
+/// Files cut short under it are errors, not signals, with overlap; the plain loop checks the length before each piece,
+/// which leaves a small window. One run at a time.
 class chunk_pipeline {
  public:
   /// Enqueues the work on one piece on the stream; called on the thread that runs the pipeline, in order of the
@@ -49,22 +83,27 @@ class chunk_pipeline {
   /// Hears after each piece has been enqueued; the share done, 0..1.
   using progress = std::function<void(double)>;
 
-  /// Throws error for sizes of 0.
+  /// Throws error for sizes of 0; out_of_memory.
   explicit chunk_pipeline(chunk_options options = {}, const device_ref& device = current_device());
+  ~chunk_pipeline();
+  chunk_pipeline(chunk_pipeline&&) noexcept;
+  chunk_pipeline& operator=(chunk_pipeline&&) noexcept;
 
-  /// `out` may be null, or the input itself, else it must be at least as long. Blocks until done. Throws error:
-  /// what reading, writing, the device or `work` met first.
+  /// `out` may be null, or the input itself, else it must be at least as long. Blocks until done. After a stop, each
+  /// piece of the output is as it was or whole. Throws chunk_error: what reading, writing or the device met at the
+  /// earliest piece; what `work` threw, as it is.
   chunk_report run(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell = {},
                    const std::stop_token& stop = {}) const;
 
  private:
+  struct slots;
+
   chunk_report run_plain(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell,
                          const std::stop_token& stop) const;
-  chunk_report run_overlapped(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell,
-                              const std::stop_token& stop) const;
 
   chunk_options options_;
   device_ref device_;
+  std::unique_ptr<slots> slots_;  // null for the plain loop
 };
 
 }  // namespace sluice::runtime

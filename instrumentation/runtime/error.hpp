@@ -19,6 +19,8 @@ class error : public std::runtime_error {
   explicit error(backend::failure what) : std::runtime_error(backend::describe(what)), failure_(std::move(what)) {}
 
   [[nodiscard]] status code() const noexcept { return failure_.code; }
+  /// The call and what it met, for an error that says more.
+  [[nodiscard]] const backend::failure& cause() const noexcept { return failure_; }
   /// The driver's own number, 0 where there is none.
   [[nodiscard]] int native() const noexcept { return failure_.native; }
 

@@ -125,6 +125,41 @@ void mapped_file::flush(std::uint64_t offset, std::size_t bytes) {
   layer_log::file_io(trace::file_operation::flush, path_, offset, bytes, begin);
 }
 
+mapped_file mapped_file::create(const std::filesystem::path& path, std::uint64_t bytes, const device_ref& device) {
+  const auto refuse = [&](const std::string& why) {
+    throw error({status::failed, 0, "mapped_file::create", fmt::format("{}: {}", path.string(), why)});
+  };
+  if (bytes == 0) refuse("0 bytes: there would be nothing to map");
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) refuse(describe_errno(errno));
+  int problem = ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 ? errno : 0;
+  // Not every file system can reserve; there the space is found, or not, as it is written.
+  if (problem == 0 && fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) != 0 && errno != EOPNOTSUPP) {
+    problem = errno;
+  }
+  ::close(descriptor);
+  if (problem != 0) {
+    ::unlink(path.c_str());
+    refuse(describe_errno(problem));
+  }
+  return mapped_file(path, file_access::read_write, device);
+}
+
+host_registration mapped_file::pin() const {
+  if (access_ != file_access::read_only)
+    fail("pin", "opened to be written: open it read-only to page-lock its mapping");
+  const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
+  // Says, where the driver's touch would fail without a reason, that pages are missing. Older kernels do not know it.
+  if (madvise(data_, bytes_, MADV_POPULATE_READ) != 0 && errno != EINVAL) {
+    const int problem = errno;
+    require_whole();
+    fail("pin", describe_errno(problem));
+  }
+  host_registration out(data_, bytes_, {.read_only = true}, device_);
+  layer_log::file_io(trace::file_operation::map, path_, 0, bytes_, begin);
+  return out;
+}
+
 void mapped_file::require_whole() const {
   struct stat about {};
   if (fstat(descriptor_, &about) != 0) fail("mapped_file", describe_errno(errno));

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "instrumentation/runtime/device.hpp"
+#include "instrumentation/runtime/buffer.hpp"
 
 namespace sluice::runtime {
 
@@ -26,7 +26,14 @@ class mapped_file {
   mapped_file(mapped_file&& other) noexcept;
   mapped_file& operator=(mapped_file&&) = delete;
 
+  /// A new file of `bytes` zeros, mapped to read and write; an existing one is replaced. Its space is reserved at once,
+  /// so that a full disk is an error here and not in the middle of the work (where the file system can reserve). Throws
+  /// error: 0 bytes, no space, no permission.
+  [[nodiscard]] static mapped_file create(const std::filesystem::path& path, std::uint64_t bytes,
+                                          const device_ref& device = current_device());
+
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] file_access access() const noexcept { return access_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, bytes_}; }
   /// Throws error on a read-only file.
@@ -50,6 +57,11 @@ class mapped_file {
   void flush() { flush(0, bytes_); }
   /// Throws error if the file has become shorter than it was when opened.
   void require_whole() const;
+
+  /// Page-locks the mapping of a read-only file for as long as the registration lives: copies from it then run at the
+  /// link's speed, without a copy by the CPU. It reads the file in, and holds that much memory. Throws error: a file
+  /// opened to be written (drivers refuse its mapping), a file that has become shorter, a device that cannot.
+  [[nodiscard]] host_registration pin() const;
 
  private:
   [[noreturn]] void fail(const char* call, const std::string& what) const;

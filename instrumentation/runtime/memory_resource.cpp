@@ -74,7 +74,7 @@ void async_memory_resource::do_deallocate(const stream_ref& stream, void* addres
 }
 
 void* pinned_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
-  return address_or_throw(device().backend().allocate_pinned(bytes, {}), bytes, stream);
+  return address_or_throw(device().backend().allocate_pinned(bytes, flags_), bytes, stream);
 }
 
 void pinned_memory_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {

@@ -92,16 +92,19 @@ class async_memory_resource final : public memory_resource {
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
 };
 
-/// Page-locked host memory (cuMemHostAlloc), reachable from every device.
+/// Page-locked host memory (cuMemHostAlloc), made with `flags`; by default reachable from every device.
 class pinned_memory_resource final : public memory_resource {
  public:
-  explicit pinned_memory_resource(const device_ref& device = current_device())
-      : memory_resource(device, memory_space::pinned) {}
+  explicit pinned_memory_resource(const device_ref& device = current_device(), backend::pinned_flags flags = {})
+      : memory_resource(device, memory_space::pinned), flags_(flags) {}
 
  protected:
   [[nodiscard]] bool ordered() const noexcept override { return false; }
   void* do_allocate(const stream_ref& stream, std::size_t bytes) override;
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
+
+ private:
+  backend::pinned_flags flags_;
 };
 
 /// Managed memory (cuMemAllocManaged).

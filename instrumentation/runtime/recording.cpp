@@ -66,13 +66,4 @@ recording_summary recording::finish() {
   return {done->path, done->bytes, done->events, done->lost_events, done->warnings};
 }
 
-bool join_recording(std::span<const device_ref> devices) {
-  if (collector::active()) return false;
-  layer_log::recording_comes();
-  if (!collector::start(collector::producer_options{})) return false;
-  layer_log::recording_is_here();
-  for (const device_ref& device : devices) device.state()->announce();
-  return true;
-}
-
 }  // namespace sluice::runtime

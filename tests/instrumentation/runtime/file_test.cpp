@@ -1,65 +1,16 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <cstring>
 
-#include <filesystem>
-#include <fstream>
-#include <random>
-#include <vector>
-
-#include "instrumentation/runtime/chunk_pipeline.hpp"
-#include "instrumentation/runtime/kernel.hpp"
 #include "instrumentation/runtime/mapped_file.hpp"
-#include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "instrumentation/runtime/transfer.hpp"
+#include "tests/instrumentation/runtime/complains.hpp"
+#include "tests/instrumentation/runtime/scratch_files.hpp"
 
 namespace sluice::runtime {
 namespace {
 
 namespace fs = std::filesystem;
 
-class files : public on_each_device {
- protected:
-  void SetUp() override {
-    on_each_device::SetUp();
-    const auto* about = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = std::string(about->test_suite_name()) + about->name() + std::to_string(getpid());
-    std::replace(name.begin(), name.end(), '/', '_');
-    folder = fs::temp_directory_path() / ("sluice_" + name);
-    fs::create_directories(folder);
-  }
-  void TearDown() override {
-    on_each_device::TearDown();
-    fs::remove_all(folder);
-  }
-
-  fs::path make(const std::string& name, std::size_t bytes) {
-    std::mt19937 random(3);
-    std::vector<char> content(bytes);
-    for (char& c : content) c = static_cast<char>(random());
-    std::ofstream(folder / name, std::ios::binary).write(content.data(), static_cast<std::streamsize>(bytes));
-    return folder / name;
-  }
-  static std::vector<std::uint32_t> words(const fs::path& path) {
-    std::vector<std::uint32_t> out(fs::file_size(path) / 4);
-    std::ifstream(path, std::ios::binary)
-        .read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size() * 4));
-    return out;
-  }
-  static void complains(const std::string& about, auto&& action) {
-    try {
-      action();
-      ADD_FAILURE() << "no complaint about '" << about << "'";
-    } catch (const error& e) {
-      EXPECT_NE(std::string(e.what()).find(about), std::string::npos) << e.what();
-    }
-  }
-  static void times_three_plus_one(const chunk& c, const stream_ref& s) {
-    launch(kernels::affine_u32, launch_shape::for_size(c.device.size() / 4), s,
-           reinterpret_cast<std::uint32_t*>(c.device.data()), std::uint64_t{c.device.size() / 4}, 3u, 1u, 1u);
-  }
-
-  fs::path folder;
-};
+class files : public scratch_files {};
 SLUICE_ON_EACH_DEVICE(files);
 
 TEST_P(files, are_mapped_as_they_are) {
@@ -107,100 +58,53 @@ TEST_P(files, keep_what_was_written_and_flushed) {
   EXPECT_EQ(in.get(), 7);
 }
 
-TEST_P(files, come_through_the_pipeline_transformed_byte_for_byte) {
-  for (const bool overlap : {false, true}) {
-    for (const std::size_t bytes : {std::size_t{4}, std::size_t{64} << 10, (std::size_t{1} << 20) + 400}) {
-      const auto in = make("in", bytes), out = make("out", bytes);
-      const mapped_file source(in);
-      mapped_file target(out, file_access::read_write);
-      const chunk_pipeline pipeline({.chunk_bytes = 64 << 10, .depth = 3, .readers = 2, .overlap = overlap}, device());
-      double told = 0;
-      const auto report = pipeline.run(source, &target, times_three_plus_one, [&](double share) { told = share; });
-      EXPECT_EQ(report.bytes, bytes);
-      EXPECT_EQ(report.chunks, (bytes + 65535) / 65536);
-      EXPECT_FALSE(report.stopped);
-      EXPECT_EQ(told, 1.0);
-      target.flush();
-      auto expected = words(in);
-      for (auto& w : expected) w = w * 3 + 1;
-      EXPECT_EQ(words(out), expected) << (overlap ? "overlapped, " : "plain, ") << bytes;
-    }
-  }
-}
-
-TEST_P(files, can_be_transformed_in_place) {
-  const auto path = make("inplace", 1 << 20);
-  auto expected = words(path);
-  mapped_file f(path, file_access::read_write);
-  const chunk_pipeline pipeline({.chunk_bytes = 100'000, .depth = 4, .readers = 3}, device());
-  (void)pipeline.run(f, &f, times_three_plus_one);
-  for (auto& w : expected) w = w * 3 + 1;
-  EXPECT_EQ(words(path), expected);
-}
-
-TEST_P(files, stop_at_a_piece_when_asked) {
-  for (const bool overlap : {false, true}) {
-    const auto in = make("in", 1 << 20), out = make("out", 1 << 20);
-    const auto before = words(out);
-    const mapped_file source(in);
-    mapped_file target(out, file_access::read_write);
-    std::stop_source stop;
-    const chunk_pipeline pipeline({.chunk_bytes = 64 << 10, .depth = 2, .readers = 2, .overlap = overlap}, device());
-    const auto report = pipeline.run(
-        source, &target, times_three_plus_one,
-        [&](double share) {
-          if (share >= 0.5) stop.request_stop();
-        },
-        stop.get_token());
-    EXPECT_TRUE(report.stopped);
-    EXPECT_EQ(report.chunks, 8u);
-    const auto result = words(out), source_words = words(in);
-    for (std::size_t piece = 0; piece < 16; ++piece) {
-      const std::size_t at = piece * 16384;
-      const bool done = result[at] == source_words[at] * 3 + 1;
-      for (std::size_t i = at; i < at + 16384; ++i) {
-        ASSERT_EQ(result[i], done ? source_words[i] * 3 + 1 : before[i]) << "a piece is whole or untouched";
-      }
-    }
-  }
-}
-
-TEST_P(files, cut_short_under_the_pipeline_end_it_with_an_error) {
-  const auto path = make("cut", 1 << 20);
+TEST_P(files, go_to_the_device_as_values) {
+  const auto path = make("a", 1 << 20);
   const mapped_file f(path);
-  fs::resize_file(path, 500'000);
-  for (const bool overlap : {false, true}) {
-    const chunk_pipeline pipeline({.chunk_bytes = 64 << 10, .depth = 2, .readers = 2, .overlap = overlap}, device());
-    complains(overlap ? "the file ends at" : "cut short",
-              [&] { (void)pipeline.run(f, nullptr, times_three_plus_one); });
+  EXPECT_EQ(to_vector(to_device(f.as<std::uint32_t>())), words(path));
+  const auto pinned = f.pin();
+  EXPECT_EQ(memory_space_of(f.bytes().data()), memory_space::pinned);
+  EXPECT_EQ(to_vector(to_device(f.as<std::uint32_t>())), words(path)) << "page-locked, too";
+}
+
+TEST_P(files, are_pinned_only_to_be_read_and_whole) {
+  const auto path = make("a", 1 << 20);
+  const mapped_file writable(path, file_access::read_write);
+  complains("opened to be written", [&] { (void)writable.pin(); });
+  const mapped_file f(path);
+  fs::resize_file(path, 4096);
+  complains("cut short to 4096 bytes", [&] { (void)f.pin(); });
+}
+
+TEST_P(files, are_made_with_their_space_reserved) {
+  mapped_file f = mapped_file::create(folder / "new", 100'000);
+  EXPECT_EQ(f.size_bytes(), 100'000u);
+  EXPECT_EQ(f.bytes()[99'999], std::byte{0});
+  std::memset(f.writable_bytes().data(), 5, 100'000);
+  f.flush(0, 50'000);
+  struct stat about {};
+  ASSERT_EQ(stat((folder / "new").c_str(), &about), 0);
+  EXPECT_GE(about.st_blocks * 512, 100'000);
+  complains("nothing to map", [&] { (void)mapped_file::create(folder / "zero", 0); });
+  complains("No such file", [&] { (void)mapped_file::create(folder / "no" / "such", 1); });
+  complains("mapped_file::create", [&] { (void)mapped_file::create(folder / "huge", std::uint64_t{1} << 62); });
+  EXPECT_FALSE(fs::exists(folder / "huge")) << "nothing is left of a file that could not be made";
+}
+
+TEST_P(files, have_on_disk_what_was_flushed) {
+  const auto path = make("rw", 1 << 20);
+  const auto expected = all_times_three_plus_one(words(path));
+  {
+    mapped_file f(path, file_access::read_write);
+    const device_array<std::uint32_t, 1> there = to_device(f.as<std::uint32_t>());
+    launch(kernels::affine_u32, launch_shape::for_size(there.size()), current_stream(), there.data(), there.size(), 3u,
+           1u, 1u);
+    const auto result = to_vector(there);
+    std::memcpy(f.writable_bytes().data(), result.data(), 500'000);
+    f.write_at(500'000, std::as_bytes(std::span(result)).subspan(500'000));
+    f.flush(0, 1 << 20);
   }
-}
-
-TEST_P(files, hand_on_what_the_work_throws) {
-  const mapped_file f(make("in", 1 << 20));
-  const chunk_pipeline pipeline({.chunk_bytes = 64 << 10, .depth = 2, .readers = 2}, device());
-  const auto work = [](const chunk& c, const stream_ref&) {
-    if (c.index == 5) throw std::runtime_error("mine");
-  };
-  EXPECT_THROW((void)pipeline.run(f, nullptr, work), std::runtime_error);
-  EXPECT_THROW(chunk_pipeline({.chunk_bytes = 0}), error);
-}
-
-TEST_P(files, go_through_the_overlapped_pipeline_several_times_faster) {
-  if (!simulated()) GTEST_SKIP() << "a promise about simulated time; real devices are measured by the benchmarks";
-  const auto in = make("in", 32 << 20), out = make("out", 32 << 20);
-  const mapped_file source(in);
-  mapped_file target(out, file_access::read_write);
-  auto& clock = *device().backend().clock();
-  const auto time = [&](bool overlap) {
-    const auto begin = clock.now();
-    (void)chunk_pipeline({.chunk_bytes = 1 << 20, .depth = 8, .readers = 8, .overlap = overlap}, device())
-        .run(source, &target, times_three_plus_one);
-    return clock.now() - begin;
-  };
-  const auto plain = time(false), overlapped = time(true);
-  EXPECT_GT(plain, 2 * overlapped) << plain << " ns plain, " << overlapped << " ns overlapped";
-  EXPECT_EQ(time(true), overlapped) << "and takes the same time each time, whatever the reader threads do";
+  EXPECT_EQ(words_past_the_cache(path), expected);
 }
 
 }  // namespace

@@ -1,0 +1,105 @@
+#include "instrumentation/runtime/any_array.hpp"
+
+#include <fmt/format.h>
+
+namespace sluice::runtime {
+
+namespace {
+
+constexpr const char* call = "any_array";
+
+// What elements of a type must be aligned to: a complex number to one of its parts.
+std::size_t alignment_of(element_type type) {
+  return type.kind == element_kind::complex ? type.bytes() / 2 : type.bytes();
+}
+
+}  // namespace
+
+std::string to_string(element_type type) {
+  const char* name = "";
+  switch (type.kind) {
+    case element_kind::integer:
+      name = "int";
+      break;
+    case element_kind::unsigned_integer:
+      name = "uint";
+      break;
+    case element_kind::floating:
+      name = "float";
+      break;
+    case element_kind::brain_float:
+      name = "bfloat";
+      break;
+    case element_kind::complex:
+      name = "complex";
+      break;
+    case element_kind::boolean:
+      return "bool";
+  }
+  return fmt::format("{}{}", name, type.bits);
+}
+
+any_array::any_array(device_span<std::byte> memory, std::size_t first, element_type type,
+                     std::vector<std::int64_t> extents, std::vector<std::int64_t> strides, bool read_only)
+    : memory_(std::move(memory)),
+      first_(first),
+      type_(type),
+      extents_(std::move(extents)),
+      strides_(std::move(strides)),
+      read_only_(read_only) {
+  if (type_.bits == 0 || type_.bits % 8 != 0) refuse(call, fmt::format("elements of {} bits", type_.bits));
+  if (extents_.size() != strides_.size()) {
+    refuse(call, fmt::format("{} extents and {} strides", extents_.size(), strides_.size()));
+  }
+  size_ = element_count(extents_, type_.bytes(), call);
+  if (size_ == 0) return;
+  const offset_range offsets = offsets_of(extents_, strides_, type_.bytes(), call);
+  const auto item = static_cast<std::int64_t>(type_.bytes());
+  const auto begin = static_cast<std::int64_t>(first_), end = static_cast<std::int64_t>(memory_.size());
+  if (begin < 0 || begin > end || offsets.lowest * item < -begin || (offsets.highest + 1) * item > end - begin) {
+    refuse(call, fmt::format("shape {}, strides {}: reaches outside its memory of {} bytes", to_string(extents_),
+                             to_string(strides_), memory_.size()));
+  }
+  if (reinterpret_cast<std::uintptr_t>(data()) % alignment_of(type_) != 0) {
+    refuse(call, fmt::format("{} is not aligned for {}", data(), to_string(type_)));
+  }
+}
+
+void any_array::require(element_type type, std::size_t rank, bool read_only) const {
+  if (type != type_) {
+    refuse(call, fmt::format("the elements are {}, not {}", to_string(type_), to_string(type)));
+  }
+  if (rank != extents_.size()) refuse(call, fmt::format("the array has {} axes, not {}", extents_.size(), rank));
+  if (read_only_ && !read_only) refuse(call, "the array may only be read: ask for const elements");
+}
+
+any_array any_array::owned_by(memory_owner owner) const {
+  any_array out = *this;
+  out.memory_ = {memory_.data(), memory_.size(), std::move(owner), space(), device()};
+  return out;
+}
+
+any_array checked_array(const foreign_array& what, const device_ref& device, const char* caller) {
+  if (what.type.bits == 0 || what.type.bits % 8 != 0)
+    refuse(caller, fmt::format("elements of {} bits", what.type.bits));
+  if (what.extents.size() != what.strides.size()) {
+    refuse(caller, fmt::format("{} extents and {} strides", what.extents.size(), what.strides.size()));
+  }
+  const std::size_t item = what.type.bytes();
+  if (element_count(what.extents, item, caller) == 0) {
+    device_span<std::byte> nothing(nullptr, 0, {}, memory_space::device, device);
+    return {std::move(nothing), 0, what.type, what.extents, what.strides, what.read_only};
+  }
+  const offset_range offsets = offsets_of(what.extents, what.strides, item, caller);
+  // The lowest byte that an element has, and how many there are from it to the last.
+  const auto before = static_cast<std::uint64_t>(-offsets.lowest) * item;
+  const auto address = reinterpret_cast<std::uintptr_t>(what.data);
+  if (before > address) refuse(caller, fmt::format("elements {} bytes before {}", before, what.data));
+  const auto span = static_cast<std::uint64_t>(offsets.highest + 1) * item;
+  std::uint64_t bytes = 0;
+  if (__builtin_add_overflow(before, span, &bytes)) refuse(caller, "more bytes than can be addressed");
+  const unowned_buffer memory(what.data ? reinterpret_cast<void*>(address - before) : nullptr, bytes, {}, device);
+  return {memory.span(), before, what.type, what.extents, what.strides, what.read_only};
+}
+
+}  // namespace sluice::runtime

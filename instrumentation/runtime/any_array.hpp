@@ -1,0 +1,129 @@
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "instrumentation/runtime/array.hpp"
+
+// Arrays whose element type and rank are known at run time only: what comes from, and goes to, other libraries.
+
+namespace sluice::runtime {
+
+enum class element_kind : std::uint8_t { integer, unsigned_integer, floating, brain_float, complex, boolean };
+
+/// What an element is: its kind, and its size in bits, of all parts together.
+struct element_type {
+  element_kind kind = element_kind::integer;
+  std::uint16_t bits = 0;
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bits / 8; }
+  friend bool operator==(const element_type&, const element_type&) = default;
+};
+
+/// "float32", "complex64", as NumPy names them.
+[[nodiscard]] std::string to_string(element_type type);
+
+/// The element type of a C++ type. Specialise it for types of your own, such as a half-precision float.
+template <class T>
+struct element_type_of;
+
+template <class T>
+requires std::is_integral_v<T> &&(!std::is_same_v<T, bool>)struct element_type_of<T> {
+  static constexpr element_type value{std::is_signed_v<T> ? element_kind::integer : element_kind::unsigned_integer,
+                                      8 * sizeof(T)};
+};
+template <class T>
+requires std::is_floating_point_v<T> &&(sizeof(T) <= 8) struct element_type_of<T> {
+  static constexpr element_type value{element_kind::floating, 8 * sizeof(T)};
+};
+template <>
+struct element_type_of<bool> {
+  static constexpr element_type value{element_kind::boolean, 8};
+};
+template <class T>
+struct element_type_of<std::complex<T>> {
+  static constexpr element_type value{element_kind::complex, 16 * sizeof(T)};
+};
+
+/// An array of any type and rank, with a share in its memory; checked when it is made.
+class any_array {
+ public:
+  /// Strides are in elements. `first` is the byte of `memory` at which the element with indices 0 begins; elements may
+  /// lie before it, where strides are negative. Throws error: extents below 0, more bytes than can be addressed,
+  /// elements outside the memory or not aligned to their size (of one part, for complex ones). O(axes).
+  any_array(device_span<std::byte> memory, std::size_t first, element_type type, std::vector<std::int64_t> extents,
+            std::vector<std::int64_t> strides, bool read_only = false);
+  template <class T, std::size_t Rank>
+  // NOLINTNEXTLINE(google-explicit-constructor): every array is one of these
+  any_array(const device_array<T, Rank>& array)
+      : any_array({reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<T>*>(array.memory().data())),
+                   array.memory().size_bytes(), array.memory().owner(), array.space(), array.device()},
+                  array.empty() ? 0 : static_cast<std::size_t>(array.data() - array.memory().data()) * sizeof(T),
+                  element_type_of<std::remove_const_t<T>>::value, {array.extents().begin(), array.extents().end()},
+                  {array.strides().begin(), array.strides().end()}, std::is_const_v<T>) {}
+
+  /// The element with indices 0; null if there is none.
+  [[nodiscard]] void* data() const noexcept { return size_ == 0 ? nullptr : memory_.data() + first_; }
+  [[nodiscard]] element_type type() const noexcept { return type_; }
+  [[nodiscard]] std::size_t rank() const noexcept { return extents_.size(); }
+  [[nodiscard]] const std::vector<std::int64_t>& extents() const noexcept { return extents_; }
+  /// In elements.
+  [[nodiscard]] const std::vector<std::int64_t>& strides() const noexcept { return strides_; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_ * type_.bytes(); }
+  [[nodiscard]] bool is_contiguous(storage_order order) const noexcept {
+    return runtime::is_contiguous(extents_, strides_, order);
+  }
+  [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+  [[nodiscard]] const device_span<std::byte>& memory() const noexcept { return memory_; }
+  [[nodiscard]] device_ref device() const { return memory_.device(); }
+  [[nodiscard]] memory_space space() const noexcept { return memory_.space(); }
+
+  /// The same array, which now keeps `owner` alive instead of what it kept.
+  [[nodiscard]] any_array owned_by(memory_owner owner) const;
+
+  /// The same array with its type. No copy. Throws error: another element type or rank, or elements that may only be
+  /// read while T is not const.
+  template <class T, std::size_t Rank>
+  [[nodiscard]] device_array<T, Rank> as() const {
+    require(element_type_of<std::remove_const_t<T>>::value, Rank, std::is_const_v<T>);
+    shape<Rank> extents{}, strides{};
+    for (std::size_t axis = 0; axis < Rank; ++axis) extents[axis] = extents_[axis];
+    for (std::size_t axis = 0; axis < Rank; ++axis) strides[axis] = strides_[axis];
+    if (size_ == 0) return device_array<T, Rank>(device_span<T>(nullptr, 0, {}, space(), device()), extents);
+    // From the first element on the memory may be a part of a value short: it is counted in whole ones from there.
+    const std::size_t before = first_ / sizeof(T), from = first_ % sizeof(T);
+    auto* const begin = reinterpret_cast<T*>(memory_.data() + from);
+    const device_span<T> values(begin, (memory_.size() - from) / sizeof(T), memory_.owner(), space(), device());
+    return device_array<T, Rank>(values, strided_view<T, Rank>(begin + before, extents, strides));
+  }
+
+ private:
+  void require(element_type type, std::size_t rank, bool read_only) const;
+
+  device_span<std::byte> memory_;
+  std::size_t first_;
+  element_type type_;
+  std::vector<std::int64_t> extents_, strides_;
+  std::uint64_t size_ = 0;
+  bool read_only_;
+};
+
+/// An array as another library describes it, before anything of it is believed.
+struct foreign_array {
+  void* data = nullptr;
+  element_type type{};
+  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> strides;  ///< in elements
+  bool read_only = false;
+};
+
+/// The array, without an owner yet. Throws error as any_array and unowned_buffer do; `call` names the caller. The driver
+/// is asked whether the memory is there.
+[[nodiscard]] any_array checked_array(const foreign_array& what, const device_ref& device, const char* call);
+
+}  // namespace sluice::runtime

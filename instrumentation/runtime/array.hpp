@@ -1,0 +1,190 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "instrumentation/runtime/device_span.hpp"
+#include "instrumentation/runtime/strided_view.hpp"
+
+// Arrays: memory with a share in it, and a shape. Copying an array copies the handle; both then mean the same elements,
+// as with NumPy's views. What reshape, slice and their kin return shares the memory, too, and keeps it alive. Elements
+// are trivially copyable; contents start undefined. Extents and strides are in elements. Nothing here copies elements
+// but what is named so (transfer.hpp).
+
+namespace sluice::runtime {
+
+/// What all arrays share. `Array` is the array's own template, `Span` device_span or host_span.
+template <template <class, std::size_t> class Array, template <class> class Span, class T, std::size_t Rank>
+class basic_array {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>, "elements are moved by byte copies");
+  using element_type = T;
+  static constexpr std::size_t rank() noexcept { return Rank; }
+
+  [[nodiscard]] T* data() const noexcept { return view_.data(); }
+  [[nodiscard]] const shape<Rank>& extents() const noexcept { return view_.extents(); }
+  [[nodiscard]] const shape<Rank>& strides() const noexcept { return view_.strides(); }
+  [[nodiscard]] std::int64_t extent(std::size_t axis) const noexcept { return view_.extent(axis); }
+  [[nodiscard]] std::int64_t stride(std::size_t axis) const noexcept { return view_.stride(axis); }
+  /// Elements, and what they take in bytes.
+  [[nodiscard]] std::uint64_t size() const noexcept { return view_.size(); }
+  [[nodiscard]] std::uint64_t size_bytes() const noexcept { return view_.size_bytes(); }
+  [[nodiscard]] bool empty() const noexcept { return view_.empty(); }
+  [[nodiscard]] bool is_contiguous(storage_order order) const noexcept { return view_.is_contiguous(order); }
+  [[nodiscard]] bool is_c_contiguous() const noexcept { return view_.is_c_contiguous(); }
+  [[nodiscard]] bool is_f_contiguous() const noexcept { return view_.is_f_contiguous(); }
+
+  /// Without the ownership; what kernels take.
+  [[nodiscard]] const strided_view<T, Rank>& view() const noexcept { return view_; }
+  /// The whole block that the elements lie in.
+  [[nodiscard]] const Span<T>& memory() const noexcept { return memory_; }
+  [[nodiscard]] device_ref device() const { return memory_.device(); }
+  [[nodiscard]] memory_space space() const noexcept { return memory_.space(); }
+
+  /// As strided_view's functions of the same names, sharing the memory. Throw error as those do.
+  [[nodiscard]] Array<T, 1> ravel(storage_order order = storage_order::c) const {
+    return {memory_, view_.ravel(order)};
+  }
+  template <std::size_t Other>
+  [[nodiscard]] Array<T, Other> reshape(const shape<Other>& extents, storage_order order = storage_order::c) const {
+    return {memory_, view_.reshape(extents, order)};
+  }
+  [[nodiscard]] Array<T, Rank> transpose() const { return {memory_, view_.transpose()}; }
+  [[nodiscard]] Array<T, Rank> slice(std::size_t axis, std::int64_t begin, std::int64_t end,
+                                     std::int64_t step = 1) const {
+    return {memory_, view_.slice(axis, begin, end, step)};
+  }
+
+ protected:
+  basic_array() = default;
+  basic_array(Span<T> memory, const strided_view<T, Rank>& view) : memory_(std::move(memory)), view_(view) {
+    require_inside();
+  }
+
+ private:
+  // Every element lies in the memory, whoever made the view.
+  void require_inside() const {
+    if (view_.empty()) return;
+    const offset_range offsets = offsets_of(view_.extents(), view_.strides(), sizeof(T), "array");
+    const std::int64_t begin = view_.data() - memory_.data();
+    if (begin + offsets.lowest < 0 || begin + offsets.highest >= static_cast<std::int64_t>(memory_.size())) {
+      refuse("array", "shape " + to_string(view_.extents()) + ", strides " + to_string(view_.strides()) +
+                          ": reaches outside its memory of " + std::to_string(memory_.size()) + " elements");
+    }
+  }
+
+  Span<T> memory_;
+  strided_view<T, Rank> view_;
+};
+
+/// An array in device memory, or over whatever memory kernels reach.
+template <class T, std::size_t Rank>
+class device_array : public basic_array<device_array, device_span, T, Rank> {
+  using base = basic_array<device_array, device_span, T, Rank>;
+
+ public:
+  /// Empty.
+  device_array() = default;
+  /// Fresh memory from `resource`, by default the device's current one, usable on `stream` and freed on it. Throws
+  /// error: the extents; out_of_memory.
+  explicit device_array(const shape<Rank>& extents, storage_order order = storage_order::c,
+                        const stream_ref& stream = current_stream(), std::string_view tag = "device_array")
+      : device_array(extents, order, stream, current_resource(stream.device()), tag) {}
+  device_array(const shape<Rank>& extents, storage_order order, const stream_ref& stream, const resource_ptr& resource,
+               std::string_view tag = "device_array")
+      : device_array(device_span<std::byte>(device_buffer(element_count(extents, sizeof(T), "device_array") * sizeof(T),
+                                                          stream, resource, tag))
+                         .template as<T>(),
+                     extents, order) {}
+  /// A dense array over existing memory, such as `unowned_buffer::as<T>()`. No copy. Throws error if it is too short.
+  device_array(const device_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
+      : base(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
+  /// Any view of existing memory. Throws error if it reaches outside.
+  device_array(const device_span<T>& memory, const strided_view<T, Rank>& view) : base(memory, view) {}
+};
+
+/// Host memory that is page-locked: copies from and to it are asynchronous and run at the link's speed.
+template <class T, std::size_t Rank>
+class pinned_array : public basic_array<pinned_array, host_span, T, Rank> {
+  using base = basic_array<pinned_array, host_span, T, Rank>;
+
+ public:
+  pinned_array() = default;
+  /// Fresh memory, made with these flags, whose freeing waits for `stream`. Throws error: the extents; out_of_memory.
+  explicit pinned_array(const shape<Rank>& extents, storage_order order = storage_order::c, pinned_flags flags = {},
+                        const stream_ref& stream = current_stream(), std::string_view tag = "pinned_array")
+      : pinned_array(host_span<std::byte>(pinned_buffer(element_count(extents, sizeof(T), "pinned_array") * sizeof(T),
+                                                        flags, stream, tag))
+                         .template as<T>(),
+                     extents, order) {}
+  pinned_array(const host_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
+      : base(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
+  pinned_array(const host_span<T>& memory, const strided_view<T, Rank>& view) : base(memory, view) {}
+
+  /// The element at these indices. Not checked.
+  template <class... Index>
+  [[nodiscard]] T& operator()(Index... index) const noexcept {
+    return this->view()(index...);
+  }
+  /// The elements as they lie in memory. Throws error unless they lie without gaps, in either order.
+  [[nodiscard]] std::span<T> span() const {
+    return {this->ravel(this->is_c_contiguous() ? storage_order::c : storage_order::f).data(), this->size()};
+  }
+};
+
+/// Page-locked host memory that kernels use where it is, over the link. For what is touched once, or little.
+template <class T, std::size_t Rank>
+class mapped_array : public basic_array<mapped_array, host_span, T, Rank> {
+  using base = basic_array<mapped_array, host_span, T, Rank>;
+
+ public:
+  mapped_array() = default;
+  /// As for pinned_array; `mapped` is set, whatever the flags say.
+  explicit mapped_array(const shape<Rank>& extents, storage_order order = storage_order::c, pinned_flags flags = {},
+                        const stream_ref& stream = current_stream(), std::string_view tag = "mapped_array")
+      : mapped_array(
+            host_span<std::byte>(pinned_buffer(element_count(extents, sizeof(T), "mapped_array") * sizeof(T),
+                                               pinned_flags{flags.portable, true, flags.write_combined}, stream, tag))
+                .template as<T>(),
+            extents, order) {}
+  /// Over memory that is mapped already, such as a registration's. Throws error if kernels do not reach it.
+  mapped_array(const host_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
+      : mapped_array(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
+  mapped_array(const host_span<T>& memory, const strided_view<T, Rank>& view) : base(memory, view) {
+    if (!this->empty()) offset_ = detail::device_offset(memory.data(), memory.device());
+  }
+
+  /// The element at these indices, for the host. Not checked.
+  template <class... Index>
+  [[nodiscard]] T& operator()(Index... index) const noexcept {
+    return this->view()(index...);
+  }
+  /// The same elements at the address where kernels reach them.
+  [[nodiscard]] strided_view<T, Rank> device_view() const {
+    auto* const there = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(this->data()) + offset_);
+    return {this->empty() ? this->data() : there, this->extents(), this->strides()};
+  }
+
+ private:
+  std::ptrdiff_t offset_ = 0;  // from the host's address to the device's, bytes
+};
+
+/// An uninitialised array of the same shape, in the same order where that is C or Fortran, else in C order.
+template <class T, std::size_t Rank>
+[[nodiscard]] device_array<T, Rank> empty_like(const device_array<T, Rank>& other,
+                                               const stream_ref& stream = current_stream()) {
+  return device_array<T, Rank>(other.extents(), order_of(other.view()), stream);
+}
+template <class T, std::size_t Rank>
+[[nodiscard]] pinned_array<T, Rank> empty_like(const pinned_array<T, Rank>& other, pinned_flags flags = {},
+                                               const stream_ref& stream = current_stream()) {
+  return pinned_array<T, Rank>(other.extents(), order_of(other.view()), flags, stream);
+}
+template <class T, std::size_t Rank>
+[[nodiscard]] mapped_array<T, Rank> empty_like(const mapped_array<T, Rank>& other, pinned_flags flags = {},
+                                               const stream_ref& stream = current_stream()) {
+  return mapped_array<T, Rank>(other.extents(), order_of(other.view()), flags, stream);
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,325 @@
+#include "instrumentation/runtime/chunk_run.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/layer_log.hpp"
+
+namespace sluice::runtime {
+
+std::int64_t chunk_clock::now() const {
+  if (clock_) return clock_->now();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// --- where pieces come from --------------------------------------------------------------------------------
+
+chunk_source_choice::chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count,
+                                         std::uint64_t depth)
+    : depth_(depth) {
+  const std::uint64_t length = 2 * depth;
+  if (wanted != chunk_source::automatic) {
+    fixed_ = wanted == chunk_source::registered && !can_register ? chunk_source::staged : wanted;
+  } else if (!can_register || count < 3 * length) {
+    fixed_ = chunk_source::staged;
+  }
+  staged_ = {0, length / 2, length};
+  registered_ = {length, length + length / 2, 2 * length};
+}
+
+double chunk_source_choice::trial::rate() const noexcept {
+  return over() && last > half ? static_cast<double>(bytes) / static_cast<double>(last - half) * 1e9 : 0.0;
+}
+
+void chunk_source_choice::trial::add(std::uint64_t i, std::int64_t time, std::uint64_t size) noexcept {
+  if (i < begin || i >= end) return;
+  ++retired;
+  last = std::max(last, time);
+  if (i < middle) {
+    half = std::max(half, time);
+  } else {
+    bytes += size;
+  }
+}
+
+bool chunk_source_choice::known(std::uint64_t i) const noexcept {
+  // The pieces right behind the trials are prepared before the trials are over; they go on as the last one did.
+  return fixed_ != chunk_source::automatic || i < registered_.end + depth_ || (staged_.over() && registered_.over());
+}
+
+chunk_source chunk_source_choice::of(std::uint64_t i) const noexcept {
+  if (fixed_ != chunk_source::automatic) return fixed_;
+  if (i < staged_.end) return chunk_source::staged;
+  if (i < registered_.end + depth_) return chunk_source::registered;
+  // Staging works for every file; it is left only for a gain.
+  return registered_.rate() > staged_.rate() ? chunk_source::registered : chunk_source::staged;
+}
+
+void chunk_source_choice::retired(std::uint64_t i, std::int64_t time, std::uint64_t bytes) noexcept {
+  staged_.add(i, time, bytes);
+  registered_.add(i, time, bytes);
+}
+
+void chunk_source_choice::cannot_register() noexcept { fixed_ = chunk_source::staged; }
+
+void chunk_source_choice::tell(chunk_report& report) const noexcept {
+  report.source = of(registered_.end + depth_);
+  if (fixed_ != chunk_source::automatic) return;
+  report.staged_rate = staged_.rate();
+  report.registered_rate = registered_.rate();
+}
+
+// --- the run -----------------------------------------------------------------------------------------------
+
+namespace {
+
+std::uint64_t page_bytes() {
+  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+// The whole mapping is page-locked: somebody registered it.
+bool is_pinned(const mapped_file& file, const device_ref& device) {
+  const auto bytes = file.bytes();
+  return device.memory_space_of(bytes.data()) == memory_space::pinned &&
+         device.memory_space_of(&bytes.back()) == memory_space::pinned;
+}
+
+chunk_source wanted_source(const chunk_options& options, const mapped_file& in, const device_ref& device) {
+  if (is_pinned(in, device)) return chunk_source::pinned;
+  return options.source == chunk_source::pinned ? chunk_source::automatic : options.source;
+}
+
+}  // namespace
+
+chunk_run::chunk_run(const chunk_options& options, const device_ref& device,
+                     const std::vector<std::unique_ptr<chunk_slot>>& slots, const mapped_file& in, mapped_file* out)
+    : options_(options),
+      device_(device),
+      slots_(slots),
+      in_(in),
+      out_(out),
+      time_(device.backend().clock()),
+      count_((in.size_bytes() + options.chunk_bytes - 1) / options.chunk_bytes),
+      depth_(std::min<std::uint64_t>(slots.size(), count_)),
+      from_(count_, chunk_source::staged),
+      choice_(wanted_source(options, in, device),
+              in.access() == file_access::read_only && options.chunk_bytes % page_bytes() == 0, count_, depth_),
+      filled_(count_, not_yet),
+      launched_(count_, not_yet),
+      end_(count_),
+      failed_at_(count_) {}
+
+std::size_t chunk_run::bytes_of(std::uint64_t i) const {
+  return std::min<std::size_t>(options_.chunk_bytes, in_.size_bytes() - offset_of(i));
+}
+
+std::byte* chunk_run::mapped(std::uint64_t i) const {
+  return const_cast<std::byte*>(in_.bytes().data()) + offset_of(i);  // the driver's calls take no const pointer
+}
+
+chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
+                            const std::stop_token& stop) {
+  const std::int64_t start = time_.now();
+  const auto reader_count = static_cast<unsigned>(std::min<std::uint64_t>(options_.readers, depth_));
+  std::vector<std::thread> readers;
+  try {
+    for (unsigned r = 0; r < reader_count; ++r) {
+      readers.emplace_back([this, r, reader_count, start] { read(r, reader_count, start); });
+    }
+    launch_all(work, tell, stop);
+  } catch (...) {
+    // No thread could be started, or what hears of the progress threw: what is under way ends first.
+    fail_at(launched_count_, launched_count_, std::current_exception());
+  }
+  for (std::thread& t : readers) t.join();
+  time_.receive(latest_);
+  // Nothing may use the slots when the next run does, whatever happened.
+  for (const auto& slot : slots_) {
+    const auto done = device_.backend().sync_stream(stream_ref(slot->work).handle());
+    if (!done && !error_) error_ = std::make_exception_ptr(error(done.error()));
+  }
+  if (error_) rethrow();
+  choice_.tell(report_);
+  return report_;
+}
+
+void chunk_run::rethrow() const {
+  try {
+    std::rethrow_exception(error_);
+  } catch (const error& e) {
+    const std::uint64_t good = std::min<std::uint64_t>(offset_of(failed_at_), in_.size_bytes());
+    backend::failure what = e.cause();
+    if (out_) what.detail += fmt::format("; the first {} bytes of {} are whole", good, out_->path());
+    throw chunk_error(std::move(what), good);
+  }
+}
+
+// --- enqueuing ---------------------------------------------------------------------------------------------
+
+void chunk_run::launch_all(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
+                           const std::stop_token& stop) {
+  for (std::uint64_t i = 0; i < count_; ++i) {
+    if (!await(filled_, i)) return;
+    if (stop.stop_requested()) {
+      report_.stopped = true;
+      return stop_at(i);
+    }
+    try {
+      launch(i, work);
+    } catch (...) {
+      return fail_at(i, i, std::current_exception());
+    }
+    publish(launched_, i);
+    if (tell) tell(static_cast<double>(i + 1) / static_cast<double>(count_));
+  }
+}
+
+void chunk_run::launch(std::uint64_t i, const chunk_pipeline::compute& work) {
+  chunk_slot& s = slot_of(i);
+  const stream_ref stream(s.work);
+  const std::size_t bytes = bytes_of(i);
+  const void* from = from_[i] == chunk_source::staged ? s.pinned.data() : mapped(i);
+  copy_async(s.there.data(), from, bytes, stream);
+  work({i, offset_of(i), s.there.as<std::byte>().first(bytes)}, stream);
+  if (out_) copy_async(s.pinned.data(), s.there.data(), bytes, stream);
+  s.done.record(stream);
+}
+
+// --- reading and writing -----------------------------------------------------------------------------------
+
+void chunk_run::read(unsigned reader, unsigned readers, std::int64_t start) noexcept {
+  pthread_setname_np(pthread_self(), fmt::format("reader {}", reader).c_str());
+  time_.begin_at(start);
+  std::uint64_t next_to_retire = 0;  // pieces of this reader before it have been
+  const auto is_mine = [&](std::uint64_t i) { return i % depth_ % readers == reader; };
+  const auto retire_below = [&](std::uint64_t end) {
+    for (; next_to_retire < end; ++next_to_retire) {
+      if (is_mine(next_to_retire)) retire(next_to_retire);
+    }
+  };
+  std::uint64_t i = 0;
+  for (; i < count_; ++i) {
+    if (!is_mine(i)) continue;
+    if (i >= depth_) retire_below(i - depth_ + 1);
+    try {
+      fill(i);
+    } catch (...) {
+      fail_at(i, i, std::current_exception());
+    }
+    const std::lock_guard lock(mutex_);
+    if (i >= end_) break;
+    filled_[i] = time_.now();
+    changed_.notify_all();
+  }
+  retire_below(std::min(i + 1, count_));
+  const std::lock_guard lock(mutex_);
+  latest_ = std::max(latest_, time_.now());
+}
+
+void chunk_run::fill(std::uint64_t i) {
+  from_[i] = await_source(i);
+  if (from_[i] == chunk_source::pinned) return;
+  if (from_[i] == chunk_source::registered && register_piece(i)) return;
+  from_[i] = chunk_source::staged;
+  in_.read_at(offset_of(i), slot_of(i).pinned.as<std::byte>().first(bytes_of(i)));
+}
+
+bool chunk_run::register_piece(std::uint64_t i) {
+  const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
+  // Brings the pages in, and says, where a touch would be a SIGBUS, that the file has become shorter: then staging finds
+  // out where it ends.
+  if (madvise(mapped(i), bytes_of(i), MADV_POPULATE_READ) != 0 && errno != EINVAL) return false;
+  const auto registered = device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true});
+  if (!registered) {
+    const std::lock_guard lock(mutex_);
+    choice_.cannot_register();
+    changed_.notify_all();
+    return false;
+  }
+  layer_log::file_io(trace::file_operation::map, in_.path(), offset_of(i), bytes_of(i), begin);
+  return true;
+}
+
+void chunk_run::release(std::uint64_t i) noexcept {
+  if (from_[i] == chunk_source::registered) (void)device_.backend().unregister_host(mapped(i));
+  from_[i] = chunk_source::staged;
+}
+
+void chunk_run::retire(std::uint64_t i) noexcept {
+  const bool launched = await(launched_, i);
+  try {
+    if (launched) {
+      slot_of(i).done.sync();
+      // What was copied from pages that the file has lost meanwhile is not the file's.
+      if (from_[i] != chunk_source::staged) in_.require_whole();
+    }
+    release(i);
+    if (!launched) return;
+    if (out_) out_->write_at(offset_of(i), slot_of(i).pinned.as<std::byte>().first(bytes_of(i)));
+  } catch (...) {
+    release(i);
+    std::unique_lock lock(mutex_);
+    const std::uint64_t end = launched_count_;
+    lock.unlock();
+    return fail_at(i, end, std::current_exception());
+  }
+  const std::lock_guard lock(mutex_);
+  report_.bytes += bytes_of(i);
+  ++report_.chunks;
+  choice_.retired(i, time_.now(), bytes_of(i));
+  changed_.notify_all();
+}
+
+// --- what the threads tell each other ----------------------------------------------------------------------
+
+void chunk_run::stop_at(std::uint64_t end) {
+  const std::lock_guard lock(mutex_);
+  end_ = std::min(end_, end);
+  changed_.notify_all();
+}
+
+void chunk_run::fail_at(std::uint64_t at, std::uint64_t end, std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (!error_ || at < failed_at_) {
+    error_ = std::move(error);
+    failed_at_ = at;
+  }
+  end_ = std::min(end_, end);
+  changed_.notify_all();
+}
+
+void chunk_run::publish(std::vector<std::int64_t>& times, std::uint64_t i) {
+  const std::lock_guard lock(mutex_);
+  times[i] = time_.now();
+  if (&times == &launched_) launched_count_ = i + 1;
+  changed_.notify_all();
+}
+
+bool chunk_run::await(const std::vector<std::int64_t>& times, std::uint64_t i) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return i >= end_ || times[i] != not_yet; });
+  if (times[i] == not_yet) return false;
+  time_.receive(times[i]);
+  return true;
+}
+
+chunk_source chunk_run::await_source(std::uint64_t i) {
+  std::unique_lock lock(mutex_);
+  if (choice_.known(i)) return choice_.of(i);
+  changed_.wait(lock, [&] { return i >= end_ || choice_.known(i); });
+  if (i >= end_) return chunk_source::staged;
+  time_.receive(choice_.decided_at());
+  return choice_.of(i);
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,188 @@
+#include "instrumentation/runtime/dlpack.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace sluice::runtime {
+
+namespace {
+
+constexpr const char* import_call = "from_dlpack";
+constexpr const char* export_call = "to_dlpack";
+
+// --- in ----------------------------------------------------------------------------------------------------
+
+element_type type_of(dlpack::data_type type) {
+  if (type.lanes != 1) refuse(import_call, fmt::format("elements of {} lanes; 1 was expected", type.lanes));
+  if (type.bits == 0 || type.bits % 8 != 0) refuse(import_call, fmt::format("elements of {} bits", type.bits));
+  switch (type.code) {
+    case dlpack::type_int:
+      return {element_kind::integer, type.bits};
+    case dlpack::type_uint:
+      return {element_kind::unsigned_integer, type.bits};
+    case dlpack::type_float:
+      return {element_kind::floating, type.bits};
+    case dlpack::type_bfloat:
+      return {element_kind::brain_float, type.bits};
+    case dlpack::type_complex:
+      return {element_kind::complex, type.bits};
+    case dlpack::type_bool:
+      return {element_kind::boolean, type.bits};
+    default:
+      refuse(import_call,
+             fmt::format("elements of type code {}: not integers, floats, complex numbers or booleans", type.code));
+  }
+}
+
+void require_device(dlpack::device said, const device_ref& device) {
+  switch (said.type) {
+    case dlpack::cuda:
+      break;
+    case dlpack::cuda_host:
+    case dlpack::cuda_managed:
+      return;  // reached from every device, and libraries put 0 for the ordinal
+    case dlpack::cpu:
+      refuse(import_call, "the tensor is in ordinary host memory; copy it with to_device");
+    default:
+      refuse(import_call,
+             fmt::format("device type {}: CUDA (2), pinned (3) or managed (13) memory was expected", said.type));
+  }
+  if (said.id != static_cast<std::int32_t>(device.description().ordinal)) {
+    refuse(import_call, fmt::format("the tensor is on device {}, not {}: import it with that device", said.id,
+                                    device.description().ordinal));
+  }
+}
+
+void require_space(dlpack::device said, const any_array& array) {
+  if (array.size() == 0) return;
+  const memory_space space = array.space();
+  const bool right = said.type == dlpack::cuda_host      ? space == memory_space::pinned
+                     : said.type == dlpack::cuda_managed ? space == memory_space::managed
+                                                         : space != memory_space::pinned;
+  if (!right) refuse(import_call, fmt::format("the memory is not what device type {} says", said.type));
+}
+
+any_array checked_tensor(const dlpack::tensor& t, bool read_only, const device_ref& device) {
+  require_device(t.device, device);
+  if (t.ndim < 0 || static_cast<std::size_t>(t.ndim) > most_axes) {
+    refuse(import_call, fmt::format("{} axes; 0 to {} are possible", t.ndim, most_axes));
+  }
+  const auto rank = static_cast<std::size_t>(t.ndim);
+  if (rank != 0 && !t.shape) refuse(import_call, fmt::format("{} axes and no shape", rank));
+  foreign_array what;
+  what.type = type_of(t.dtype);
+  what.extents.assign(t.shape, t.shape + rank);
+  what.strides.resize(rank);
+  if (t.strides) {
+    what.strides.assign(t.strides, t.strides + rank);
+  } else {
+    (void)element_count(what.extents, what.type.bytes(), import_call);
+    dense_strides(what.extents, storage_order::c, what.strides);
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(t.data);
+  if (t.byte_offset > UINTPTR_MAX - address) refuse(import_call, "byte_offset leads past the end of memory");
+  what.data = t.data ? reinterpret_cast<void*>(address + t.byte_offset) : nullptr;
+  what.read_only = read_only;
+  any_array out = checked_array(what, device, import_call);
+  require_space(t.device, out);
+  return out;
+}
+
+template <class Managed>
+any_array take_over(Managed* tensor, const any_array& checked) {
+  // Nothing throws from here on but for want of a few bytes of host memory, and then the deleter has run.
+  return checked.owned_by(memory_owner(tensor, [](Managed* t) {
+    if (t->deleter) t->deleter(t);
+  }));
+}
+
+// --- out ---------------------------------------------------------------------------------------------------
+
+dlpack::data_type type_of(element_type type) {
+  const auto code = [&]() -> dlpack::type_code {
+    switch (type.kind) {
+      case element_kind::integer:
+        return dlpack::type_int;
+      case element_kind::unsigned_integer:
+        return dlpack::type_uint;
+      case element_kind::floating:
+        return dlpack::type_float;
+      case element_kind::brain_float:
+        return dlpack::type_bfloat;
+      case element_kind::complex:
+        return dlpack::type_complex;
+      case element_kind::boolean:
+        return dlpack::type_bool;
+    }
+    return dlpack::type_int;
+  };
+  if (type.bits > 255) refuse(export_call, fmt::format("elements of {} bits: DLPack has up to 255", type.bits));
+  return {code(), static_cast<std::uint8_t>(type.bits), 1};
+}
+
+dlpack::device device_of(const any_array& array) {
+  const auto ordinal = static_cast<std::int32_t>(array.device().description().ordinal);
+  switch (array.space()) {
+    case memory_space::pinned:
+      return {dlpack::cuda_host, 0};
+    case memory_space::managed:
+      return {dlpack::cuda_managed, ordinal};
+    default:
+      return {dlpack::cuda, ordinal};
+  }
+}
+
+// What an exported tensor points into; goes with the tensor.
+template <class Managed>
+struct exported {
+  explicit exported(const any_array& array) : kept(array), extents(array.extents()), strides(array.strides()) {
+    managed.dl_tensor = {array.data(),
+                         device_of(array),
+                         static_cast<std::int32_t>(array.rank()),
+                         type_of(array.type()),
+                         extents.data(),
+                         strides.data(),
+                         0};
+    managed.manager_ctx = this;
+    managed.deleter = [](Managed* self) { delete static_cast<exported*>(self->manager_ctx); };
+  }
+  Managed managed{};
+  any_array kept;
+  std::vector<std::int64_t> extents, strides;
+};
+
+}  // namespace
+
+any_array from_dlpack(dlpack::managed_tensor* tensor, const device_ref& device) {
+  if (!tensor) refuse(import_call, "null");
+  return take_over(tensor, checked_tensor(tensor->dl_tensor, false, device));
+}
+
+any_array from_dlpack(dlpack::managed_tensor_versioned* tensor, const device_ref& device) {
+  if (!tensor) refuse(import_call, "null");
+  if (tensor->version.major != dlpack::major_version) {
+    // All that other versions promise is where the deleter is.
+    refuse(import_call, fmt::format("DLPack version {}.{}; {}.x was expected", tensor->version.major,
+                                    tensor->version.minor, dlpack::major_version));
+  }
+  const bool read_only = (tensor->flags & dlpack::flag_read_only) != 0;
+  return take_over(tensor, checked_tensor(tensor->dl_tensor, read_only, device));
+}
+
+dlpack::managed_tensor* to_dlpack(const any_array& array) {
+  if (array.read_only()) {
+    refuse(export_call, "the array may only be read, which the unversioned form cannot say: use to_dlpack_versioned");
+  }
+  return &(new exported<dlpack::managed_tensor>(array))->managed;
+}
+
+dlpack::managed_tensor_versioned* to_dlpack_versioned(const any_array& array) {
+  auto* const out = new exported<dlpack::managed_tensor_versioned>(array);
+  out->managed.version = {dlpack::major_version, dlpack::minor_version};
+  out->managed.flags = array.read_only() ? dlpack::flag_read_only : 0;
+  return &out->managed;
+}
+
+}  // namespace sluice::runtime

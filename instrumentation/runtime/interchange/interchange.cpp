@@ -1,0 +1,215 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <string>
+
+#include "instrumentation/runtime/cai.hpp"
+#include "instrumentation/runtime/dlpack.hpp"
+#include "instrumentation/runtime/interchange/sluice_interchange.h"
+#include "instrumentation/runtime/kernel.hpp"
+
+#define SLUICE_EXPORT extern "C" __attribute__((visibility("default")))
+
+using namespace sluice::runtime;
+
+struct sluice_array {
+  any_array array;
+  sluice_array_info info{};
+};
+
+namespace {
+
+std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+// Nothing crosses the boundary as an exception.
+template <class Work>
+auto guarded(Work&& work) noexcept -> decltype(work()) {
+  try {
+    last_error().clear();
+    return work();
+  } catch (const std::exception& e) {
+    last_error() = e.what();
+  }
+  if constexpr (std::is_pointer_v<decltype(work())>) {
+    return nullptr;
+  } else {
+    return 1;
+  }
+}
+
+element_type type_of(std::int32_t code, std::int32_t bits) {
+  constexpr std::pair<int, element_kind> kinds[] = {
+      {SLUICE_INT, element_kind::integer},     {SLUICE_UINT, element_kind::unsigned_integer},
+      {SLUICE_FLOAT, element_kind::floating},  {SLUICE_BFLOAT, element_kind::brain_float},
+      {SLUICE_COMPLEX, element_kind::complex}, {SLUICE_BOOL, element_kind::boolean}};
+  for (const auto& [known, kind] : kinds) {
+    if (known == code && bits > 0 && bits <= 256 && bits % 8 == 0) return {kind, static_cast<std::uint16_t>(bits)};
+  }
+  refuse("sluice_array_empty", fmt::format("no element type has code {} and {} bits", code, bits));
+}
+
+std::int32_t code_of(element_kind kind) {
+  switch (kind) {
+    case element_kind::integer:
+      return SLUICE_INT;
+    case element_kind::unsigned_integer:
+      return SLUICE_UINT;
+    case element_kind::floating:
+      return SLUICE_FLOAT;
+    case element_kind::brain_float:
+      return SLUICE_BFLOAT;
+    case element_kind::complex:
+      return SLUICE_COMPLEX;
+    case element_kind::boolean:
+      return SLUICE_BOOL;
+  }
+  return SLUICE_INT;
+}
+
+sluice_array* made(any_array array) {
+  auto out = std::make_unique<sluice_array>(sluice_array{std::move(array)});
+  const any_array& a = out->array;
+  const memory_space space = a.space();
+  out->info = {a.data(),
+               code_of(a.type().kind),
+               a.type().bits,
+               static_cast<std::int32_t>(a.rank()),
+               a.read_only(),
+               a.extents().data(),
+               a.strides().data(),
+               space == memory_space::pinned    ? dlpack::cuda_host
+               : space == memory_space::managed ? dlpack::cuda_managed
+                                                : dlpack::cuda,
+               static_cast<std::int32_t>(a.device().description().ordinal)};
+  return out.release();
+}
+
+std::vector<std::int64_t> values(const std::int64_t* from, std::int32_t count) {
+  if (count < 0 || count > static_cast<std::int32_t>(most_axes) || (count != 0 && !from)) {
+    refuse("sluice_array", fmt::format("{} axes at {}", count, static_cast<const void*>(from)));
+  }
+  return {from, from + count};
+}
+
+const sluice_array& checked(const sluice_array* array) {
+  if (!array) refuse("sluice_array", "null");
+  return *array;
+}
+
+// A function of the Python that this process runs; nothing of Python is linked.
+template <class Function>
+Function* python(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+template <class Managed>
+bool delete_unclaimed(void* capsule, const char* name) {
+  auto* const is_valid = python<int(void*, const char*)>("PyCapsule_IsValid");
+  auto* const pointer = python<void*(void*, const char*)>("PyCapsule_GetPointer");
+  if (!is_valid || !pointer || !is_valid(capsule, name)) return false;
+  auto* const managed = static_cast<Managed*>(pointer(capsule, name));
+  if (managed && managed->deleter) managed->deleter(managed);
+  return true;
+}
+
+}  // namespace
+
+SLUICE_EXPORT const char* sluice_interchange_error(void) { return last_error().c_str(); }
+
+SLUICE_EXPORT sluice_array* sluice_array_empty(const std::int64_t* extents, std::int32_t rank, std::int32_t code,
+                                               std::int32_t bits, std::int32_t fortran) {
+  return guarded([&] {
+    const element_type type = type_of(code, bits);
+    auto shape = values(extents, rank);
+    const std::uint64_t bytes = element_count(shape, type.bytes(), "sluice_array_empty") * type.bytes();
+    std::vector<std::int64_t> strides(shape.size());
+    dense_strides(shape, fortran != 0 ? storage_order::f : storage_order::c, strides);
+    return made({device_span<std::byte>(device_buffer(bytes)), 0, type, std::move(shape), std::move(strides)});
+  });
+}
+
+SLUICE_EXPORT void sluice_array_release(sluice_array* array) { delete array; }
+
+SLUICE_EXPORT int sluice_array_describe(const sluice_array* array, sluice_array_info* out) {
+  return guarded([&] {
+    if (!out) refuse("sluice_array_describe", "null");
+    *out = checked(array).info;
+    return 0;
+  });
+}
+
+SLUICE_EXPORT sluice_array* sluice_array_from_dlpack(void* managed, std::int32_t versioned) {
+  return guarded([&] {
+    return made(versioned != 0 ? from_dlpack(static_cast<dlpack::managed_tensor_versioned*>(managed))
+                               : from_dlpack(static_cast<dlpack::managed_tensor*>(managed)));
+  });
+}
+
+SLUICE_EXPORT void* sluice_array_to_dlpack(const sluice_array* array, std::int32_t versioned) {
+  return guarded([&]() -> void* {
+    if (versioned != 0) return to_dlpack_versioned(checked(array).array);
+    return to_dlpack(checked(array).array);
+  });
+}
+
+SLUICE_EXPORT void sluice_dlpack_capsule_destructor(void* capsule) {
+  if (delete_unclaimed<dlpack::managed_tensor_versioned>(capsule, "dltensor_versioned")) return;
+  (void)delete_unclaimed<dlpack::managed_tensor>(capsule, "dltensor");
+}
+
+SLUICE_EXPORT sluice_array* sluice_array_from_cai(std::uintptr_t data, const std::int64_t* extents,
+                                                  const std::int64_t* strides, std::int32_t rank, const char* typestr,
+                                                  std::int32_t read_only, std::int32_t masked, std::int32_t has_stream,
+                                                  std::int64_t stream, std::int32_t version) {
+  return guarded([&] {
+    cai_description what;
+    what.shape = values(extents, rank);
+    what.typestr = typestr ? typestr : "";
+    what.data = data;
+    what.read_only = read_only != 0;
+    if (strides) what.strides = values(strides, rank);
+    what.masked = masked != 0;
+    if (has_stream != 0) what.stream = stream;
+    what.version = version;
+    return made(import_cai(what));
+  });
+}
+
+SLUICE_EXPORT int sluice_array_order(const sluice_array* array, std::int64_t consumer) {
+  return guarded([&] {
+    const device_ref device = checked(array).array.device();
+    if (consumer == 0)
+      refuse("sluice_array_order", "stream 0 could be the legacy (1) or the per-thread (2) default stream");
+    if (consumer == 1) return 0;  // the stream that everything here runs on
+    event done(device);
+    done.record(stream_ref(device));
+    stream_ref::from_native(device, static_cast<std::uintptr_t>(consumer)).wait(done);
+    return 0;
+  });
+}
+
+SLUICE_EXPORT int sluice_array_affine(sluice_array* array, std::uint32_t multiplier, std::uint32_t increment) {
+  return guarded([&] {
+    const any_array& a = checked(array).array;
+    const bool whole = a.type().bits == 32 &&
+                       (a.type().kind == element_kind::integer || a.type().kind == element_kind::unsigned_integer);
+    if (!whole || a.read_only()) refuse("sluice_array_affine", "32-bit integers that may be written were expected");
+    if (!a.is_contiguous(storage_order::c) && !a.is_contiguous(storage_order::f)) {
+      refuse("sluice_array_affine", "the array has gaps");
+    }
+    if (a.size() == 0) return 0;
+    launch(kernels::affine_u32, launch_shape::for_size(a.size()), stream_ref(a.device()),
+           static_cast<std::uint32_t*>(a.data()), std::uint64_t{a.size()}, multiplier, increment, std::uint32_t{1});
+    return 0;
+  });
+}
+
+SLUICE_EXPORT int sluice_interchange_synchronize(void) {
+  return guarded([] {
+    current_device().sync();
+    return 0;
+  });
+}

@@ -1,0 +1,19 @@
+#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/layer_log.hpp"
+#include "instrumentation/runtime/recording.hpp"
+
+// Apart from recording.cpp: shared libraries are recorded by others, and have no writer in them.
+
+namespace sluice::runtime {
+
+bool join_recording(std::span<const device_ref> devices) {
+  if (collector::active()) return false;
+  layer_log::recording_comes();
+  if (!collector::start(collector::producer_options{})) return false;
+  layer_log::recording_is_here();
+  for (const device_ref& device : devices) device.state()->announce();
+  return true;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,216 @@
+// Files: a file to the device, and from file to file through the device, against the link's limit and the plain loop.
+//
+// Files are 8 GiB on a CUDA device and 64 MiB on the simulated one, in the temporary folder; SLUICE_BENCH_FILE_BYTES and TMPDIR say
+// otherwise. They are in the page cache: what is measured is the way through memory, not the disk. Three of them are made.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/chunk_pipeline.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/kernel.hpp"
+#include "tests/bench/runtime/lines.hpp"
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::runtime;
+namespace fs = std::filesystem;
+
+constexpr std::size_t mib = 1u << 20;
+constexpr std::size_t plain_chunk = 64 * mib;  // what loops of this kind use; larger ones are no faster
+
+// The files of all lines of one device, made at the first and gone with the last.
+class files {
+ public:
+  explicit files(const device_ref& device) : device_(device) {
+    std::string name = (fs::temp_directory_path() / "sluice-bench-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error(name + ": cannot be made; set TMPDIR");
+    folder_ = name;
+    const char* said = std::getenv("SLUICE_BENCH_FILE_BYTES");
+    bytes_ = said ? std::strtoull(said, nullptr, 10) : device.simulated() ? 64 * mib : 8192 * mib;
+    bytes_ = std::max<std::uint64_t>(bytes_ / mib, 1) * mib;
+    for (const char* each : {"in", "piped", "plain"}) {
+      mapped_file file = mapped_file::create(folder_ / each, bytes_, device_);
+      fill(file);
+    }
+  }
+  ~files() { fs::remove_all(folder_); }
+  files(const files&) = delete;
+  files& operator=(const files&) = delete;
+
+  [[nodiscard]] mapped_file in() const { return mapped_file(folder_ / "in", file_access::read_only, device_); }
+  [[nodiscard]] mapped_file out(const char* name) const {
+    return mapped_file(folder_ / name, file_access::read_write, device_);
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  // Every page is written, so that all of them are in the cache.
+  static void fill(mapped_file& file) {
+    const std::span<std::byte> all = file.writable_bytes();
+    std::vector<std::thread> threads;
+    const std::size_t count = std::max(1u, std::thread::hardware_concurrency());
+    for (std::size_t t = 0; t < count; ++t) {
+      threads.emplace_back([=] {
+        auto* words = reinterpret_cast<std::uint64_t*>(all.data());
+        const std::size_t n = all.size() / 8;
+        for (std::size_t i = n * t / count; i < n * (t + 1) / count; ++i) words[i] = i * 0x9E3779B97F4A7C15u;
+      });
+    }
+    for (std::thread& t : threads) t.join();
+  }
+
+  device_ref device_;
+  fs::path folder_;
+  std::uint64_t bytes_ = 0;
+};
+
+using files_ptr = std::shared_ptr<std::unique_ptr<files>>;
+
+const files& made(const files_ptr& all, const device_ref& device) {
+  if (!*all) *all = std::make_unique<files>(device);
+  return **all;
+}
+
+void set_rate(benchmark::State& state, std::uint64_t bytes) {
+  state.counters["rate"] = benchmark::Counter(static_cast<double>(bytes) * static_cast<double>(state.iterations()),
+                                              benchmark::Counter::kIsRate);
+}
+
+void compute(std::span<std::byte> there, const stream_ref& s) {
+  launch(kernels::affine_u32, launch_shape::for_size(there.size() / 4), s,
+         reinterpret_cast<std::uint32_t*>(there.data()), std::uint64_t{there.size() / 4}, 3u, 1u, 1u);
+}
+
+chunk_options options_of(const files& all, chunk_source source) {
+  chunk_options out;
+  out.source = source;
+  if (const char* chunk = std::getenv("SLUICE_BENCH_CHUNK_BYTES")) out.chunk_bytes = std::strtoull(chunk, nullptr, 10);
+  if (const char* depth = std::getenv("SLUICE_BENCH_DEPTH")) out.depth = static_cast<unsigned>(std::atoi(depth));
+  if (const char* readers = std::getenv("SLUICE_BENCH_READERS"))
+    out.readers = static_cast<unsigned>(std::atoi(readers));
+  // A small file still has pieces enough for a trial.
+  while (out.chunk_bytes > 64u << 10 && all.bytes() / out.chunk_bytes < 8 * out.depth) out.chunk_bytes /= 2;
+  return out;
+}
+
+void tell(benchmark::State& state, const chunk_report& report) {
+  state.counters["registered"] = report.source == chunk_source::registered;
+  state.counters["trial_staged"] = report.staged_rate;
+  state.counters["trial_registered"] = report.registered_rate;
+}
+
+void link(benchmark::State& state, const device_ref& device) {
+  const stream s(device);
+  const std::size_t bytes = device.simulated() ? 16 * mib : 1024 * mib;
+  const pinned_buffer host(bytes, s);
+  const device_buffer there(bytes, s);
+  std::memset(host.data(), 1, bytes);
+  for (auto _ : state) {
+    for (int i = 0; i < 4; ++i) copy_async(there.data(), host.data(), bytes, s);
+    s.sync();
+  }
+  set_rate(state, 4 * bytes);
+}
+
+void to_device_piped(benchmark::State& state, const device_ref& device, const files& all, chunk_source source) {
+  const mapped_file in = all.in();
+  const chunk_pipeline pipeline(options_of(all, source), device);
+  chunk_report report;
+  for (auto _ : state) report = pipeline.run(in, nullptr, [](const chunk&, const stream_ref&) {});
+  set_rate(state, report.bytes);
+  tell(state, report);
+}
+
+// A mapping that is registered once and copied from often.
+void to_device_pinned(benchmark::State& state, const device_ref& device, const files& all) {
+  const mapped_file in = all.in();
+  const auto pinned = in.pin();
+  const chunk_pipeline pipeline(options_of(all, chunk_source::automatic), device);
+  for (auto _ : state) (void)pipeline.run(in, nullptr, [](const chunk&, const stream_ref&) {});
+  set_rate(state, all.bytes());
+}
+
+void to_device_plain(benchmark::State& state, const device_ref& device, const files& all) {
+  const stream s(device);
+  const mapped_file in = all.in();
+  const device_buffer there(plain_chunk, s);
+  for (auto _ : state) {
+    for (std::size_t at = 0; at < all.bytes(); at += plain_chunk) {
+      copy(there.data(), in.bytes().data() + at, std::min<std::size_t>(plain_chunk, all.bytes() - at), s);
+    }
+  }
+  set_rate(state, all.bytes());
+}
+
+void round_trip_piped(benchmark::State& state, const device_ref& device, const files& all) {
+  const mapped_file in = all.in();
+  mapped_file out = all.out("piped");
+  const chunk_pipeline pipeline(options_of(all, chunk_source::automatic), device);
+  chunk_report report;
+  for (auto _ : state) {
+    report = pipeline.run(in, &out, [](const chunk& c, const stream_ref& s) { compute(c.device, s); });
+  }
+  set_rate(state, report.bytes);
+  tell(state, report);
+  const mapped_file plain = all.out("plain");
+  if (std::memcmp(out.bytes().data(), plain.bytes().data(), all.bytes()) != 0) {
+    state.SkipWithError("the result is not the plain loop's, byte for byte");
+  }
+}
+
+// What `there = cupy.asarray(file[i:j]); compute; out[i:j] = there.get()` does, without Python.
+void round_trip_plain(benchmark::State& state, const device_ref& device, const files& all) {
+  const stream s(device);
+  const mapped_file in = all.in();
+  mapped_file out = all.out("plain");
+  for (auto _ : state) {
+    for (std::size_t at = 0; at < all.bytes(); at += plain_chunk) {
+      const std::size_t bytes = std::min<std::size_t>(plain_chunk, all.bytes() - at);
+      const device_buffer there(bytes, s);
+      copy(there.data(), in.bytes().data() + at, bytes, s);
+      compute(there.as<std::byte>(), s);
+      const std::unique_ptr<std::byte[]> result(new std::byte[bytes]);
+      copy(result.get(), there.data(), bytes, s);
+      std::memcpy(out.writable_bytes().data() + at, result.get(), bytes);
+    }
+  }
+  set_rate(state, all.bytes());
+}
+
+const bench::topic_lines lines([](const device_ref& device) {
+  const auto all = std::make_shared<std::unique_ptr<files>>();
+  const auto add = [&](const std::string& name, const char* bar, auto run) {
+    bench::line(device, "files/" + name,
+                [=](benchmark::State& state) {
+                  // The bars are about links and CPUs that are there.
+                  if (!device.simulated()) state.SetLabel(bar);
+                  run(state, device, made(all, device));
+                })
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(2)
+        ->UseRealTime();
+  };
+  add("link/pinned", "", [](auto& state, const auto& d, const files&) { link(state, d); });
+  const char* near_the_link = "rate >= 0.95 of files/link/pinned";
+  for (const auto& [name, source] : {std::pair{"sluice", chunk_source::automatic},
+                                     {"sluice-staged", chunk_source::staged},
+                                     {"sluice-registered", chunk_source::registered}}) {
+    add(std::string("to-device/") + name, source == chunk_source::automatic ? near_the_link : "",
+        [s = source](auto& state, const auto& d, const files& f) { to_device_piped(state, d, f, s); });
+  }
+  add("to-device/sluice-pinned", near_the_link, to_device_pinned);
+  add("to-device/plain", "", to_device_plain);
+  add("round-trip/plain", "", round_trip_plain);
+  add("round-trip/sluice", "rate >= 4 of files/round-trip/plain", round_trip_piped);
+});
+
+}  // namespace

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "instrumentation/runtime/error.hpp"
+
+namespace sluice::runtime {
+
+/// Fails unless `action` throws an error whose line holds `about`.
+template <class Action>
+void complains(const std::string& about, Action&& action) {
+  try {
+    action();
+    ADD_FAILURE() << "no complaint about '" << about << "'";
+  } catch (const error& e) {
+    EXPECT_NE(std::string(e.what()).find(about), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace sluice::runtime
