@@ -19,7 +19,7 @@ constexpr std::array table{
              "Reserved memory climbs in steps while used memory breathes under it; free memory gets scattered; the "
              "trim gives "
              "whole segments back.",
-             0.0034, pool_churn},
+             0.0048, pool_churn},
     workload{
         "overlap", "Copy, compute, copy back: on one stream with waits, then on two streams.",
         "Serial: one thing at a time. Two streams: a kernel runs under the copies of the other stream, and both copy "

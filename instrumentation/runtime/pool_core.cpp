@@ -317,6 +317,11 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
   }
 }
 
+block* pool_core::look_again(const void* address) noexcept {
+  const std::lock_guard lock(mutex_);
+  return heap_.find(reinterpret_cast<std::uint64_t>(address));
+}
+
 void pool_core::retire(std::uint64_t stream) noexcept {
   const std::lock_guard lock(mutex_);
   const auto of_stream = [&](const auto& l) { return l->in_use && l->is_of(stream); };

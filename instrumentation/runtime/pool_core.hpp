@@ -82,10 +82,12 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return room;
   }
 
-  /// The block of that address which a caller has; null: there is none. Lock-free.
-  [[nodiscard]] SLUICE_INLINE block* used_block(const void* address) const noexcept {
+  /// The block of that address which a caller has; null: there is none. Lock-free where there is one.
+  [[nodiscard]] SLUICE_INLINE block* used_block(const void* address) noexcept {
     block* b = heap_.find(reinterpret_cast<std::uint64_t>(address));
-    const bool used = b != nullptr && b->state.load(std::memory_order_relaxed) == block_state::used && b->bytes != 0;
+    if (b == nullptr) [[unlikely]]
+      b = look_again(address);
+    const bool used = b != nullptr && b->state.load(std::memory_order_relaxed) == block_state::used;
     return used ? b : nullptr;
   }
 
@@ -152,6 +154,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void refill(lane& l, std::uint64_t bytes, zone& from);
   void flush_half(lane& l, std::size_t bin) noexcept;
   friend struct thread_fronts;
+
+  [[nodiscard]] block* look_again(const void* address) noexcept;
 
   // With the mutex held.
   [[nodiscard]] block* find(const stream_ref& stream, std::uint64_t bytes);

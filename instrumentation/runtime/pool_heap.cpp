@@ -1,44 +1,36 @@
 #include "instrumentation/runtime/pool_heap.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <new>
 
 namespace sluice::runtime::pooling {
 
 namespace {
 
-constexpr std::size_t index_memory_bytes = std::size_t{4} << 20;
 constexpr std::size_t blocks_a_slab = 256;
 
 // A free list is looked through only so far for a fit in a hit; `take_any` looks to its end.
 constexpr int looks = 4;
 
-std::uint64_t end_of(const block& b) { return b.address + b.bytes; }
+std::uint64_t begin_of(const block& b) { return b.address.load(std::memory_order_relaxed); }
+std::uint64_t end_of(const block& b) { return begin_of(b) + b.bytes; }
+void place(block& b, std::uint64_t address) { b.address.store(address, std::memory_order_relaxed); }
 
 }  // namespace
 
-pool_heap::pool_heap() : index_(new std::atomic<middle*>[root_entries]()) {
-  zones_.push_back(std::make_unique<zone>());
-}
-
-pool_heap::~pool_heap() {
-  for (void* memory : index_memory_) munmap(memory, index_memory_bytes);
-}
-
 // --- blocks and where they begin ---------------------------------------------------------------------------
 
-block* pool_heap::make_block() {
-  if (spare_ == nullptr) {
-    slabs_.push_back(std::make_unique<block[]>(blocks_a_slab));
-    for (std::size_t i = 0; i < blocks_a_slab; ++i) {
-      slabs_.back()[i].next_spare = spare_;
-      spare_ = &slabs_.back()[i];
-    }
-  }
+/// For the three blocks that an operation may need, so that none fails half way.
+void pool_heap::make_room() {
+  index_.reserve();
+  if (spares_ >= 3) return;
+  slabs_.push_back(std::make_unique<block[]>(blocks_a_slab));
+  for (std::size_t i = 0; i < blocks_a_slab; ++i) drop_block(&slabs_.back()[i]);
+}
+
+block* pool_heap::make_block() noexcept {
+  --spares_;
   block* b = spare_;
   spare_ = b->next_spare;
   b->before = b->after = b->next = b->previous = nullptr;
@@ -52,43 +44,7 @@ void pool_heap::drop_block(block* b) noexcept {
   b->state.store(block_state::free, std::memory_order_relaxed);
   b->next_spare = spare_;
   spare_ = b;
-}
-
-void* pool_heap::index_piece(std::size_t bytes) {
-  if (index_left_ < bytes) {
-    void* memory =
-        mmap(nullptr, index_memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    index_memory_.push_back(memory);
-    index_next_ = static_cast<char*>(memory);
-    index_left_ = index_memory_bytes;
-  }
-  void* piece = index_next_;
-  index_next_ += bytes;
-  index_left_ -= bytes;
-  return piece;
-}
-
-void pool_heap::enter_index(block* b) {
-  auto& root = index_[b->address >> (leaf_bits + middle_bits)];
-  middle* m = root.load(std::memory_order_relaxed);
-  if (m == nullptr) {
-    m = static_cast<middle*>(index_piece(sizeof(middle)));  // Zero bytes are null pointers.
-    root.store(m, std::memory_order_release);
-  }
-  auto& entry = (*m)[(b->address >> leaf_bits) & (middle_entries - 1)];
-  leaf* l = entry.load(std::memory_order_relaxed);
-  if (l == nullptr) {
-    l = static_cast<leaf*>(index_piece(sizeof(leaf)));
-    entry.store(l, std::memory_order_release);
-  }
-  (*l)[(b->address / granule) & (leaf_entries - 1)].store(b, std::memory_order_release);
-}
-
-void pool_heap::leave_index(const block* b) noexcept {
-  middle* m = index_[b->address >> (leaf_bits + middle_bits)].load(std::memory_order_relaxed);
-  leaf* l = (*m)[(b->address >> leaf_bits) & (middle_entries - 1)].load(std::memory_order_relaxed);
-  (*l)[(b->address / granule) & (leaf_entries - 1)].store(nullptr, std::memory_order_relaxed);
+  ++spares_;
 }
 
 // --- lists -------------------------------------------------------------------------------------------------
@@ -150,19 +106,13 @@ block* pool_heap::any_fit(const zone& in, std::uint64_t bytes) noexcept {
 
 /// The first `bytes` of a free block that is in no list; the rest stays in the zone that it was in.
 block* pool_heap::split(block* b, std::uint64_t bytes) {
+  make_room();
   zone& home = *b->home;
   unlink(b);
   if (b->bytes != bytes) {
-    block* rest = nullptr;
-    try {
-      rest = make_block();
-      rest->address = b->address + bytes;
-      enter_index(rest);
-    } catch (...) {
-      if (rest != nullptr) drop_block(rest);
-      link(b, home);
-      throw;
-    }
+    block* rest = make_block();
+    place(*rest, begin_of(*b) + bytes);
+    index_.insert(rest);
     rest->bytes = b->bytes - bytes;
     rest->bin = static_cast<std::uint16_t>(class_of(rest->bytes / granule));
     rest->trace_address = b->trace_address == 0 ? 0 : b->trace_address + bytes;
@@ -205,7 +155,7 @@ block* pool_heap::join(block* b) noexcept {
   if (joins(b->after)) {
     block* next = b->after;
     unlink(next);
-    leave_index(next);
+    index_.erase(next);
     b->bytes += next->bytes;
     b->freed_at = std::max(b->freed_at, next->freed_at);
     b->after = next->after;
@@ -216,7 +166,7 @@ block* pool_heap::join(block* b) noexcept {
     block* first = b->before;
     zone* home = b->home;
     unlink(first);
-    leave_index(b);
+    index_.erase(b);
     first->bytes += b->bytes;
     first->freed_at = std::max(first->freed_at, b->freed_at);
     first->after = b->after;
@@ -302,7 +252,7 @@ void pool_heap::forget_zone(std::uint64_t stream) noexcept {
 
 void pool_heap::end_run(std::uint64_t address, block* last) {
   block* mark = make_block();
-  mark->address = address;
+  place(*mark, address);
   mark->bytes = 0;
   mark->state.store(block_state::used, std::memory_order_relaxed);
   mark->before = last;
@@ -317,16 +267,17 @@ void pool_heap::drop_run_end(std::uint64_t address) noexcept {
 }
 
 void pool_heap::add(const segment& s, zone& home) {
+  make_room();
   block* b = make_block();
-  b->address = s.address;
+  place(*b, s.address);
   b->bytes = s.bytes;
   b->bin = static_cast<std::uint16_t>(class_of(s.bytes / granule));
   b->trace_address = s.trace_address;
   b->parent = s.continuous ? 0 : s.trace_address;
   b->home = &home;
   b->state.store(block_state::free, std::memory_order_relaxed);
-  enter_index(b);
   segments_.emplace(s.address, s);
+  index_.insert(b);
   reserved_ += s.bytes;
   if (s.continuous) {
     if (const auto run = run_ends_.find(s.address); run != run_ends_.end()) {
@@ -357,18 +308,19 @@ const block* pool_heap::free_before(std::uint64_t address, const zone& of) const
 void pool_heap::cut(block* b, const segment& s) {
   zone& home = *b->home;
   const std::uint64_t end = s.address + s.bytes;
+  make_room();
   unlink(b);
   if (end_of(*b) > end) {
     block* right = make_block();
-    right->address = end;
+    place(*right, end);
     right->bytes = end_of(*b) - end;
     right->bin = static_cast<std::uint16_t>(class_of(right->bytes / granule));
-    right->trace_address = b->trace_address == 0 ? 0 : b->trace_address + (end - b->address);
+    right->trace_address = b->trace_address == 0 ? 0 : b->trace_address + (end - begin_of(*b));
     right->freed_at = b->freed_at;
     right->after = b->after;
     right->after->before = right;  // A block that reaches across segments has the end of its run behind it at least.
     right->state.store(block_state::free, std::memory_order_relaxed);
-    enter_index(right);
+    index_.insert(right);
     link(right, home);
   } else if (s.continuous) {
     if (run_ends_.contains(end)) {
@@ -377,14 +329,14 @@ void pool_heap::cut(block* b, const segment& s) {
       b->after->before = nullptr;
     }
   }
-  if (b->address < s.address) {
-    b->bytes = s.address - b->address;
+  if (begin_of(*b) < s.address) {
+    b->bytes = s.address - begin_of(*b);
     b->bin = static_cast<std::uint16_t>(class_of(b->bytes / granule));
     end_run(s.address, b);
     link(b, home);
   } else {
     if (b->before != nullptr) end_run(s.address, b->before);
-    leave_index(b);
+    index_.erase(b);
     drop_block(b);
   }
 }
@@ -393,7 +345,7 @@ std::vector<segment> pool_heap::release(std::uint64_t keep_bytes) {
   std::vector<segment> whole;
   for (block* list : clean().lists) {
     for (const block* b = list; b != nullptr; b = b->next) {
-      for (auto at = segments_.lower_bound(b->address);
+      for (auto at = segments_.lower_bound(begin_of(*b));
            at != segments_.end() && at->first + at->second.bytes <= end_of(*b); ++at) {
         whole.push_back(at->second);
       }
@@ -416,7 +368,7 @@ block* pool_heap::holding(std::uint64_t address) const noexcept {
   if (block* b = find(address)) return b;
   for (block* list : zones_.front()->lists) {
     for (block* b = list; b != nullptr; b = b->next) {
-      if (b->address < address && address < end_of(*b)) return b;
+      if (begin_of(*b) < address && address < end_of(*b)) return b;
     }
   }
   return nullptr;

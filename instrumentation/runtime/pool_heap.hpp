@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "instrumentation/runtime/pool_index.hpp"
+
 // The books of a pool: which parts of its segments are free, and which stream may take them at once. Pure arithmetic on
 // addresses: it touches no memory of the device's and calls none. Internal.
 //
@@ -51,7 +53,7 @@ enum class block_state : std::uint8_t {
 /// A stretch of a segment. The heap makes and keeps these: an address that was good once stays good to look at until the
 /// heap goes. A cache line's worth is all that a hit in a front touches.
 struct alignas(64) block {
-  std::uint64_t address = 0;
+  std::atomic<std::uint64_t> address{0};
   std::uint64_t bytes = 0;          ///< a multiple of the granule
   std::uint64_t requested = 0;      ///< what the caller asked for, while used
   block* next = nullptr;            ///< in the list that it is in
@@ -93,8 +95,7 @@ struct segment {
 /// Not thread-safe but for `find`: the owner locks.
 class pool_heap {
  public:
-  pool_heap();
-  ~pool_heap();
+  pool_heap() { zones_.push_back(std::make_unique<zone>()); }
   pool_heap(const pool_heap&) = delete;
   pool_heap& operator=(const pool_heap&) = delete;
 
@@ -129,15 +130,9 @@ class pool_heap {
   /// Every free block of `from` moves to `to`. O(blocks of `from`).
   void retag(zone& from, zone& to) noexcept;
 
-  /// The block that begins at `address`, of whatever state; null: none. Lock-free, from any thread. O(1).
-  [[nodiscard]] block* find(std::uint64_t address) const noexcept {
-    if (address >> address_bits != 0) return nullptr;
-    const middle* m = index_[address >> (leaf_bits + middle_bits)].load(std::memory_order_acquire);
-    if (m == nullptr) return nullptr;
-    const leaf* l = (*m)[(address >> leaf_bits) & (middle_entries - 1)].load(std::memory_order_acquire);
-    if (l == nullptr || address % granule != 0) return nullptr;
-    return (*l)[(address / granule) & (leaf_entries - 1)].load(std::memory_order_acquire);
-  }
+  /// The block that begins at `address`, of whatever state; null: none. Any thread may ask, without a lock; then null means only
+  /// that it should be asked again with the owner's lock. O(1).
+  [[nodiscard]] block* find(std::uint64_t address) const noexcept { return index_.find(address); }
 
   /// The free block of anybody's or of `of` that ends at `address`, where a continuous segment does; null: there is none.
   /// O(log segments).
@@ -164,24 +159,14 @@ class pool_heap {
       if (s.continuous && address < seen_to) continue;  // with the run that it belongs to
       for (block* b = find(address); b != nullptr && b->bytes != 0; b = b->after) {
         visit(*b);
-        seen_to = b->address + b->bytes;
+        seen_to = b->address.load(std::memory_order_relaxed) + b->bytes;
       }
     }
   }
 
  private:
-  // Addresses of 47 bits: a leaf spans 2 MiB of them, which keeps 8 bytes a granule; pages of it that hold no block are
-  // never touched.
-  static constexpr unsigned address_bits = 47, leaf_bits = 21, middle_bits = 13;
-  static constexpr std::size_t leaf_entries = (std::size_t{1} << leaf_bits) / granule;
-  static constexpr std::size_t middle_entries = std::size_t{1} << middle_bits;
-  static constexpr std::size_t root_entries = std::size_t{1} << (address_bits - leaf_bits - middle_bits);
-  using leaf = std::array<std::atomic<block*>, leaf_entries>;
-  using middle = std::array<std::atomic<leaf*>, middle_entries>;
-
-  void enter_index(block* b);
-  void leave_index(const block* b) noexcept;
-  [[nodiscard]] block* make_block();
+  void make_room();
+  [[nodiscard]] block* make_block() noexcept;
   void drop_block(block* b) noexcept;
 
   static void link(block* b, zone& to) noexcept;
@@ -203,11 +188,8 @@ class pool_heap {
   std::uint64_t reserved_ = 0, taken_bytes_ = 0, taken_blocks_ = 0;
   std::vector<std::unique_ptr<block[]>> slabs_;
   block* spare_ = nullptr;
-  std::unique_ptr<std::atomic<middle*>[]> index_;
-  std::vector<void*> index_memory_;  // leaves and middles, in large pieces
-  std::size_t index_left_ = 0;
-  char* index_next_ = nullptr;
-  [[nodiscard]] void* index_piece(std::size_t bytes);
+  std::size_t spares_ = 0;
+  block_index<block> index_;
 };
 
 }  // namespace sluice::runtime::pooling

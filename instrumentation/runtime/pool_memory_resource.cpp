@@ -15,7 +15,7 @@ using pooling::block;
 
 namespace {
 
-void* pointer(const block& b) { return reinterpret_cast<void*>(b.address); }
+void* pointer(const block& b) { return reinterpret_cast<void*>(b.address.load(std::memory_order_relaxed)); }
 
 std::uint64_t bytes_of(double fraction, const device_ref& device) {
   if (!(fraction >= 0 && fraction <= 1)) {

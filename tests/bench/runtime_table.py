@@ -10,9 +10,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BAR = re.compile(r"(\w+) (<=|>=) ([0-9.e+-]+)(?: (ns|us|ms)| of (\S+))?$")
+BAR = re.compile(r"(\w+) (<=|>=) ([0-9.e+-]+)(?: (ns|us|ms)| of (.+))?$")
 UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 STANDARD = {"name", "run_name", "run_type", "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads",
             "iterations", "real_time", "cpu_time", "time_unit", "label", "aggregate_name", "aggregate_unit", "error_occurred", "error_message"}
@@ -37,7 +38,7 @@ class Line:
 
     def __init__(self, row):
         # Google Benchmark appends what it was told of iterations, threads and time.
-        self.name = re.sub(r"/(iterations|repeats|min_time|min_warmup_time|manual_time|real_time|process_time|threads)(:[^/]*)?", "", row["run_name"])
+        self.name = re.sub(r"/(iterations|repeats|min_time|min_warmup_time|threads):[^/]*|/(manual_time|real_time|process_time)(?=/|$)", "", row["run_name"])
         threads = re.search(r"/threads:(\d+)", row["run_name"])
         if threads:
             self.name += f"/threads:{threads[1]}"
@@ -49,6 +50,14 @@ class Line:
     def figure(self):
         parts = [time_text(self.figures["time"])] + [f"{key} {number_text(value)}" for key, value in sorted(self.figures.items()) if key != "time"]
         return "  ".join(parts)
+
+
+def order(lines):
+    """Lines of a topic together, in the order in which topics and lines first came."""
+    topics = {}
+    for line in lines:
+        topics.setdefault(line.name.rsplit("/", 1)[0], []).append(line)
+    return [line for group in topics.values() for line in group]
 
 
 class Table:
@@ -75,8 +84,8 @@ class Table:
     def print(self):
         topic = None
         for line in self.lines.values():
-            if "/".join(line.name.split("/")[:2]) != topic:
-                topic = "/".join(line.name.split("/")[:2])
+            if line.name.rsplit("/", 1)[0] != topic:
+                topic = line.name.rsplit("/", 1)[0]
                 print(f"\n{topic}")
             shown = line.name[len(topic) + 1:]
             if line.failure:
@@ -94,6 +103,29 @@ class Table:
             print(f"  {missed}")
 
 
+def torch_peer(folder):
+    """A library of PyTorch's allocator for the benchmarks to load, compiled against the PyTorch that is here; None without one."""
+    include = subprocess.run([sys.executable, "-c", "import torch, torch.utils.cpp_extension as e; print(int(torch._C._GLIBCXX_USE_CXX11_ABI));"
+                              "print('\\n'.join(e.include_paths(device_type='cuda')))"], capture_output=True, text=True)
+    if include.returncode:
+        return None
+    abi, *paths = include.stdout.split("\n")
+    libraries = os.path.join(os.path.dirname(paths[0]), "lib")
+    library = os.path.join(folder, "torch_peer.so")
+    command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *(f"-I{path}" for path in paths if path),
+               os.path.join(ROOT, "tests/bench/runtime/torch_peer.cpp"), "-o", library, f"-L{libraries}", "-lc10_cuda", "-lc10", f"-Wl,-rpath,{libraries}"]
+    made = subprocess.run(command, capture_output=True, text=True)
+    if made.returncode:
+        print(f"PyTorch is here, but its allocator could not be compiled against:\n{made.stderr[-500:]}", file=sys.stderr)
+        return None
+    return library
+
+
+def cupy_lines():
+    said = subprocess.run([sys.executable, os.path.join(ROOT, "tests/bench/runtime/cupy_peer.py")], capture_output=True, text=True)
+    return json.loads(said.stdout) if said.returncode == 0 else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
@@ -106,7 +138,10 @@ def main():
     program = options.program or os.path.join(options.build, "tests/bench/runtime/runtime_benchmarks")
     command = [program, "--benchmark_format=json", f"--benchmark_filter={options.only}", f"--benchmark_min_time={options.seconds}",
                f"--benchmark_repetitions={options.rounds}", "--benchmark_enable_random_interleaving=true"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, cwd=ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        library = torch_peer(folder)
+        environment = dict(os.environ, SLUICE_BENCH_TORCH=library) if library else None
+        done = subprocess.run(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment)
     try:
         said = json.loads(done.stdout)
     except ValueError:
@@ -119,8 +154,11 @@ def main():
     print(f"{context['num_cpus']} cores at {context['mhz_per_cpu']} MHz; {devices}; medians of {options.rounds}; load {context['load_avg'][0] if context.get('load_avg') else 0:.1f}")
     # A line that could not run has no median.
     wanted = [row for row in said["benchmarks"] if row.get("error_occurred") or options.rounds == 1 or row.get("aggregate_name") == "median"]
+    wanted.sort(key=lambda row: (row["family_index"], row["per_family_instance_index"]))  # They ran in a random order.
     failed = {row["run_name"]: row for row in wanted if row.get("error_occurred")}
-    table = Table([Line(row) for row in wanted if row["run_name"] not in failed or row is failed[row["run_name"]]])
+    if "cuda" in context:
+        wanted += [row for row in cupy_lines() if re.search(options.only, row["name"])]
+    table = Table(order([Line(row) for row in wanted if row["run_name"] not in failed or row is failed[row["run_name"]]]))
     table.print()
     sys.exit(1 if table.missed else 0)
 

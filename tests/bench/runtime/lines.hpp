@@ -12,7 +12,7 @@
 // A line is named "topic/what/who": who is "sluice", or the peer that does the same. Its bar, if it has one, is its label:
 //   state.SetLabel("time <= 25 ns");                       // real time of an iteration
 //   state.SetLabel("rate >= 0.95 of files/link/pinned");   // a counter, against the same counter of another line
-//   state.SetLabel("time <= 1 of pool/hit/rmm; scaling >= 0.9 of pool/scaling/empty");
+//   state.SetLabel("time <= 1 of pool/hit/rmm; scaling >= 0.9 of pool/scaling/16/empty loop");
 // tests/bench/runtime_table.py prints the lines beside each other and says which bars are met.
 
 namespace sluice::bench {

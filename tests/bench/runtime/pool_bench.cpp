@@ -1,28 +1,104 @@
-// Pools: a block that was freed and is asked for again.
-#include <string>
+// A block that is asked for, freed, and asked for again: 1 KiB, 1 MiB, 64 MiB.
+#include <fmt/format.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/producer_losses.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/recording.hpp"
 #include "tests/bench/runtime/lines.hpp"
+#include "tests/bench/runtime/peers.hpp"
 
 namespace {
 
 using namespace sluice;
 using namespace sluice::runtime;
 
+struct size {
+  const char* name;
+  std::size_t bytes;
+};
+constexpr size sizes[] = {
+    {"1KiB", std::size_t{1} << 10}, {"1MiB", std::size_t{1} << 20}, {"64MiB", std::size_t{1} << 26}};
+
+void alloc_free(benchmark::State& state, memory_resource& resource, const device_ref& device, std::size_t bytes,
+                bool sync) {
+  const stream s(device);
+  const stream_ref on(s);
+  for (auto _ : state) {
+    void* block = resource.allocate(on, bytes);
+    benchmark::DoNotOptimize(block);
+    resource.deallocate(on, block, bytes);
+    if (sync) on.sync();
+  }
+}
+
+/// Into a recording, as fast as a writer would never follow: the clock stands still while it does.
+void alloc_free_recorded(benchmark::State& state, const device_ref& device, std::size_t bytes) {
+  const auto path = std::filesystem::temp_directory_path() / fmt::format("sluice-bench-{}.sluice", getpid());
+  {
+    pool_memory_resource pool(std::make_shared<device_memory_resource>(device));
+    const stream s(device);
+    const stream_ref on(s);
+    recording file(path.string(), device);
+    const auto some = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        void* block = pool.allocate(on, bytes);
+        benchmark::DoNotOptimize(block);
+        pool.deallocate(on, block, bytes);
+      }
+    };
+    const auto wait_for_the_writer = [] {
+      while (!collector::has_room(64)) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    };
+    constexpr int batch = 4096;
+    // Once around the ring, which is memory that nobody has touched yet.
+    for (int i = 0; i < 40; ++i) {
+      some(batch);
+      wait_for_the_writer();
+    }
+    while (state.KeepRunningBatch(batch)) {
+      wait_for_the_writer();
+      const auto begin = std::chrono::steady_clock::now();
+      some(batch);
+      state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    // A drop must not be taken for speed.
+    const std::uint64_t lost = collector::lost_memory_events();
+    if (lost != 0) state.SkipWithError(fmt::format("{} events were lost", lost).c_str());
+  }
+  std::filesystem::remove(path);
+}
+
 const bench::topic_lines lines([](const device_ref& device) {
-  for (const auto& [name, bytes] : {std::pair{"1KiB", 1u << 10}, {"1MiB", 1u << 20}, {"64MiB", 1u << 26}}) {
-    bench::line(device, std::string("pool/hit/") + name + "/sluice",
-                [device, size = std::size_t{bytes}](benchmark::State& state) {
-                  pool_memory_resource pool(std::make_shared<device_memory_resource>(device));
-                  const stream s(device);
-                  const stream_ref on(s);
-                  for (auto _ : state) {
-                    void* block = pool.allocate(on, size);
-                    benchmark::DoNotOptimize(block);
-                    pool.deallocate(on, block, size);
-                  }
-                  state.SetLabel("time <= 25 ns");
-                });
+  for (const size& of : sizes) {
+    for (const bench::peer& who : bench::peers_of(device)) {
+      bench::line(device, fmt::format("pool/alloc_free/{}/{}", of.name, who.name),
+                  [device, who, bytes = of.bytes](benchmark::State& state) {
+                    alloc_free(state, *who.make(), device, bytes, false);
+                    if (who.name == "sluice") state.SetLabel("time <= 25 ns");
+                  });
+    }
+    bench::line(device, fmt::format("pool/alloc_free/{}/sluice, recorded", of.name),
+                [device, bytes = of.bytes](benchmark::State& state) {
+                  alloc_free_recorded(state, device, bytes);
+                  state.SetLabel("time <= 65 ns");
+                })
+        ->UseManualTime();
+  }
+  for (const size& of : sizes) {
+    for (const bench::peer& who : bench::peers_of(device)) {
+      bench::line(device, fmt::format("pool/alloc_free_sync/{}/{}", of.name, who.name),
+                  [device, who, bytes = of.bytes](benchmark::State& state) {
+                    alloc_free(state, *who.make(), device, bytes, true);
+                  });
+    }
   }
 });
 

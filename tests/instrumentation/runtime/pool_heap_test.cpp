@@ -187,7 +187,7 @@ class random_heap {
   }
 
   void give(block* b, std::uint64_t stream) {
-    reference_.set(b->address, b->bytes, {0, stream});
+    reference_.set(b->address.load(), b->bytes, {0, stream});
     heap_.give(b, stream == 0 ? heap_.clean() : heap_.zone_of(stream));
   }
 

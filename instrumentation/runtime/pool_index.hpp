@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+// Which block begins at an address. Internal to a pool's heap.
+
+namespace sluice::runtime::pooling {
+
+/// A hash table of blocks by address, with linear probing. One thread at a time changes it; any thread may look meanwhile, without
+/// a lock. What such a look finds is right; but an entry that is being moved may be missed, so who finds nothing looks again
+/// while nobody changes it. Expected O(1). `Block` has an atomic `address`.
+template <class Block>
+class block_index {
+ public:
+  block_index() { use(std::make_unique<table>(std::size_t{1} << 10)); }
+
+  [[nodiscard]] Block* find(std::uint64_t address) const noexcept {
+    const table& t = *current_.load(std::memory_order_acquire);
+    for (std::size_t at = t.place_of(address);; at = t.after(at)) {
+      Block* b = t.slots[at].load(std::memory_order_acquire);
+      if (b == nullptr || b->address.load(std::memory_order_relaxed) == address) return b;
+    }
+  }
+
+  /// Room for one more; `insert` cannot fail after it. Throws std::bad_alloc.
+  void reserve() {
+    const table& t = *current_.load(std::memory_order_relaxed);
+    if ((size_ + 1) * 2 <= t.mask + 1) return;
+    auto larger = std::make_unique<table>((t.mask + 1) * 2);
+    for (std::size_t i = 0; i <= t.mask; ++i) {
+      if (Block* b = t.slots[i].load(std::memory_order_relaxed)) larger->put(b);
+    }
+    use(std::move(larger));
+  }
+
+  void insert(Block* b) noexcept {
+    current_.load(std::memory_order_relaxed)->put(b);
+    ++size_;
+  }
+
+  void erase(const Block* b) noexcept {
+    table& t = *current_.load(std::memory_order_relaxed);
+    std::size_t hole = t.place_of(b->address.load(std::memory_order_relaxed));
+    while (t.slots[hole].load(std::memory_order_relaxed) != b) hole = t.after(hole);
+    // What comes behind moves up, as long as it does not pass its own place (Knuth vol. 3, 6.4, algorithm R): no tombstones.
+    for (std::size_t at = t.after(hole);; at = t.after(at)) {
+      Block* next = t.slots[at].load(std::memory_order_relaxed);
+      if (next == nullptr) break;
+      const std::size_t own = t.place_of(next->address.load(std::memory_order_relaxed));
+      if (((at - own) & t.mask) < ((at - hole) & t.mask)) continue;
+      t.slots[hole].store(next, std::memory_order_release);
+      hole = at;
+    }
+    t.slots[hole].store(nullptr, std::memory_order_release);
+    --size_;
+  }
+
+ private:
+  struct table {
+    explicit table(std::size_t size)
+        : mask(size - 1),
+          shift(64u - static_cast<unsigned>(std::countr_zero(size))),
+          slots(new std::atomic<Block*>[size]()) {}
+
+    /// Fibonacci hashing (Knuth vol. 3, 6.4): blocks lie at multiples of large powers of two.
+    [[nodiscard]] std::size_t place_of(std::uint64_t address) const noexcept {
+      return static_cast<std::size_t>(((address >> 9) * 0x9E3779B97F4A7C15u) >> shift);
+    }
+    [[nodiscard]] std::size_t after(std::size_t at) const noexcept { return (at + 1) & mask; }
+    void put(Block* b) noexcept {
+      std::size_t at = place_of(b->address.load(std::memory_order_relaxed));
+      while (slots[at].load(std::memory_order_relaxed) != nullptr) at = after(at);
+      slots[at].store(b, std::memory_order_release);
+    }
+
+    std::size_t mask;
+    unsigned shift;
+    std::unique_ptr<std::atomic<Block*>[]> slots;
+  };
+
+  void use(std::unique_ptr<table> t) {
+    tables_.push_back(std::move(t));
+    current_.store(tables_.back().get(), std::memory_order_release);
+  }
+
+  std::atomic<table*> current_{nullptr};
+  // Those before the current one stay: somebody may be looking. Together they are as large as it.
+  std::vector<std::unique_ptr<table>> tables_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace sluice::runtime::pooling

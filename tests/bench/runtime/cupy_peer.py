@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""What CuPy's memory pool costs for an allocation and its free, from Python; the cost of the empty loop is taken off. Prints lines
+as Google Benchmark does, for runtime_table.py to put beside the runtime's own."""
+import json
+import sys
+import time
+
+import cupy
+
+
+def best(work, times, rounds=5):
+    fastest = float("inf")
+    for _ in range(rounds):
+        begin = time.perf_counter_ns()
+        work(times)
+        fastest = min(fastest, (time.perf_counter_ns() - begin) / times)
+    return fastest
+
+
+def empty(times):
+    for _ in range(times):
+        pass
+
+
+def line(what, pool, size, times=20000):
+    def work(times):
+        malloc = pool.malloc
+        for _ in range(times):
+            malloc(size)  # Freed when it is dropped, at once.
+    work(100)
+    return {"name": what, "run_name": what, "run_type": "iteration", "real_time": best(work, times) - best(empty, times), "time_unit": "ns",
+            "label": "from Python, the empty loop taken off"}
+
+
+def main():
+    lines = []
+    for name, size in (("1KiB", 1 << 10), ("1MiB", 1 << 20), ("64MiB", 1 << 26)):
+        lines.append(line(f"cuda/pool/alloc_free/{name}/CuPy's pool", cupy.cuda.MemoryPool(), size))
+    json.dump(lines, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

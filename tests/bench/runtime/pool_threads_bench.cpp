@@ -1,0 +1,113 @@
+// Threads that each allocate on a stream of their own, against threads that do nothing but count.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "tests/bench/runtime/lines.hpp"
+#include "tests/bench/runtime/peers.hpp"
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::runtime;
+
+/// One round of a thread's own loop.
+using loop = std::function<void(int times)>;
+using loop_maker = std::function<loop()>;
+
+/// Rounds a second of `threads` threads together.
+double rate(int threads, const loop_maker& make) {
+  constexpr int rounds_a_look = 256;
+  constexpr auto window = std::chrono::milliseconds(60);
+  std::atomic<int> ready{0};
+  std::atomic<bool> go{false}, stop{false};
+  std::vector<double> rates(static_cast<std::size_t>(threads));
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) {
+    all.emplace_back([&, t] {
+      const loop work = make();
+      work(rounds_a_look);
+      ++ready;
+      while (!go) std::this_thread::yield();
+      const auto begin = std::chrono::steady_clock::now();
+      std::uint64_t rounds = 0;
+      while (!stop.load(std::memory_order_relaxed)) {
+        work(rounds_a_look);
+        rounds += rounds_a_look;
+      }
+      rates[static_cast<std::size_t>(t)] =
+          static_cast<double>(rounds) / std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    });
+  }
+  while (ready != threads) std::this_thread::yield();
+  go = true;
+  std::this_thread::sleep_for(window);
+  stop = true;
+  for (auto& t : all) t.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
+void scaling(benchmark::State& state, int threads, const loop_maker& make) {
+  double one = 0, many = 0, seconds = 0;
+  int runs = 0;
+  for (auto _ : state) {
+    one += rate(1, make);
+    many += rate(threads, make);
+    ++runs;
+    seconds = static_cast<double>(threads) * runs / many;
+    state.SetIterationTime(seconds);
+  }
+  state.counters["scaling"] = many / one;
+}
+
+loop nothing() {
+  return [](int times) {
+    std::uint64_t value = 1;
+    for (int i = 0; i < times; ++i) {
+      // About as long as a hit takes, and nothing that threads could share.
+      for (int j = 0; j < 12; ++j) {
+        value = value * 6364136223846793005u + 1442695040888963407u;
+        benchmark::DoNotOptimize(value);
+      }
+    }
+  };
+}
+
+loop allocations(memory_resource& resource, const device_ref& device, std::size_t bytes) {
+  return [&resource, bytes, s = std::make_shared<stream>(device)](int times) {
+    const stream_ref on(*s);
+    for (int i = 0; i < times; ++i) {
+      void* block = resource.allocate(on, bytes);
+      benchmark::DoNotOptimize(block);
+      resource.deallocate(on, block, bytes);
+    }
+  };
+}
+
+const bench::topic_lines lines([](const device_ref& device) {
+  for (const int threads : {4, 16}) {
+    const std::string group = fmt::format("pool/scaling/{}/", threads);
+    bench::line(device, group + "empty loop", [threads](benchmark::State& state) { scaling(state, threads, nothing); })
+        ->UseManualTime()
+        ->Iterations(3);
+    for (const bench::peer& who : bench::peers_of(device)) {
+      // The driver's ways are slow enough to take minutes here, and known not to scale.
+      if (who.name == "cudaMalloc") continue;
+      bench::line(device, group + who.name,
+                  [=](benchmark::State& state) {
+                    const auto resource = who.make();
+                    scaling(state, threads, [&] { return allocations(*resource, device, 4096); });
+                    if (who.name == "sluice") state.SetLabel(fmt::format("scaling >= 0.9 of {}empty loop", group));
+                  })
+          ->UseManualTime()
+          ->Iterations(3);
+    }
+  }
+});
+
+}  // namespace

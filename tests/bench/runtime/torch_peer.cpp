@@ -1,0 +1,25 @@
+// PyTorch's caching allocator as C functions, for the runtime's benchmarks. Compiled against the PyTorch that is installed, by
+// runtime_table.py; it is no part of the build.
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+void prepare() {
+  static const bool ready = [] {
+    allocator::init(c10::cuda::device_count());
+    return true;
+  }();
+  (void)ready;
+}
+
+}  // namespace
+
+extern "C" void* torch_peer_allocate(size_t bytes, void* stream) {
+  prepare();
+  return allocator::raw_alloc_with_stream(bytes, static_cast<cudaStream_t>(stream));
+}
+extern "C" void torch_peer_free(void* address) { allocator::raw_delete(address); }
+extern "C" void torch_peer_empty() { allocator::emptyCache(); }
