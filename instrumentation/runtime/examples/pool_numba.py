@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Numba with Sluice's pool for an External Memory Manager.
+
+    PYTHONPATH=build/release/python build/release/sluice record -o numba.sluice -- python3 instrumentation/runtime/examples/pool_numba.py
+"""
+import sluice_pool
+
+sluice_pool.use_in_numba()
+
+import numpy  # noqa: E402: the manager is chosen before Numba makes its context
+from numba import cuda  # noqa: E402
+
+
+@cuda.jit
+def triple(values):
+    i = cuda.grid(1)
+    if i < values.size:
+        values[i] *= 3
+
+
+numbers = numpy.arange(1 << 20, dtype=numpy.float32)
+for _ in range(5):
+    there = cuda.to_device(numbers)
+    triple[4096, 256](there)
+    assert (there.copy_to_host() == numbers * 3).all()
+figures = sluice_pool.stats()
+assert figures.used >= numbers.nbytes and figures.refused_frees == 0, figures
+info = cuda.current_context().get_memory_info()
+assert 0 < info.free <= info.total
+print(f"numba: {figures}")

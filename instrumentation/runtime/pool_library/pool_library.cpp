@@ -1,0 +1,212 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/pool_library/sluice_pool.h"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+
+#define SLUICE_EXPORT extern "C" __attribute__((visibility("default")))
+
+using namespace sluice::runtime;
+
+namespace {
+
+std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+/// Our calls make a device's context the calling thread's; who has several devices must find his own again.
+class context_keeper {
+ public:
+  context_keeper() {
+    if (driver().get != nullptr) driver().get(&context_);
+  }
+  ~context_keeper() {
+    void* now = nullptr;
+    if (driver().get == nullptr || driver().get(&now) != 0 || now == context_ || context_ == nullptr) return;
+    driver().set(context_);
+  }
+  context_keeper(const context_keeper&) = delete;
+  context_keeper& operator=(const context_keeper&) = delete;
+
+ private:
+  struct functions {
+    int (*get)(void**) = nullptr;
+    int (*set)(void*) = nullptr;
+  };
+  static const functions& driver() {
+    static const functions found = [] {
+      functions f;
+      if (devices().size() < 2) return f;  // There is no other to come back to.
+      void* library = dlopen("libcuda.so.1", RTLD_NOW);
+      if (library == nullptr) return f;
+      f.get = reinterpret_cast<decltype(f.get)>(dlsym(library, "cuCtxGetCurrent"));
+      f.set = reinterpret_cast<decltype(f.set)>(dlsym(library, "cuCtxSetCurrent"));
+      if (f.set == nullptr) f.get = nullptr;
+      return f;
+    }();
+    return found;
+  }
+  void* context_ = nullptr;
+};
+
+/// What this library has of one device.
+struct device_pools {
+  explicit device_pools(const device_ref& d) : device(d) {}
+
+  device_ref device;
+  std::mutex mutex;
+  pool_options options{.name = "libsluice_pool"};
+  std::atomic<pool_memory_resource*> pool{nullptr}, pinned{nullptr};
+
+  pool_memory_resource& device_pool() {
+    pool_memory_resource* there = pool.load(std::memory_order_acquire);
+    if (there != nullptr) return *there;
+    const std::lock_guard lock(mutex);
+    // Never destroyed: whoever allocates with us may free when the process ends.
+    if (pool.load() == nullptr)
+      pool = new pool_memory_resource(std::make_shared<device_memory_resource>(device), options);
+    return *pool;
+  }
+  pool_memory_resource& pinned_pool() {
+    pool_memory_resource* there = pinned.load(std::memory_order_acquire);
+    if (there != nullptr) return *there;
+    const std::lock_guard lock(mutex);
+    if (pinned.load() == nullptr) {
+      pinned = new pinned_pool_resource(device, {.name = "libsluice_pool, pinned"});
+    }
+    return *pinned;
+  }
+};
+
+device_pools& pools_of(int device) {
+  static auto* const all = [] {
+    auto* made = new std::vector<std::unique_ptr<device_pools>>;
+    for (const device_ref& d : devices()) made->push_back(std::make_unique<device_pools>(d));
+    return made;
+  }();
+  if (device < 0 || static_cast<std::size_t>(device) >= all->size()) {
+    throw error({status::invalid_value, 0, "libsluice_pool",
+                 fmt::format("device {}: there are {}, from 0", device, all->size())});
+  }
+  return *(*all)[static_cast<std::size_t>(device)];
+}
+
+/// The stream of a native handle; the calling thread's last one is remembered, for making one costs more than a hit.
+const stream_ref& stream_of(const device_ref& device, void* stream) {
+  thread_local std::optional<stream_ref> last;
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  if (!last || last->get() != handle || !(last->device() == device)) last = stream_ref::from_native(device, handle);
+  return *last;
+}
+
+void*& current_stream_of(int device) {
+  thread_local std::map<int, void*> streams;
+  return streams[device];
+}
+
+/// Runs `work`; what it throws becomes `failed` and the last error.
+template <class Result, class Work>
+Result guarded(Result failed, Work&& work) noexcept {
+  try {
+    const context_keeper keep;
+    return work();
+  } catch (const std::exception& e) {
+    last_error() = e.what();
+  }
+  return failed;
+}
+
+void* allocate(pool_memory_resource& from, std::size_t size, void* stream) {
+  return from.allocate(stream_of(from.device(), stream), size, 512);
+}
+
+void give_back(pool_memory_resource& to, void* address, void* stream) {
+  if (address == nullptr) return;
+  if (!to.try_deallocate(stream_of(to.device(), stream), address)) {
+    last_error() = fmt::format("sluice_free: {} is no block that '{}' has given out", fmt::ptr(address), to.name());
+  }
+}
+
+}  // namespace
+
+SLUICE_EXPORT void* sluice_malloc(ssize_t size, int device, void* stream) {
+  return guarded<void*>(nullptr, [&]() -> void* {
+    if (size < 0) throw error({status::invalid_value, 0, "sluice_malloc", fmt::format("{} bytes", size)});
+    return allocate(pools_of(device).device_pool(), static_cast<std::size_t>(size), stream);
+  });
+}
+
+SLUICE_EXPORT void sluice_free(void* address, ssize_t /*size*/, int device, void* stream) {
+  guarded(0, [&] { return give_back(pools_of(device).device_pool(), address, stream), 0; });
+}
+
+SLUICE_EXPORT void sluice_set_stream(int device, void* stream) {
+  guarded(0, [&] { return current_stream_of(device) = stream, 0; });
+}
+
+SLUICE_EXPORT void* sluice_malloc_current(void* /*param*/, size_t size, int device) {
+  return guarded<void*>(nullptr,
+                        [&] { return allocate(pools_of(device).device_pool(), size, current_stream_of(device)); });
+}
+
+SLUICE_EXPORT void sluice_free_current(void* /*param*/, void* address, int device) {
+  guarded(0, [&] { return give_back(pools_of(device).device_pool(), address, current_stream_of(device)), 0; });
+}
+
+SLUICE_EXPORT void* sluice_malloc_host(size_t size, int device, void* stream) {
+  return guarded<void*>(nullptr, [&] { return allocate(pools_of(device).pinned_pool(), size, stream); });
+}
+
+SLUICE_EXPORT void sluice_free_host(void* address, int device, void* stream) {
+  guarded(0, [&] { return give_back(pools_of(device).pinned_pool(), address, stream), 0; });
+}
+
+SLUICE_EXPORT int sluice_pool_configure(int device, uint64_t limit_bytes, int ipc_capable) {
+  return guarded(1, [&] {
+    device_pools& of = pools_of(device);
+    const std::lock_guard lock(of.mutex);
+    of.options.limit_bytes = limit_bytes;
+    of.options.ipc_capable = ipc_capable != 0;
+    if (pool_memory_resource* there = of.pool.load()) there->set_limit(limit_bytes);
+    return 0;
+  });
+}
+
+SLUICE_EXPORT int sluice_pool_stats(int device, sluice_pool_figures* out) {
+  return guarded(1, [&] {
+    if (out == nullptr) throw error({status::invalid_value, 0, "sluice_pool_stats", "nowhere to write: out is null"});
+    device_pools& of = pools_of(device);
+    const pool_stats s = of.device_pool().stats();
+    const memory_info whole = of.device.memory();
+    *out = {s.used,        s.requested,   s.reserved, s.peak_used,     s.peak_reserved,  s.largest_free,   s.limit,
+            s.used_blocks, s.free_blocks, s.segments, s.refused_frees, whole.free_bytes, whole.total_bytes};
+    return 0;
+  });
+}
+
+SLUICE_EXPORT int sluice_pool_trim(int device, uint64_t keep_bytes) {
+  return guarded(1, [&] {
+    device_pools& of = pools_of(device);
+    of.device_pool().trim(keep_bytes);
+    of.pinned_pool().trim(keep_bytes);
+    return 0;
+  });
+}
+
+SLUICE_EXPORT int sluice_forget_stream(int device, void* stream) {
+  return guarded(1, [&] {
+    const auto handle = sluice::backend::stream_handle{reinterpret_cast<std::uintptr_t>(stream)};
+    pools_of(device).device.state()->retire(handle);
+    return 0;
+  });
+}
+
+SLUICE_EXPORT const char* sluice_last_error(void) { return last_error().c_str(); }

@@ -1,0 +1,68 @@
+#ifndef SLUICE_POOL_H
+#define SLUICE_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// libsluice_pool.so: Sluice's pool as C functions, for other libraries to allocate with. One pool a device, made at first use and
+// named "libsluice_pool"; a device is its CUDA ordinal; without CUDA device 0 is a simulated one. Under `sluice record` every
+// block is in the recording.
+//
+// Every function may be called from any thread, leaves the calling thread's CUDA context as it was, and throws nothing.
+// Streams are cudaStream_t; null is the default stream. A stream of the caller's must not be destroyed before
+// `sluice_forget_stream` has been called for it, or before the pool is done with what was freed on it.
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// `size` bytes of memory of `device`, aligned to 512 bytes, usable in the order of `stream`. Null for 0 bytes, and when there is no
+/// memory or no such device: `sluice_last_error` says which. PyTorch's CUDAPluggableAllocator takes it as it is.
+void* sluice_malloc(ssize_t size, int device, void* stream);
+/// Gives `address` back once the work enqueued on `stream` is done. `size` is not needed. Null is ignored; what is no block of the
+/// device's pool is refused and counted.
+void sluice_free(void* address, ssize_t size, int device, void* stream);
+
+/// The stream that the functions below are in the order of, for the calling thread and `device`; at first the default stream.
+void sluice_set_stream(int device, void* stream);
+/// The same as above on that stream, in the form of CuPy's CFunctionAllocator; `param` is not used.
+void* sluice_malloc_current(void* param, size_t size, int device);
+void sluice_free_current(void* param, void* address, int device);
+
+/// Page-locked host memory from a pool of its own, in stream order as above.
+void* sluice_malloc_host(size_t size, int device, void* stream);
+void sluice_free_host(void* address, int device, void* stream);
+
+/// All in bytes but the counts, and all of one moment.
+struct sluice_pool_figures {
+  uint64_t used;       ///< in allocated blocks
+  uint64_t requested;  ///< what their callers asked for
+  uint64_t reserved;   ///< taken from the driver
+  uint64_t peak_used, peak_reserved;
+  uint64_t largest_free;  ///< the largest single free block
+  uint64_t limit;         ///< 0: none
+  uint64_t used_blocks, free_blocks, segments;
+  uint64_t refused_frees;
+  uint64_t device_free, device_total;  ///< of the whole device, whoever uses it
+};
+
+// These return 0, or 1 after a failure: `sluice_last_error` says what.
+
+/// Chooses before the first allocation on `device`: a hard limit in bytes (0: none), and whether blocks can be exported by
+/// cudaIpcGetMemHandle. A pool that is there already keeps its kind and takes the limit.
+int sluice_pool_configure(int device, uint64_t limit_bytes, int ipc_capable);
+int sluice_pool_stats(int device, struct sluice_pool_figures* out);
+/// Returns free segments to the driver while at least `keep_bytes` stay reserved; waits for streams that use them.
+int sluice_pool_trim(int device, uint64_t keep_bytes);
+/// `stream` is about to be destroyed: waits for what was freed on it.
+int sluice_forget_stream(int device, void* stream);
+
+/// One line about the calling thread's last failure; empty if there was none. Valid until its next call.
+const char* sluice_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

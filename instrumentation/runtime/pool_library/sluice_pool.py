@@ -1,0 +1,167 @@
+"""Sluice's pool as the memory of PyTorch, CuPy and Numba.
+
+    import sluice_pool
+    sluice_pool.use_in_torch()     # before PyTorch has allocated anything
+    sluice_pool.use_in_cupy()
+    sluice_pool.use_in_numba()     # before Numba has made its context
+
+Needs libsluice_pool.so: beside this file's folder, beside the program, or named by SLUICE_POOL_LIBRARY. sluice_pool.h says what its
+functions do. Under `sluice record` every block is in the recording, with the pool and the stream that it belongs to.
+"""
+import ctypes
+import os
+
+_NAME = "libsluice_pool.so"
+
+
+class Figures(ctypes.Structure):
+    """What a device's pool holds, all of one moment: bytes, but for the counts of blocks, segments and refused frees."""
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        "used", "requested", "reserved", "peak_used", "peak_reserved", "largest_free", "limit", "used_blocks", "free_blocks", "segments",
+        "refused_frees", "device_free", "device_total")]
+
+    def __repr__(self):
+        return "Figures(" + ", ".join(f"{name}={getattr(self, name)}" for name, _ in self._fields_) + ")"
+
+
+def _find():
+    named = os.environ.get("SLUICE_POOL_LIBRARY")
+    here = os.path.dirname(os.path.abspath(__file__))
+    for path in [named] if named else [os.path.join(here, _NAME), os.path.join(os.path.dirname(here), _NAME)]:
+        if os.path.exists(path):
+            return path
+    raise ImportError(f"{_NAME} is not beside {here}; name it in SLUICE_POOL_LIBRARY")
+
+
+def _load():
+    library = ctypes.CDLL(path)
+    pointer, i32, size, u64 = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.c_uint64
+    for name, result, arguments in [
+            ("sluice_malloc", pointer, [ctypes.c_ssize_t, i32, pointer]),
+            ("sluice_free", None, [pointer, ctypes.c_ssize_t, i32, pointer]),
+            ("sluice_set_stream", None, [i32, pointer]),
+            ("sluice_malloc_host", pointer, [size, i32, pointer]),
+            ("sluice_free_host", None, [pointer, i32, pointer]),
+            ("sluice_pool_configure", i32, [i32, u64, i32]),
+            ("sluice_pool_stats", i32, [i32, ctypes.POINTER(Figures)]),
+            ("sluice_pool_trim", i32, [i32, u64]),
+            ("sluice_forget_stream", i32, [i32, pointer]),
+            ("sluice_last_error", ctypes.c_char_p, [])]:
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+path = _find()
+library = _load()
+
+
+def _check(failed):
+    if failed:
+        raise RuntimeError(library.sluice_last_error().decode())
+
+
+def configure(device=0, limit_bytes=0, ipc_capable=False):
+    """Chooses a hard limit, and whether other processes may import blocks, before the first allocation on the device."""
+    _check(library.sluice_pool_configure(device, limit_bytes, int(ipc_capable)))
+
+
+def stats(device=0):
+    """The pool's Figures."""
+    figures = Figures()
+    _check(library.sluice_pool_stats(device, ctypes.byref(figures)))
+    return figures
+
+
+def trim(device=0, keep_bytes=0):
+    """Returns free memory to the driver while at least keep_bytes stay reserved."""
+    _check(library.sluice_pool_trim(device, keep_bytes))
+
+
+def set_stream(stream, device=0):
+    """The stream (its number) in whose order CuPy's allocations of the calling thread are; the default stream at first."""
+    library.sluice_set_stream(device, stream)
+
+
+def use_in_torch():
+    """Makes the pool PyTorch's allocator. PyTorch refuses once it has allocated."""
+    import torch
+    torch.cuda.memory.change_current_allocator(torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_malloc", "sluice_free"))
+
+
+def _address(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def use_in_cupy():
+    """Makes the pool CuPy's allocator, in place of CuPy's own pool; returns CuPy's object for it."""
+    import cupy
+    allocator = cupy.cuda.memory.CFunctionAllocator(0, _address(library.sluice_malloc_current), _address(library.sluice_free_current), library)
+    cupy.cuda.set_allocator(allocator.malloc)
+    return allocator
+
+
+def numba_manager():
+    """The class of an External Memory Manager for Numba: device memory from the pool, host memory from Numba's own manager."""
+    import contextlib
+    import inspect
+
+    from numba import cuda
+
+    class SluiceMemoryManager(cuda.HostOnlyCUDAMemoryManager):
+        def memalloc(self, size):
+            device = cuda.get_current_device().id
+            address = library.sluice_malloc(size, device, None)
+            if not address:
+                raise MemoryError(library.sluice_last_error().decode())
+
+            def free():
+                library.sluice_free(address, size, device, None)
+            # Older versions of Numba pass the context along.
+            first = [self.context] if "context" in inspect.signature(cuda.MemoryPointer).parameters else []
+            return cuda.MemoryPointer(*first, _numba_pointer(address), size, finalizer=free)
+
+        def get_memory_info(self):
+            figures = stats(cuda.get_current_device().id)
+            return cuda.MemoryInfo(free=figures.device_free, total=figures.device_total)
+
+        def get_ipc_handle(self, memory):
+            raise NotImplementedError("Sluice's pool shares no memory through Numba")
+
+        def initialize(self):
+            super().initialize()
+
+        def reset(self):
+            super().reset()
+            trim(cuda.get_current_device().id)
+
+        @contextlib.contextmanager
+        def defer_cleanup(self):
+            with super().defer_cleanup():
+                yield
+
+        @property
+        def interface_version(self):
+            return 1
+
+    return SluiceMemoryManager
+
+
+def _numba_pointer(address):
+    try:
+        from numba.cuda.cudadrv import driver
+        if getattr(driver, "USE_NV_BINDING", True):
+            try:
+                from cuda.bindings.driver import CUdeviceptr
+            except ImportError:
+                from cuda.cuda import CUdeviceptr
+            return CUdeviceptr(address)
+    except ImportError:
+        pass
+    return ctypes.c_uint64(address)
+
+
+def use_in_numba():
+    """Makes the pool Numba's memory manager. Before Numba has a context."""
+    from numba import cuda
+    cuda.set_memory_manager(numba_manager())

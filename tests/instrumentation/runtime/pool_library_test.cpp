@@ -1,0 +1,155 @@
+// libsluice_pool.so, as another program's library would find it: opened at run time, on CUDA device 0 or, without one, on the
+// simulated device.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <regex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "instrumentation/runtime/pool_library/sluice_pool.h"
+#include "tests/architecture/shell.hpp"
+
+namespace {
+
+// SLUICE_POOL_LIBRARY names one that was carried elsewhere.
+const std::string path = [] {
+  const char* named = std::getenv("SLUICE_POOL_LIBRARY");
+  return std::string(named != nullptr ? named : SLUICE_BINARY_DIR "/libsluice_pool.so");
+}();
+
+class pool_library : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library_, nullptr) << dlerror();
+  }
+
+#define SLUICE_FROM_LIBRARY(name)                                                          \
+  [[nodiscard]] auto* name() const {                                                       \
+    return reinterpret_cast<decltype(&::sluice_##name)>(dlsym(library_, "sluice_" #name)); \
+  }
+  SLUICE_FROM_LIBRARY(malloc)
+  SLUICE_FROM_LIBRARY(free)
+  SLUICE_FROM_LIBRARY(set_stream)
+  SLUICE_FROM_LIBRARY(malloc_current)
+  SLUICE_FROM_LIBRARY(free_current)
+  SLUICE_FROM_LIBRARY(malloc_host)
+  SLUICE_FROM_LIBRARY(free_host)
+  SLUICE_FROM_LIBRARY(pool_configure)
+  SLUICE_FROM_LIBRARY(pool_stats)
+  SLUICE_FROM_LIBRARY(pool_trim)
+  SLUICE_FROM_LIBRARY(forget_stream)
+  SLUICE_FROM_LIBRARY(last_error)
+#undef SLUICE_FROM_LIBRARY
+
+  [[nodiscard]] sluice_pool_figures figures() const {
+    sluice_pool_figures now{};
+    EXPECT_EQ(pool_stats()(0, &now), 0) << last_error()();
+    return now;
+  }
+
+ private:
+  void* library_ = nullptr;  // stays: it must not be unloaded
+};
+
+TEST_F(pool_library, allocates_frees_and_tells_what_it_holds) {
+  const auto before = figures();
+  void* a = malloc()(5000, 0, nullptr);
+  ASSERT_NE(a, nullptr) << last_error()();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a) % 512, 0u);
+  auto now = figures();
+  EXPECT_EQ(now.requested - before.requested, 5000u);
+  EXPECT_EQ(now.used_blocks - before.used_blocks, 1u);
+  EXPECT_GT(now.device_total, now.reserved);
+  free()(a, 5000, 0, nullptr);
+  EXPECT_EQ(malloc()(5000, 0, nullptr), a) << "a hit";
+  free()(a, 0, 0, nullptr);
+  EXPECT_EQ(figures().used, before.used) << "whatever size is said";
+}
+
+TEST_F(pool_library, says_why_it_refuses_and_throws_nothing) {
+  EXPECT_EQ(malloc()(100, 99, nullptr), nullptr);
+  EXPECT_NE(std::string(last_error()()).find("device 99"), std::string::npos) << last_error()();
+  EXPECT_EQ(malloc()(-1, 0, nullptr), nullptr);
+  EXPECT_EQ(malloc()(ssize_t{1} << 60, 0, nullptr), nullptr);
+  EXPECT_NE(std::string(last_error()()).find("out of memory"), std::string::npos) << last_error()();
+  EXPECT_EQ(malloc()(0, 0, nullptr), nullptr);
+  EXPECT_EQ(pool_stats()(0, nullptr), 1);
+  const auto before = figures();
+  int somewhere = 0;
+  free()(nullptr, 0, 0, nullptr);
+  free()(&somewhere, 4, 0, nullptr);
+  EXPECT_NE(std::string(last_error()()).find("is no block"), std::string::npos) << last_error()();
+  EXPECT_EQ(figures().refused_frees, before.refused_frees + 1);
+}
+
+TEST_F(pool_library, has_the_form_that_cupy_asks_for_on_a_stream_of_the_threads_own) {
+  void* a = malloc_current()(nullptr, 1 << 20, 0);
+  ASSERT_NE(a, nullptr) << last_error()();
+  free_current()(nullptr, a, 0);
+  EXPECT_EQ(malloc_current()(nullptr, 1 << 20, 0), a);
+  free_current()(nullptr, a, 0);
+  set_stream()(0, nullptr);
+  EXPECT_EQ(forget_stream()(0, nullptr), 0);
+}
+
+TEST_F(pool_library, gives_pinned_memory_too) {
+  auto* host = static_cast<char*>(malloc_host()(1 << 16, 0, nullptr));
+  ASSERT_NE(host, nullptr) << last_error()();
+  host[65535] = 1;
+  free_host()(host, 0, nullptr);
+}
+
+TEST_F(pool_library, takes_a_limit_and_gives_memory_back) {
+  EXPECT_EQ(pool_configure()(0, std::uint64_t{1} << 30, 0), 0);
+  EXPECT_EQ(figures().limit, std::uint64_t{1} << 30);
+  EXPECT_EQ(malloc()(ssize_t{2} << 30, 0, nullptr), nullptr);
+  EXPECT_EQ(pool_configure()(0, 0, 0), 0);
+  EXPECT_EQ(pool_trim()(0, 0), 0) << last_error()();
+  EXPECT_EQ(figures().reserved, 0u) << "nothing of the tests before is in use";
+}
+
+TEST_F(pool_library, takes_back_on_any_thread_what_any_other_allocated) {
+  std::vector<void*> blocks(500);
+  std::thread([&] {
+    for (void*& block : blocks) block = malloc()(3000, 0, nullptr);
+  }).join();
+  std::set<void*> apart(blocks.begin(), blocks.end());
+  EXPECT_EQ(apart.size(), blocks.size());
+  std::thread([&] {
+    for (void* block : blocks) free()(block, 3000, 0, nullptr);
+  }).join();
+  EXPECT_EQ(figures().used, 0u);
+}
+
+// --- a guest in other people's programs --------------------------------------------------------------------
+
+TEST(pool_library_file, needs_nothing_that_is_not_everywhere_and_no_newer_c_library_than_234) {
+  const std::set<std::string> allowed{"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"};
+  const auto needed = sluice::test::needed_libraries(path);
+  ASSERT_FALSE(needed.empty());
+  for (const auto& name : needed) EXPECT_TRUE(allowed.contains(name)) << name;
+  const std::string symbols = sluice::test::output_of("objdump -T '" + path + "'");
+  const std::regex version(R"(GLIBC_2\.(\d+))");
+  for (std::sregex_iterator it(symbols.begin(), symbols.end(), version), end; it != end; ++it) {
+    EXPECT_LE(std::atoi((*it)[1].str().c_str()), 34) << it->str();
+  }
+}
+
+TEST(pool_library_file, exports_its_functions_only) {
+  const std::string symbols = sluice::test::output_of("nm -D --defined-only '" + path + "'");
+  std::istringstream lines(symbols);
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string name = line.substr(line.rfind(' ') + 1);
+    EXPECT_TRUE(name.starts_with("sluice_")) << name;
+    ++found;
+  }
+  EXPECT_EQ(found, 12);
+}
+
+}  // namespace
