@@ -141,7 +141,7 @@ void memory_map_view::draw_chart(view_context& with) {
 void memory_map_view::lay_out() {
   if (zoom_wanted_ != 1) zoom_about(zoom_wanted_, (lines_area_.min.y + lines_area_.max.y) * 0.5F);
   zoom_wanted_ = 1;
-  if (fitted_) {
+  if (fitted_ && (drawn_.map != shown_ || drawn_.fits != fits_ || line_bytes_ == 0)) {
     // Steps that change little leave the lines as they are.
     const std::uint64_t fitting = fitting_line(*shown_, fits_);
     if (fitting > line_bytes_ || fitting < line_bytes_ / 2) line_bytes_ = fitting;
@@ -184,7 +184,6 @@ void memory_map_view::draw_ruler(const view_context& with) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   ImGui::PushFont(nullptr, small_text);
   const float y = lines_area_.min.y - with.px(ruler_height);
-  // A line is a power of two, and so is the distance of its marks.
   int marks = 8;
   while (marks > 1 && lines_area_.width() / static_cast<float>(marks) < with.px(84)) marks /= 2;
   const std::string all = "lines of " + format_bytes(layout_.bytes_per_line());
@@ -454,8 +453,7 @@ void memory_map_view::handle_wheel(const view_context& with) {
 void memory_map_view::zoom_about(double factor, float y) {
   if (layout_.lines() == 0 || line_bytes_ == 0) return;
   const auto wanted = static_cast<std::uint64_t>(static_cast<double>(line_bytes_) * factor);
-  const std::uint64_t next =
-      std::clamp(std::bit_floor(std::max<std::uint64_t>(wanted, 1)), shortest_line, longest_line(*shown_));
+  const std::uint64_t next = std::clamp(wanted, shortest_line, longest_line(*shown_));
   if (next == line_bytes_) return;
   const auto below = static_cast<std::int64_t>((y - lines_area_.min.y) / line_height_);
   const map_row* row = layout_.row_at(std::clamp<std::int64_t>(first_ + below, 0, layout_.lines() - 1));

@@ -17,6 +17,9 @@ std::int64_t lines_of(const query::address_map& map, std::uint64_t bytes_per_lin
   return lines;
 }
 
+/// Lines are powers of two or one and a half of them: what is half full may be drawn larger.
+std::uint64_t shorter(std::uint64_t line) { return std::has_single_bit(line) ? line / 4 * 3 : line / 3 * 2; }
+
 std::uint64_t free_in(const query::address_segment& segment) { return segment.bytes - segment.used; }
 
 }  // namespace
@@ -85,14 +88,15 @@ std::uint64_t fitting_line(const query::address_map& map, std::int64_t fits) {
     std::nth_element(sizes.begin(), middle, sizes.end());
     least = std::max(least, std::bit_ceil(std::min(*middle, line / 2)) * 4);
   }
-  while (line / 2 >= least && lines_of(map, line / 2) <= most) line /= 2;
+  while (shorter(line) >= least && lines_of(map, shorter(line)) <= most) line = shorter(line);
   return line;
 }
 
 std::uint64_t longest_line(const query::address_map& map) {
   std::uint64_t longest = shortest_line;
   for (const query::address_segment& each : map.segments) longest = std::max(longest, each.bytes);
-  return std::bit_ceil(std::min(longest, std::uint64_t{1} << 62));
+  const std::uint64_t power = std::bit_ceil(std::min(longest, std::uint64_t{1} << 62));
+  return power > shortest_line && shorter(power) >= longest ? shorter(power) : power;
 }
 
 std::size_t item_at(const query::address_segment& segment, std::uint64_t address) {

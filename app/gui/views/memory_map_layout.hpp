@@ -59,10 +59,10 @@ class map_layout {
 /// No line is shorter: 512 bytes, the smallest block that pools give out, are wider than a hair then.
 inline constexpr std::uint64_t shortest_line = std::uint64_t{16} << 10;
 
-/// The shortest line, a power of two, that shows all of `map` in `fits` lines. Where segments are too many for that, so that one scrolls
+/// The shortest line, a power of two or one and a half of it, that shows all of `map` in `fits` lines. Where segments are too many for that, so that one scrolls
 /// through them anyway, one of which half of the segments take a quarter at most, while large ones take few lines.
 [[nodiscard]] std::uint64_t fitting_line(const query::address_map& map, std::int64_t fits);
-/// The shortest power of two that no segment is longer than.
+/// The shortest such line that no segment is longer than.
 [[nodiscard]] std::uint64_t longest_line(const query::address_map& map);
 
 /// The item that holds `address` or, where none does, comes next; its end if there is none. O(log items).
