@@ -61,7 +61,9 @@ application::application(application_options options)
   map_ = map.get();
   views_.push_back(std::move(map));
   views_.push_back(make_stacks_view());
-  views_.push_back(make_search_view());
+  auto search = std::make_unique<search_view>();
+  search_ = search.get();
+  views_.push_back(std::move(search));
   auto asked = std::make_unique<query_view>(options_.wake, settings_);
   query_ = asked.get();
   views_.push_back(std::move(asked));

@@ -11,6 +11,7 @@
 #include "app/gui/settings.hpp"
 #include "app/gui/views/memory_map.hpp"
 #include "app/gui/views/query.hpp"
+#include "app/gui/views/search.hpp"
 #include "app/gui/views/timeline.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/views/welcome.hpp"
@@ -55,6 +56,7 @@ class application {
   [[nodiscard]] const timeline_view& timeline() const { return *timeline_; }
   [[nodiscard]] const query_view& asked() const { return *query_; }
   [[nodiscard]] const memory_map_view& map() const { return *map_; }
+  [[nodiscard]] const search_view& search() const { return *search_; }
   [[nodiscard]] settings& remembered() { return settings_; }
   /// The demo's progress, 0..1; negative while it has not said.
   [[nodiscard]] double demo_progress() const { return progress_; }
@@ -85,6 +87,7 @@ class application {
   void add_memory_commands();
   void add_window_commands();
   void add_query_commands();
+  void add_search_commands();
   void update();
   void follow_demo();
   void reveal_selection();
@@ -123,6 +126,7 @@ class application {
   timeline_view* timeline_ = nullptr;
   query_view* query_ = nullptr;
   memory_map_view* map_ = nullptr;
+  search_view* search_ = nullptr;
   std::vector<std::unique_ptr<view>> views_;
   welcome_view welcome_;
   std::vector<recording_entry> recordings_;

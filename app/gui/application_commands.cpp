@@ -16,6 +16,7 @@ void application::add_commands() {
   add_memory_commands();
   add_window_commands();
   add_query_commands();
+  add_search_commands();
 }
 
 void application::add_file_commands() {
@@ -205,13 +206,6 @@ void application::add_selection_commands() {
                        const selection_kind kind = session_.selected().kind;
                        return ready() && (kind == selection_kind::event || kind == selection_kind::block);
                      }});
-  commands_.add({.id = "search.open",
-                 .title = "Find events by name...",
-                 .group = "Go",
-                 .icon = icon::search,
-                 .keys = {ImGuiMod_Ctrl | ImGuiKey_F},
-                 .run = [this](const argument&) { commands_.invoke("panel.focus.Search"); },
-                 .enabled = ready});
   commands_.add({.id = "selection.clear",
                  .title = "Select nothing",
                  .group = "Go",
@@ -412,6 +406,32 @@ void application::add_query_commands() {
                        query_->save(path != nullptr ? *path : std::string());
                      },
                  .enabled = has_rows});
+}
+
+void application::add_search_commands() {
+  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
+  commands_.add({.id = "search.open",
+                 .title = "Find events by name...",
+                 .group = "Go",
+                 .icon = icon::search,
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_F},
+                 .run = [this](const argument&) { commands_.invoke("panel.focus.Search"); },
+                 .enabled = ready});
+  commands_.add({.id = "search.find",
+                 .icon = icon::search,
+                 .run =
+                     [this](const argument& with) {
+                       const auto* text = std::get_if<std::string>(&with);
+                       search_->find(text != nullptr ? *text : std::string());
+                       commands_.invoke("panel.focus.Search");
+                     },
+                 .enabled = ready});
+  commands_.add({.id = "search.stop",
+                 .title = "Stop the search",
+                 .group = "Go",
+                 .icon = icon::stop,
+                 .run = [this](const argument&) { search_->stop(); },
+                 .enabled = [this] { return search_->searching(); }});
 }
 
 void application::choose_file() {

@@ -7,6 +7,7 @@
 #include <shared_mutex>
 
 #include "core/query/answering.hpp"
+#include "core/query/search.hpp"
 #include "core/query/stored.hpp"
 #include "core/query/task_pool.hpp"
 
@@ -21,8 +22,23 @@ constexpr auto refresh_interval = std::chrono::milliseconds(250);
 constexpr int refresh_share = 100;
 /// A building task makes room for questions after this long.
 constexpr auto building_slice = std::chrono::milliseconds(10);
+/// So does a search, which says this often what it has found.
+constexpr auto search_slice = std::chrono::milliseconds(20);
+constexpr auto search_interval = std::chrono::milliseconds(200);
 
 std::atomic<std::uint64_t> next_serial{1};
+
+/// A search that goes on in one task after another.
+struct search_work {
+  search_work(std::shared_ptr<const trace::snapshot> about, std::uint64_t of_generation, bool is_fresh,
+              search_question question)
+      : trace(std::move(about)), generation(of_generation), fresh(is_fresh), finder(std::move(question), *trace) {}
+  const std::shared_ptr<const trace::snapshot> trace;
+  const std::uint64_t generation;
+  const bool fresh;  ///< Nothing is shown yet of what was asked: a part of the answer is better.
+  searcher finder;
+  steady::time_point told{};
+};
 
 }  // namespace
 
@@ -226,7 +242,9 @@ struct slot<Question>::state {
     bool provisional = false;      ///< Native functions were still to be named,
     std::uint64_t symbols = 0;     ///< and this many lots of names had been found.
     steady::time_point when;
-    steady::duration took{};  ///< To work it out.
+    steady::duration took{};              ///< To work it out.
+    float progress = 0;                   ///< Of a search that goes on.
+    std::unique_ptr<search_work> search;  ///< Belongs to the task.
   };
   std::shared_ptr<cell> current = std::make_shared<cell>();
   std::uint64_t serial = 0;  ///< Of the engine that `current` asks.
@@ -242,6 +260,7 @@ struct slot<Question>::state {
   }
 
   static void run(engine::state& from, const std::shared_ptr<cell>& at) {
+    if constexpr (reads_rows<Question>) return search(from, at);
     const Question question = wanted_of(at);
     if (at->cancelled) return;
     std::optional<result<value_type>> at_hand;
@@ -263,6 +282,43 @@ struct slot<Question>::state {
   static Question wanted_of(const std::shared_ptr<cell>& at) {
     const std::scoped_lock lock(at->mutex);
     return at->wanted;
+  }
+
+  /// Goes through the file for a while, then queues itself again: what was found is shown, and other questions have their turn.
+  static void search(engine::state& from, const std::shared_ptr<cell>& at) requires reads_rows<Question> {
+    const Question question = wanted_of(at);
+    if (at->cancelled) return;
+    if (!at->search || !(at->search->finder.question() == question)) {
+      const std::scoped_lock lock(at->mutex);
+      const bool fresh = !at->answered || !(*at->answered == question);
+      at->search = std::make_unique<search_work>(from.current(), from.generation, fresh, question);
+    }
+    search_work& work = *at->search;
+    const auto done = work.finder.work(steady::now() + search_slice, at->cancelled);
+    if (at->cancelled) return;
+    const bool ended = !done || *done;
+    const bool tells = ended || (work.fresh && steady::now() - work.told >= search_interval);
+    std::shared_ptr<const value_type> found;
+    if (tells && done) found = std::make_shared<const value_type>(work.finder.so_far());
+    if (tells) work.told = steady::now();
+    {
+      const std::scoped_lock lock(at->mutex);
+      const bool still_wanted = at->wanted == question;
+      at->progress = work.finder.progress();
+      if (still_wanted && tells) {
+        if (found) at->value = std::move(found);
+        at->failure = done ? std::nullopt : std::optional(done.error());
+        at->answered = question;
+        at->generation = work.generation;
+        at->complete = ended;
+        at->stored = ended && !work.trace->growing();
+        at->when = steady::now();
+      }
+      if (ended) at->search.reset();
+      at->running = !ended || !still_wanted;
+      if (at->running) queue(from, at);
+    }
+    if (tells) from.wake();
   }
 
   /// What the tiles say of a zoom below them is better, until a part of the file is read, than what was asked before.
@@ -303,7 +359,7 @@ struct slot<Question>::state {
     const auto summaries = from.stored();
     if (by_file) {
       generation = from.generation;
-    } else if (summaries || reads_rows<Question>) {
+    } else if (summaries) {
       generation = from.generation;
       by_file =
           answer_stored(question, sources{from.nothing, *now, at->cancelled, from.frames,
@@ -375,7 +431,8 @@ struct slot<Question>::state {
       }
     }
     const bool complete = newest && at.complete;
-    return {at.value, complete, complete ? 1.0F : from.progress.load(), same ? at.failure : std::nullopt};
+    const float progress = reads_rows<Question> ? at.progress : from.progress.load();
+    return {at.value, complete, complete ? 1.0F : progress, same ? at.failure : std::nullopt};
   }
 };
 

@@ -1,6 +1,7 @@
 // The panel that finds events by their names, in a real window.
 #include <gtest/gtest.h>
 
+#include "core/format.hpp"
 #include "core/query/engine.hpp"
 #include "tests/gui/window_fixture.hpp"
 
@@ -41,6 +42,23 @@ TEST_F(SearchPanel, ARowLeadsToTheFirstEventOfItsName) {
     user.Yield(3);
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::event);
     EXPECT_EQ(app().state().selected().id, trace::raw(wanted.first.event));
+  });
+}
+
+TEST_F(SearchPanel, IsAskedByACommandAndSaysHowMuchItFound) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("search.find", std::string("scale_and_add"));
+    user.Yield(4);
+    settle(user);
+    const auto found = *app().state().active()->engine->ask_now(query::search_question{"scale_and_add"});
+    ASSERT_GT(found->total, 0U);
+    const std::string words = read(user);
+    EXPECT_NE(words.find(format_some(found->total, "event") + " of " + format_some(found->name_count, "name")),
+              std::string::npos)
+        << words;
+    EXPECT_EQ(words.find("so far"), std::string::npos) << "it has ended";
+    EXPECT_FALSE(app().search().searching());
   });
 }
 

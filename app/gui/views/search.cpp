@@ -1,8 +1,9 @@
+#include "app/gui/views/search.hpp"
+
 #include <algorithm>
 #include <string>
 
 #include "app/gui/format.hpp"
-#include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "imgui_stdlib.h"
 
@@ -32,90 +33,121 @@ const char* kind_name(trace::row_type kind) {
   }
 }
 
-/// Events by a part of their name: a row for each name, which leads to its first event, and to its longest.
-class search_view final : public view {
- public:
-  [[nodiscard]] const char* name() const override { return "Search"; }
-  void reset() override { question_ = {}; }
-
-  void draw(view_context& with) override {
-    ImGui::SetNextItemWidth(std::min(with.px(320), ImGui::GetContentRegionAvail().x * 0.6F));
-    if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
-    ImGui::InputTextWithHint("##search", "Part of a kernel's, call's or range's name", &text_);
-    if (text_.empty())
-      return empty_state(with, icon::search, "Find events by their names",
-                         "Kernels, calls, ranges, markers, files and allocations whose names hold what you type.");
-    const auto answer = question_.ask(*with.state.active()->engine, {text_});
-    progress_line(with, answer.complete, answer.progress);
-    if (!answer || answer->text != text_) return;
-    const query::search_results& found = *answer.value;
-    ImGui::SameLine();
-    std::string count = format_some(found.total, "event") + " of " + format_some(found.name_count, "name");
-    if (found.names.size() < found.name_count) count += ", the most frequent shown";
-    ImGui::TextDisabled("%s", count.c_str());
-    if (found.names.empty())
-      return empty_state(with, icon::search, "No such name", "Nothing in this recording is called that.");
-    draw_table(with, found);
-  }
-
- private:
-  static void draw_table(const view_context& with, const query::search_results& found) {
-    const ImGuiTableFlags flags = ImGuiTableFlags_Resizable | ImGuiTableFlags_NoSavedSettings |
-                                  ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
-    if (!ImGui::BeginTable("found", 6, flags)) return;
-    ImGui::TableSetupScrollFreeze(0, 1);
-    ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch, 3);
-    ImGui::TableSetupColumn("Kind", ImGuiTableColumnFlags_WidthStretch, 1);
-    ImGui::TableSetupColumn("Count", ImGuiTableColumnFlags_WidthStretch, 1);
-    ImGui::TableSetupColumn("Total time", ImGuiTableColumnFlags_WidthStretch, 1);
-    ImGui::TableSetupColumn("First at", ImGuiTableColumnFlags_WidthStretch, 1);
-    ImGui::TableSetupColumn("Longest", ImGuiTableColumnFlags_WidthStretch, 1);
-    ImGui::TableHeadersRow();
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(found.names.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-        ImGui::PushID(i);
-        draw_row(with, found.names[static_cast<std::size_t>(i)]);
-        ImGui::PopID();
-      }
-    ImGui::EndTable();
-  }
-
-  static void draw_row(const view_context& with, const query::found_name& row) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    const bool chosen =
-        with.state.selected().kind == selection_kind::event && with.state.selected().id == trace::raw(row.first.event);
-    const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
-    if (ImGui::Selectable("##row", chosen, whole)) go_to(with, row.first);
-    ImGui::SameLine(0, 0);
-    clipped_text(with.text(row.name), ImGui::GetContentRegionAvail().x);
-    ImGui::TableNextColumn();
-    ImGui::TextUnformatted(kind_name(row.kind));
-    ImGui::TableNextColumn();
-    right_text(format_count(row.count));
-    ImGui::TableNextColumn();
-    right_text(row.time > 0 ? format_time(row.time) : std::string("-"), row.time == 0);
-    ImGui::TableNextColumn();
-    right_text(format_moment(row.first.begin));
-    ImGui::TableNextColumn();
-    const query::time_ns length = row.longest.end - row.longest.begin;
-    if (length > 0 && link(with, format_time(length))) go_to(with, row.longest);
-  }
-
-  static void go_to(const view_context& with, const query::found_event& event) {
-    with.commands.invoke("selection.set",
-                         selection{with.state.active()->id, selection_kind::event, trace::raw(event.event)});
-    with.commands.invoke("selection.reveal");
-  }
-
-  query::slot<query::search_question> question_;
-  std::string text_;
-};
-
 }  // namespace
 
-std::unique_ptr<view> make_search_view() { return std::make_unique<search_view>(); }
+void search_view::reset() {
+  question_ = {};
+  found_ = nullptr;
+  searching_ = false;
+  stopped_ = false;
+}
+
+void search_view::find(const std::string& text) {
+  if (!text.empty()) text_ = text;
+  found_ = nullptr;
+  stopped_ = false;
+}
+
+void search_view::stop() {
+  if (!searching_) return;
+  question_ = {};
+  searching_ = false;
+  stopped_ = true;
+}
+
+void search_view::draw(view_context& with) {
+  ImGui::SetNextItemWidth(std::min(with.px(320), ImGui::GetContentRegionAvail().x * 0.6F));
+  if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+  if (ImGui::InputTextWithHint("##search", "Part of a kernel's, call's or range's name", &text_)) find({});
+  if (text_.empty()) {
+    searching_ = false;
+    return empty_state(with, icon::search, "Find events by their names",
+                       "Kernels, calls, ranges, markers, files and allocations whose names hold what you type.");
+  }
+  if (!stopped_) ask(with);
+  draw_state(with);
+  if (found_ == nullptr) return;
+  if (!found_->names.empty()) return draw_table(with, *found_);
+  if (searching_) return empty_state(with, icon::search, "Searching", "Nothing so far.");
+  empty_state(with, icon::search, stopped_ ? "Nothing was found" : "No such name",
+              stopped_ ? "The search was stopped before its end." : "Nothing in this recording is called that.");
+}
+
+void search_view::ask(const view_context& with) {
+  const auto answer = question_.ask(*with.state.active()->engine, {text_});
+  searching_ = !answer.complete && !answer.failure;
+  progress_ = answer.progress;
+  if (answer && answer->text == text_) found_ = answer.value;
+  progress_line(with, !searching_, progress_);
+}
+
+void search_view::draw_state(const view_context& with) const {
+  if (searching_) {
+    ImGui::SameLine();
+    command_button(with, "search.stop", "Stop");
+  } else if (stopped_) {
+    ImGui::SameLine();
+    command_button(with, "search.find", "Search");
+  }
+  if (found_ == nullptr) return;
+  std::string count = format_some(found_->total, "event") + " of " + format_some(found_->name_count, "name");
+  if (searching_) count += " so far, " + format_share(static_cast<double>(progress_)) + " searched";
+  if (stopped_) count += " in the " + format_share(static_cast<double>(progress_)) + " that was searched";
+  if (found_->names.size() < found_->name_count) count += ", the most frequent shown";
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextDisabled("%s", count.c_str());
+}
+
+void search_view::draw_table(const view_context& with, const query::search_results& found) {
+  const ImGuiTableFlags flags = ImGuiTableFlags_Resizable | ImGuiTableFlags_NoSavedSettings |
+                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
+  if (!ImGui::BeginTable("found", 6, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch, 3);
+  ImGui::TableSetupColumn("Kind", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("Count", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("Total time", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("First at", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("Longest", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableHeadersRow();
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(found.names.size()));
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      ImGui::PushID(i);
+      draw_row(with, found.names[static_cast<std::size_t>(i)]);
+      ImGui::PopID();
+    }
+  ImGui::EndTable();
+}
+
+void search_view::draw_row(const view_context& with, const query::found_name& row) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  const bool chosen =
+      with.state.selected().kind == selection_kind::event && with.state.selected().id == trace::raw(row.first.event);
+  const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
+  if (ImGui::Selectable("##row", chosen, whole)) go_to(with, row.first);
+  ImGui::SameLine(0, 0);
+  clipped_text(with.text(row.name), ImGui::GetContentRegionAvail().x);
+  ImGui::TableNextColumn();
+  ImGui::TextUnformatted(kind_name(row.kind));
+  ImGui::TableNextColumn();
+  right_text(format_count(row.count));
+  ImGui::TableNextColumn();
+  right_text(row.time > 0 ? format_time(row.time) : std::string("-"), row.time == 0);
+  ImGui::TableNextColumn();
+  right_text(format_moment(row.first.begin));
+  ImGui::TableNextColumn();
+  const query::time_ns length = row.longest.end - row.longest.begin;
+  if (length > 0 && link(with, format_time(length))) go_to(with, row.longest);
+}
+
+void search_view::go_to(const view_context& with, const query::found_event& event) {
+  with.commands.invoke("selection.set",
+                       selection{with.state.active()->id, selection_kind::event, trace::raw(event.event)});
+  with.commands.invoke("selection.reveal");
+}
 
 }  // namespace sluice::gui

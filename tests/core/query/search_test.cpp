@@ -2,8 +2,10 @@
 
 #include <map>
 #include <random>
+#include <thread>
 
 #include "core/query/engine.hpp"
+#include "core/query/search.hpp"
 #include "core/trace/visit.hpp"
 #include "tests/core/analysis/recording.hpp"
 
@@ -54,6 +56,81 @@ TEST(search, finds_nothing_for_nothing) {
   made.close();
   EXPECT_EQ(search(made, "").total, 0U);
   EXPECT_EQ(search(made, "absent").total, 0U);
+}
+
+TEST(search, says_what_it_has_found_so_far_after_every_chunk) {
+  recording made(64);
+  made.standard_tables();
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 5000; ++i) made.add_kernel(i * 100, i * 100 + 50, random() % 3 == 0 ? "gemm" : "softmax");
+  made.close();
+  const auto now = made.open()->latest();
+  const std::atomic<bool> never{false};
+  searcher looking({"gemm"}, *now);
+  EXPECT_EQ(looking.so_far().total, 0U);
+  std::uint64_t before = 0;
+  float progress = 0;
+  int parts = 0;
+  for (bool done = false; !done; ++parts) {
+    done = looking.work({}, never).value();
+    const search_results found = looking.so_far();
+    ASSERT_GE(found.total, before);
+    ASSERT_LE(found.total, before + 64) << "a chunk at a time";
+    ASSERT_GE(looking.progress(), progress);
+    ASSERT_EQ(looking.progress() == 1, done);
+    ASSERT_EQ(found.events.size(), found.total);
+    if (found.total > 0) {
+      ASSERT_EQ(found.names.size(), 1U);
+      ASSERT_EQ(found.names[0].count, found.total);
+    }
+    before = found.total;
+    progress = looking.progress();
+  }
+  EXPECT_GT(parts, 50);
+  EXPECT_EQ(before, search(made, "gemm").total);
+}
+
+TEST(search, ends_where_it_is_when_withdrawn) {
+  recording made(64);
+  made.standard_tables();
+  for (int i = 0; i < 500; ++i) made.add_kernel(i * 100, i * 100 + 50, "gemm");
+  made.close();
+  const auto now = made.open()->latest();
+  std::atomic<bool> withdrawn{false};
+  searcher looking({"gemm"}, *now);
+  ASSERT_FALSE(looking.work({}, withdrawn).value());
+  withdrawn = true;
+  EXPECT_EQ(looking.work({}, withdrawn).error().code, error_code::cancelled);
+}
+
+TEST(search, of_a_view_is_for_what_was_typed_last) {
+  recording made(256);
+  made.standard_tables();
+  for (int i = 0; i < 60'000; ++i) made.add_kernel(i * 100, i * 100 + 50, i % 3 == 0 ? "gemm" : "softmax");
+  made.close();
+  engine_options one_thread;
+  one_thread.threads = 1;
+  engine asked(made.open(), one_thread);
+  slot<search_question> view;
+  for (const std::string typed : {"s", "so", "g", "ge", "gem"}) {
+    const auto answer = view.ask(asked, {typed});
+    EXPECT_TRUE(!answer.complete || answer->text == typed);
+  }
+  answer<search_results> last = view.ask(asked, {"gemm"});
+  std::uint64_t before = 0;
+  for (; !last.complete; last = view.ask(asked, {"gemm"})) {
+    ASSERT_FALSE(last.failure);
+    ASSERT_LE(last.progress, 1);
+    if (last && last->text == "gemm") {
+      EXPECT_GE(last->total, before) << "what was found stays";
+      before = last->total;
+    }
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(last->text, "gemm");
+  EXPECT_EQ(last->total, 20'000U);
+  const auto again = view.ask(asked, {"gemm"});
+  EXPECT_EQ(again.value, last.value) << "nothing is searched twice";
 }
 
 TEST(search, finds_what_going_through_all_rows_finds) {
