@@ -34,7 +34,7 @@ inline void fill_input(std::span<std::uint32_t> words, std::uint64_t first = 0) 
 }
 
 inline void launch_rounds(std::span<std::uint32_t> words, std::uint32_t rounds, const runtime::stream_ref& stream) {
-  runtime::launch(runtime::kernels::affine_u32, runtime::launch_shape::for_size(words.size()), stream, words.data(),
+  runtime::launch(runtime::kernels::affine_u32, runtime::launch_config::for_size(words.size()), stream, words.data(),
                   std::uint64_t{words.size()}, multiplier, increment, rounds);
 }
 

@@ -59,7 +59,7 @@ void managed_migration(context& c) {
   const std::size_t half = words.size() / 2;
   for (int i = 0; i < passes; ++i) {
     if (c.stopped()) return;
-    runtime::launch(runtime::kernels::add_u32, runtime::launch_shape::for_size(half), stream,
+    runtime::launch(runtime::kernels::add_u32, runtime::launch_config::for_size(half), stream,
                     sum.as<std::uint32_t>().data(), static_cast<const std::uint32_t*>(words.data()),
                     static_cast<const std::uint32_t*>(words.data() + half), std::uint64_t{half});
     stream.sync();

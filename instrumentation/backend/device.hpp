@@ -137,11 +137,35 @@ class device {
                                                 stream_handle stream) = 0;
   /// All copies of a batch, in one call where `features.batches_copies`; none is ordered before another.
   [[nodiscard]] virtual outcome<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) = 0;
-  [[nodiscard]] virtual outcome<void> launch(const kernel_definition& kernel, const launch_shape& shape,
+  [[nodiscard]] virtual outcome<void> launch(const kernel_definition& kernel, const launch_config& shape,
                                              kernel_arguments arguments, stream_handle stream) = 0;
   /// Calls `function(data)` on a thread of the driver's once the stream gets there; work after it waits for it. The
   /// simulated device calls it on whichever thread passes that time. `data` must live until then.
   [[nodiscard]] virtual outcome<void> launch_host(host_function function, void* data, stream_handle stream) = 0;
+
+  // Graphs. Between `begin_capture` and `end_capture`, work on the stream becomes nodes of a graph and does not run. A stream
+  // that waits for an event which was recorded on a captured one is captured too, and must be joined by an event before
+  // the end. Calls that would wait for a captured stream, and, by mode, those that may (allocations among them), are not
+  // permitted meanwhile, and break the capture.
+  [[nodiscard]] virtual outcome<void> begin_capture(stream_handle stream, capture_mode mode) = 0;
+  /// On the stream that it began on; by the same thread unless the mode was `relaxed`. No graph comes of a broken one.
+  [[nodiscard]] virtual outcome<graph_handle> end_capture(stream_handle stream) = 0;
+  /// A copy of `child` becomes one node of the graph that the stream is captured into.
+  [[nodiscard]] virtual outcome<void> capture_child(stream_handle stream, graph_handle child) = 0;
+  [[nodiscard]] virtual outcome<graph_shape> shape_of(graph_handle graph) = 0;
+  /// Writes the graph for Graphviz; `verbose` with the nodes' parameters.
+  [[nodiscard]] virtual outcome<void> write_dot(graph_handle graph, const std::string& path, bool verbose) = 0;
+  virtual void destroy_graph(graph_handle graph) noexcept = 0;
+  [[nodiscard]] virtual outcome<graph_exec_handle> instantiate(graph_handle graph, graph_exec_options options) = 0;
+  /// Gives an executable graph the parameters of `graph`, which must have the same nodes and edges; later launches have them.
+  [[nodiscard]] virtual outcome<void> update_exec(graph_exec_handle exec, graph_handle graph) = 0;
+  /// What a first launch would do: brings the graph to the device, in stream order.
+  [[nodiscard]] virtual outcome<void> upload_exec(graph_exec_handle exec, stream_handle stream) = 0;
+  /// Launches of one executable graph run one after the other. Memory that a launch allocates and does not free must be
+  /// freed before the next, unless it is made with `free_on_launch`.
+  [[nodiscard]] virtual outcome<void> launch_exec(graph_exec_handle exec, stream_handle stream) = 0;
+  /// What runs goes on.
+  virtual void destroy_exec(graph_exec_handle exec) noexcept = 0;
 
   // What the simulated device wants to hear of the host side; no-ops elsewhere.
   virtual void host_spends(host_work /*work*/, std::uint64_t /*bytes*/) {}

@@ -235,7 +235,7 @@ void driver_log::set(const call& c, std::uint64_t begin, std::uint64_t end, std:
 }
 
 void driver_log::ran(const call& c, std::uint64_t begin, std::uint64_t end, const kernel_definition& kernel,
-                     const launch_shape& shape, std::uint64_t stream, std::uint32_t flags,
+                     const launch_config& shape, std::uint64_t stream, std::uint32_t flags,
                      std::uint64_t graph_node) const {
   if (!on()) return;
   auto r = at<collector::kernel_record>(begin, flags);

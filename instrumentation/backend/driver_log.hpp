@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "core/trace/model.hpp"
 #include "instrumentation/backend/device.hpp"
@@ -70,7 +72,7 @@ class driver_log {
            std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags,
            std::uint64_t graph_node = 0) const;
   void ran(const call& c, std::uint64_t begin, std::uint64_t end, const kernel_definition& kernel,
-           const launch_shape& shape, std::uint64_t stream, std::uint32_t flags, std::uint64_t graph_node = 0) const;
+           const launch_config& shape, std::uint64_t stream, std::uint32_t flags, std::uint64_t graph_node = 0) const;
   void migrated(std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
                 trace::direction direction, trace::migration_cause cause) const;
   void synced(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::sync_kind kind) const;
@@ -78,10 +80,28 @@ class driver_log {
   void event_waited(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const;
   void watermark(std::uint64_t now) const;
 
+  // Graphs go by keys: a graph's own, and that of each executable one. driver_log_graphs.cpp.
+  /// A graph begins, or (`source`) an executable one is made of it, with so many nodes.
+  void graph_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t source, std::uint64_t nodes) const;
+  /// A node is made that names the memory at these addresses; each launch touches it.
+  void node_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t stream,
+                    std::string_view name, std::span<const std::uint64_t> addresses) const;
+  void child_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t child) const;
+  void graph_called(const call& c, std::uint64_t graph) const;
+  /// When it ran; `end` 0: its nodes say so themselves, or nobody does, and `begin` is the call's.
+  void graph_launched(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t graph, std::uint64_t stream,
+                      std::uint32_t flags) const;
+  void graph_ended(std::uint64_t now, std::uint64_t graph) const;
+
  private:
   std::uint32_t device_;
   std::atomic<std::uint32_t> context_;
 };
+
+/// The pool under which traces have the memory of a device's graphs, as the capture library calls it.
+[[nodiscard]] constexpr std::uint64_t graph_pool_key(std::uint32_t device) noexcept {
+  return (std::uint64_t{0x6770} << 48) | device;
+}
 
 /// The trace's name for where an address lives.
 [[nodiscard]] trace::memory_kind trace_kind(memory_space space) noexcept;

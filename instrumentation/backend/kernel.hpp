@@ -14,14 +14,14 @@
 namespace sluice::backend {
 
 /// Grid and block of a launch, in blocks and threads.
-struct launch_shape {
+struct launch_config {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t shared_bytes = 0;  ///< dynamic shared memory a block, in bytes
 
   /// One thread for each of `count` items, in blocks of `threads`.
-  [[nodiscard]] static launch_shape for_size(std::uint64_t count, std::uint32_t threads = 256) noexcept {
-    launch_shape shape;
+  [[nodiscard]] static launch_config for_size(std::uint64_t count, std::uint32_t threads = 256) noexcept {
+    launch_config shape;
     shape.block[0] = threads;
     shape.grid[0] = static_cast<std::uint32_t>((count + threads - 1) / threads);
     if (shape.grid[0] == 0) shape.grid[0] = 1;
@@ -96,8 +96,8 @@ struct kernel_work {
 /// One kernel. Definitions are static objects: the runtime keeps pointers to them.
 struct kernel_definition {
   std::string_view name;  ///< shown in traces; also the symbol in the fatbin
-  void (*run)(const launch_shape&, const kernel_arguments&) = nullptr;
-  kernel_work (*work)(const launch_shape&, const kernel_arguments&) = nullptr;
+  void (*run)(const launch_config&, const kernel_arguments&) = nullptr;
+  kernel_work (*work)(const launch_config&, const kernel_arguments&) = nullptr;
 };
 
 }  // namespace sluice::backend

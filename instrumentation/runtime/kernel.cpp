@@ -25,14 +25,14 @@ affine_map repeated(affine_map map, std::uint32_t rounds) {
   return result;
 }
 
-void run_affine(const launch_shape& /*shape*/, const kernel_arguments& a) {
+void run_affine(const launch_config& /*shape*/, const kernel_arguments& a) {
   auto* data = a.get<std::uint32_t*>(0);
   const auto count = a.get<std::uint64_t>(1);
   const affine_map map = repeated({a.get<std::uint32_t>(2), a.get<std::uint32_t>(3)}, a.get<std::uint32_t>(4));
   for (std::uint64_t i = 0; i < count; ++i) data[i] = map.multiplier * data[i] + map.increment;
 }
 
-kernel_work work_of_affine(const launch_shape& /*shape*/, const kernel_arguments& a) {
+kernel_work work_of_affine(const launch_config& /*shape*/, const kernel_arguments& a) {
   const auto count = a.get<std::uint64_t>(1);
   kernel_work work;
   work.touch(a.get<std::uint32_t*>(0), count * 4, true);
@@ -41,7 +41,7 @@ kernel_work work_of_affine(const launch_shape& /*shape*/, const kernel_arguments
   return work;
 }
 
-void run_add(const launch_shape& /*shape*/, const kernel_arguments& a) {
+void run_add(const launch_config& /*shape*/, const kernel_arguments& a) {
   auto* out = a.get<std::uint32_t*>(0);
   const auto* x = a.get<const std::uint32_t*>(1);
   const auto* y = a.get<const std::uint32_t*>(2);
@@ -49,7 +49,7 @@ void run_add(const launch_shape& /*shape*/, const kernel_arguments& a) {
   for (std::uint64_t i = 0; i < count; ++i) out[i] = x[i] + y[i];
 }
 
-kernel_work work_of_add(const launch_shape& /*shape*/, const kernel_arguments& a) {
+kernel_work work_of_add(const launch_config& /*shape*/, const kernel_arguments& a) {
   const auto count = a.get<std::uint64_t>(3);
   kernel_work work;
   work.touch(a.get<const std::uint32_t*>(1), count * 4, false);

@@ -8,11 +8,12 @@
 namespace sluice::runtime {
 
 using backend::kernel_definition;
-using backend::launch_shape;
+using backend::launch_config;
+using launch_shape = backend::launch_config;  // its old name, until nobody uses it
 
 /// Enqueues a kernel. `arguments` are copied; their types must be those of the kernel's parameters. Throws error.
 template <class... Ts>
-void launch(const kernel_definition& kernel, const launch_shape& shape, const stream_ref& stream,
+void launch(const kernel_definition& kernel, const launch_config& shape, const stream_ref& stream,
             const Ts&... arguments) {
   value_or_throw(
       stream.device().backend().launch(kernel, shape, backend::kernel_arguments::of(arguments...), stream.handle()));

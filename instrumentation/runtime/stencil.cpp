@@ -22,7 +22,7 @@ std::uint64_t staging_bytes(std::uint32_t block, std::uint32_t radius) {
 }
 
 // A running sum: O(count), whatever the radius.
-void run_stencil(const launch_shape& /*shape*/, const kernel_arguments& a) {
+void run_stencil(const launch_config& /*shape*/, const kernel_arguments& a) {
   auto* out = a.get<std::uint32_t*>(0);
   const auto* in = a.get<const std::uint32_t*>(1);
   const auto count = static_cast<std::int64_t>(a.get<std::uint64_t>(2));
@@ -46,14 +46,14 @@ kernel_work touched(const kernel_arguments& a) {
   return work;
 }
 
-kernel_work work_of_staged(const launch_shape& shape, const kernel_arguments& a) {
+kernel_work work_of_staged(const launch_config& shape, const kernel_arguments& a) {
   kernel_work work = touched(a);
   // With less than it needs, the kernel would write past its shared memory: an illegal address there, and here.
   if (shape.shared_bytes < staging_bytes(shape.block[0], a.get<std::uint32_t>(3))) work.touch(nullptr, 1, true);
   return work;
 }
 
-kernel_work work_of_direct(const launch_shape& /*shape*/, const kernel_arguments& a) {
+kernel_work work_of_direct(const launch_config& /*shape*/, const kernel_arguments& a) {
   kernel_work work = touched(a);
   work.bytes += a.get<std::uint64_t>(2) * 4 * 2 * std::uint64_t{a.get<std::uint32_t>(3)};
   return work;
@@ -64,13 +64,13 @@ kernel_work work_of_direct(const launch_shape& /*shape*/, const kernel_arguments
 const kernel_definition kernels::stencil_u32{"stencil_u32", run_stencil, work_of_staged};
 const kernel_definition kernels::stencil_direct_u32{"stencil_direct_u32", run_stencil, work_of_direct};
 
-launch_shape stencil_shape(std::uint64_t count, std::uint32_t radius) {
+launch_config stencil_shape(std::uint64_t count, std::uint32_t radius) {
   if (radius > largest_stencil_radius) {
     throw error(
         {status::invalid_value, 0, "stencil_shape",
          fmt::format("radius {}: more than {} does not fit into shared memory", radius, largest_stencil_radius)});
   }
-  launch_shape shape = launch_shape::for_size(count, threads);
+  launch_config shape = launch_config::for_size(count, threads);
   shape.grid[0] = static_cast<std::uint32_t>(std::min<std::uint64_t>((count + threads - 1) / threads, most_blocks));
   shape.grid[0] = std::max(shape.grid[0], 1u);
   shape.shared_bytes = static_cast<std::uint32_t>(staging_bytes(threads, radius));

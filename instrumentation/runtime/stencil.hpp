@@ -5,7 +5,7 @@
 #include "instrumentation/runtime/kernel.hpp"
 
 // A kernel that stages what it reads through shared memory. No call allocates shared memory from the host: a launch says
-// how much each block gets (launch_shape::shared_bytes), and the kernel divides it.
+// how much each block gets (launch_config::shared_bytes), and the kernel divides it.
 
 namespace sluice::runtime {
 
@@ -28,6 +28,6 @@ inline constexpr std::uint32_t largest_stencil_radius = (48u * 1024 / 8 - 256) /
 
 /// The shape, and the shared memory, for stencil_u32: blocks of 256 threads, each of which walks over tiles. Throws
 /// error for a larger radius.
-[[nodiscard]] launch_shape stencil_shape(std::uint64_t count, std::uint32_t radius);
+[[nodiscard]] launch_config stencil_shape(std::uint64_t count, std::uint32_t radius);
 
 }  // namespace sluice::runtime

@@ -1,9 +1,11 @@
 #include "instrumentation/runtime/stream.hpp"
 
+#include <atomic>
 #include <map>
 #include <utility>
 
 #include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/graph.hpp"
 
 namespace sluice::runtime {
 
@@ -27,6 +29,15 @@ namespace {
 // The streams that guards of this thread have chosen, innermost last.
 thread_local std::vector<stream_ref> guarded;
 
+constexpr std::uintptr_t driver_legacy = 1, driver_per_thread = 2;  // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
+
+/// A number that no other thread has while this one lives, far from any handle.
+std::uint64_t thread_number() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  thread_local const std::uint64_t mine = (std::uint64_t{1} << 63) | ++last;
+  return mine;
+}
+
 }  // namespace
 
 stream_ref::stream_ref(const device_ref& device)
@@ -35,7 +46,8 @@ stream_ref::stream_ref(const device_ref& device)
 stream_ref::stream_ref(const stream& owner) noexcept : state_(owner.ref_.state_) {}
 
 stream_ref stream_ref::from_native(const device_ref& device, std::uintptr_t handle) {
-  return stream_ref(std::make_shared<state>(device, backend::stream_handle{handle}, false));
+  const bool is_default = handle == driver_legacy && !device.simulated();
+  return stream_ref(std::make_shared<state>(device, backend::stream_handle{is_default ? 0 : handle}, false));
 }
 
 const device_ref& stream_ref::device() const noexcept { return state_->device; }
@@ -43,6 +55,12 @@ const device_ref& stream_ref::device() const noexcept { return state_->device; }
 std::uintptr_t stream_ref::get() const noexcept { return static_cast<std::uintptr_t>(state_->handle); }
 
 backend::stream_handle stream_ref::handle() const noexcept { return state_->handle; }
+
+std::uint64_t stream_ref::identity() const noexcept {
+  return get() == driver_per_thread && !device().simulated() ? thread_number() : get();
+}
+
+int stream_ref::priority() const { return value_or_throw(device().backend().stream_priority(handle())); }
 
 void stream_ref::sync() const { value_or_throw(device().backend().sync_stream(handle())); }
 
@@ -59,7 +77,42 @@ stream::stream(const device_ref& device, stream_mode mode, int priority)
           device, value_or_throw(device.backend().create_stream({mode == stream_mode::non_blocking, priority})),
           true)) {}
 
+priority_range stream_priorities(const device_ref& device) {
+  return value_or_throw(device.backend().stream_priorities());
+}
+
 stream_ref default_stream() { return stream_ref(current_device()); }
+
+stream_ref per_thread_stream(const device_ref& device) {
+  thread_local std::vector<stream_ref> mine;
+  for (const stream_ref& s : mine) {
+    if (s.device() == device) return s;
+  }
+  mine.emplace_back(stream(device, stream_mode::blocking));
+  return mine.back();
+}
+
+void launch_host_func(const stream_ref& stream, std::function<void()> function) {
+  using callable = std::function<void()>;
+  backend::device& device = stream.device().backend();
+  if (const auto capture = capture_of(stream)) {
+    const auto kept = std::make_shared<callable>(std::move(function));
+    capture->keep(kept);
+    value_or_throw(device.launch_host([](void* f) { (*static_cast<callable*>(f))(); }, kept.get(), stream.handle()));
+    return;
+  }
+  if (value_or_throw(device.stream_capture(stream.handle())).status != backend::capture_status::none) {
+    throw error({status::not_permitted, 0, "launch_host_func",
+                 "the stream is being captured, and not by a graph_capture, which would keep the function"});
+  }
+  auto once = std::make_unique<callable>(std::move(function));
+  const auto call = [](void* f) {
+    const std::unique_ptr<callable> owned(static_cast<callable*>(f));
+    (*owned)();
+  };
+  value_or_throw(device.launch_host(call, once.get(), stream.handle()));
+  (void)once.release();
+}
 
 stream_ref current_stream() {
   const device_ref device = current_device();
@@ -73,8 +126,8 @@ stream_guard::stream_guard(const stream_ref& s) : device_(s.device()) { guarded.
 
 stream_guard::~stream_guard() { guarded.pop_back(); }
 
-event::event(const device_ref& device, bool timed)
-    : device_(device), handle_(value_or_throw(device.backend().create_event({.timed = timed}))) {}
+event::event(const device_ref& device, backend::event_flags flags)
+    : device_(device), handle_(value_or_throw(device.backend().create_event(flags))) {}
 
 event::~event() {
   if (handle_ != backend::event_handle::null) device_.backend().destroy_event(handle_);
@@ -97,5 +150,11 @@ std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const 
   return std::chrono::duration<float, std::milli>(
       value_or_throw(from.device().backend().elapsed_ms(from.handle(), to.handle())));
 }
+
+ipc_event ipc_event::open(const ipc_event_handle& handle, const device_ref& device) {
+  return ipc_event(device, value_or_throw(device.backend().import_event(handle)));
+}
+
+ipc_event_handle ipc_event::share() const { return value_or_throw(device().backend().export_event(handle())); }
 
 }  // namespace sluice::runtime

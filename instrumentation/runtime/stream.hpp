@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -31,13 +32,20 @@ class stream_ref {
   // NOLINTNEXTLINE(google-explicit-constructor): a stream is a stream_ref wherever one is asked for
   stream_ref(const stream& owner) noexcept;
 
-  /// Wraps a native handle (a CUstream); the caller keeps it alive.
+  /// Wraps a native handle (a CUstream); the caller keeps it alive. 0 and 1 (CU_STREAM_LEGACY) are the default stream. 2
+  /// (CU_STREAM_PER_THREAD) names another stream in each thread that uses it: what is to be freed on it must be freed by
+  /// the thread that allocated it.
   [[nodiscard]] static stream_ref from_native(const device_ref& device, std::uintptr_t handle);
 
   [[nodiscard]] const device_ref& device() const noexcept;
   /// The native handle; 0 for the default stream.
   [[nodiscard]] std::uintptr_t get() const noexcept;
   [[nodiscard]] backend::stream_handle handle() const noexcept;
+  /// A number for the stream that no other stream of the device has: its handle, but for the driver's per-thread stream,
+  /// which is another one in each thread.
+  [[nodiscard]] std::uint64_t identity() const noexcept;
+  /// What it was created with. Throws error.
+  [[nodiscard]] int priority() const;
 
   /// Waits for everything enqueued so far. Throws error.
   void sync() const;
@@ -66,8 +74,8 @@ enum class stream_mode : std::uint8_t { blocking, non_blocking };
 /// waits for it.
 class stream {
  public:
-  /// Creates one on the current device, or the one given. `priority`: lower is more urgent, clamped to the device's
-  /// range. Throws error.
+  /// Creates one on the current device, or the one given. `priority`: lower is more urgent. Throws error, also for a priority
+  /// outside `stream_priorities`, which the driver would have clamped without a word.
   explicit stream(stream_mode mode = stream_mode::non_blocking, int priority = 0);
   explicit stream(const device_ref& device, stream_mode mode = stream_mode::non_blocking, int priority = 0);
   stream(stream&&) noexcept = default;
@@ -77,6 +85,7 @@ class stream {
   [[nodiscard]] std::uintptr_t get() const noexcept { return ref_.get(); }
   void sync() const { ref_.sync(); }
   [[nodiscard]] bool is_idle() const { return ref_.is_idle(); }
+  [[nodiscard]] int priority() const { return ref_.priority(); }
   void record(event& e) const { ref_.record(e); }
   void wait(const event& e) const { ref_.wait(e); }
 
@@ -85,8 +94,16 @@ class stream {
   stream_ref ref_;
 };
 
+using backend::priority_range;
+/// The priorities that streams of the device may have; `greatest` is the most urgent, and the lowest number. Throws error.
+[[nodiscard]] priority_range stream_priorities(const device_ref& device = current_device());
+
 /// The default stream of the current device.
 [[nodiscard]] stream_ref default_stream();
+/// The calling thread's own stream on the device, made at its first use: like the driver's per-thread default stream it keeps order
+/// with the default stream and with no other thread's. Memory that is freed on it later, by whichever thread, is freed on the
+/// stream of the thread that asked. It goes with the thread and the last stream_ref. Throws error.
+[[nodiscard]] stream_ref per_thread_stream(const device_ref& device = current_device());
 /// The calling thread's stream on the current device: the innermost stream_guard's, else the default stream.
 [[nodiscard]] stream_ref current_stream();
 
@@ -102,10 +119,23 @@ class stream_guard {
   device_guard device_;
 };
 
+/// Calls `function` on the host once the stream gets there; work enqueued afterwards waits until it has returned. It runs on a
+/// thread of the driver's (on the simulated device, on the thread that first passes that time), must not call the device,
+/// and what it throws ends the program. Captured, it becomes a node, lives as long as the graph, and is called at each
+/// launch. Throws error, also in a capture that this runtime did not begin: nobody would say how long to keep the function.
+void launch_host_func(const stream_ref& stream, std::function<void()> function);
+
+/// How `event::sync` waits.
+enum class event_wait : std::uint8_t {
+  spin,   ///< the thread keeps a core busy: the quickest
+  sleep,  ///< it gives the core away
+};
+
 /// A point in a stream, without a time. Move-only.
 class event {
  public:
-  explicit event(const device_ref& device = current_device()) : event(device, false) {}
+  explicit event(const device_ref& device = current_device(), event_wait how = event_wait::spin)
+      : event(device, backend::event_flags{.blocking_sync = how == event_wait::sleep}) {}
   ~event();
   event(event&& other) noexcept;
   event& operator=(event&& other) noexcept;
@@ -119,7 +149,8 @@ class event {
   [[nodiscard]] backend::event_handle handle() const noexcept { return handle_; }
 
  protected:
-  event(const device_ref& device, bool timed);
+  event(const device_ref& device, backend::event_flags flags);
+  event(const device_ref& device, backend::event_handle handle) : device_(device), handle_(handle) {}
   [[nodiscard]] const device_ref& device() const noexcept { return device_; }
 
  private:
@@ -130,12 +161,31 @@ class event {
 /// An event that knows its time.
 class timed_event : public event {
  public:
-  explicit timed_event(const device_ref& device = current_device()) : event(device, true) {}
+  explicit timed_event(const device_ref& device = current_device(), event_wait how = event_wait::spin)
+      : event(device, backend::event_flags{.timed = true, .blocking_sync = how == event_wait::sleep}) {}
 
   /// Device time from one to the other; both must be done. Throws error.
   friend std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const timed_event& to);
 };
 
 [[nodiscard]] std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const timed_event& to);
+
+using backend::ipc_event_handle;
+
+/// An event that two processes have: one records it, the other waits for it. It has no time, so it is no timed_event. On the
+/// simulated device the recording process's bytes move at once when it is recorded: the other cannot make its clock pass.
+class ipc_event : public event {
+ public:
+  /// Makes one. Throws error: a device that shares nothing.
+  explicit ipc_event(const device_ref& device = current_device())
+      : event(device, backend::event_flags{.interprocess = true}) {}
+  /// Opens the one that another process shared, while that one keeps it. Throws error.
+  [[nodiscard]] static ipc_event open(const ipc_event_handle& handle, const device_ref& device = current_device());
+  /// What the other process opens: plain bytes, to be sent any way. Throws error.
+  [[nodiscard]] ipc_event_handle share() const;
+
+ private:
+  ipc_event(const device_ref& device, backend::event_handle handle) : event(device, handle) {}
+};
 
 }  // namespace sluice::runtime

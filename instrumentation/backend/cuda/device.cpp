@@ -81,6 +81,15 @@ driver_log::call cuda_device::begin_call(const char* name) noexcept {
 
 std::uint64_t cuda_device::trace_stream(stream_handle stream) noexcept {
   if (enter() != CUDA_SUCCESS) return 0;
+  if (captures_.load(std::memory_order_relaxed) == 0) return ask_for_name(stream);
+  const std::lock_guard lock(names_mutex_);
+  if (const auto known = stream_names_.find(stream); known != stream_names_.end()) return known->second;
+  const auto capture = stream_capture(stream);
+  if (!capture || capture->status != capture_status::none) return 0;
+  return ask_for_name(stream);
+}
+
+std::uint64_t cuda_device::ask_for_name(stream_handle stream) noexcept {
   if (capture_records()) {
     using stream_id_of = int(CUcontext, CUstream, std::uint8_t, std::uint32_t*);
     static auto* const of = reinterpret_cast<stream_id_of*>(cupti_function("cuptiGetStreamIdEx"));
@@ -93,6 +102,7 @@ std::uint64_t cuda_device::trace_stream(stream_handle stream) noexcept {
 }
 
 void cuda_device::announce() {
+  graph_pool_defined_ = false;
   // Under `sluice record` the capture library announces what is used.
   if (!logging() && !(driver_log::on() && capture_started_here())) return;
   if (enter() != CUDA_SUCCESS) return;
@@ -120,15 +130,24 @@ outcome<stream_handle> cuda_device::create_stream(stream_flags flags) {
       driver_.stream_create(&stream, flags.non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, flags.priority);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuStreamCreateWithPriority");
   const auto handle = stream_handle{reinterpret_cast<std::uintptr_t>(stream)};
-  if (logging()) {
-    log_->define_stream(collector::now(), static_cast<std::uint32_t>(trace_stream(handle)),
-                        static_cast<std::uint64_t>(handle), flags.priority, false);
+  if (driver_log::on()) {
+    const std::uint64_t name = ask_for_name(handle);
+    if (logging()) {
+      log_->define_stream(collector::now(), static_cast<std::uint32_t>(name), static_cast<std::uint64_t>(handle),
+                          flags.priority, false);
+    }
+    const std::lock_guard lock(names_mutex_);
+    stream_names_[handle] = name;
   }
   return handle;
 }
 
 void cuda_device::destroy_stream(stream_handle stream) noexcept {
   if (stream == stream_handle::null || enter() != CUDA_SUCCESS) return;
+  {
+    const std::lock_guard lock(names_mutex_);
+    stream_names_.erase(stream);
+  }
   harvest(false);
   driver_.stream_destroy(native(stream));
 }

@@ -100,9 +100,21 @@ class cuda_device final : public device {
   [[nodiscard]] outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                         stream_handle stream) override;
   [[nodiscard]] outcome<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) override;
-  [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_shape& shape,
+  [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_config& shape,
                                      kernel_arguments arguments, stream_handle stream) override;
   [[nodiscard]] outcome<void> launch_host(host_function function, void* data, stream_handle stream) override;
+
+  [[nodiscard]] outcome<void> begin_capture(stream_handle stream, capture_mode mode) override;
+  [[nodiscard]] outcome<graph_handle> end_capture(stream_handle stream) override;
+  [[nodiscard]] outcome<void> capture_child(stream_handle stream, graph_handle child) override;
+  [[nodiscard]] outcome<graph_shape> shape_of(graph_handle graph) override;
+  [[nodiscard]] outcome<void> write_dot(graph_handle graph, const std::string& path, bool verbose) override;
+  void destroy_graph(graph_handle graph) noexcept override;
+  [[nodiscard]] outcome<graph_exec_handle> instantiate(graph_handle graph, graph_exec_options options) override;
+  [[nodiscard]] outcome<void> update_exec(graph_exec_handle exec, graph_handle graph) override;
+  [[nodiscard]] outcome<void> upload_exec(graph_exec_handle exec, stream_handle stream) override;
+  [[nodiscard]] outcome<void> launch_exec(graph_exec_handle exec, stream_handle stream) override;
+  void destroy_exec(graph_exec_handle exec) noexcept override;
 
  private:
   // A pair of events around a piece of work whose times are not known yet, and what to write once they are.
@@ -114,6 +126,7 @@ class cuda_device final : public device {
   // Makes the context current; every call begins with it.
   [[nodiscard]] CUresult enter() noexcept;
   void open() noexcept;
+  [[nodiscard]] std::uint64_t ask_for_name(stream_handle stream) noexcept;
   // Records name a context by CUPTI's number where CUPTI speaks too, else by the driver's.
   void name_context() noexcept;
   [[nodiscard]] outcome<void> check(CUresult result, const char* call) const;
@@ -126,6 +139,8 @@ class cuda_device final : public device {
                                      std::uint64_t bytes, std::uint64_t pool, stream_handle stream);
   // The driver's own handle; the device's default pool for null.
   [[nodiscard]] CUresult native_pool(pool_handle pool, CUmemoryPool* out) noexcept;
+  // The graph that the stream is captured into; null: none.
+  [[nodiscard]] CUgraph captured_graph(stream_handle stream) noexcept;
   void log_pool(pool_handle pool, trace::pool_operation operation);
   [[nodiscard]] CUmemAllocationProp physical_properties() const noexcept;
   [[nodiscard]] outcome<CUfunction> function(const kernel_definition& kernel);
@@ -150,6 +165,13 @@ class cuda_device final : public device {
   std::mutex functions_mutex_;
   CUmodule module_ = nullptr;
   std::map<std::string, CUfunction, std::less<>> functions_;
+
+  // Captures that began here and have not ended. While there are any, nobody asks about events, and streams go by the names
+  // that they had: asking about a captured one would end its capture.
+  std::atomic<int> captures_{0};
+  std::mutex names_mutex_;
+  std::map<stream_handle, std::uint64_t> stream_names_;
+  std::atomic<bool> graph_pool_defined_{false};
 
   std::mutex estimates_mutex_;
   std::deque<estimate> estimates_;

@@ -13,6 +13,9 @@ inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast
 inline CUstream native(stream_handle stream) { return reinterpret_cast<CUstream>(stream); }
 inline CUevent native(event_handle event) { return reinterpret_cast<CUevent>(event); }
 
+inline CUgraph native(graph_handle graph) { return reinterpret_cast<CUgraph>(graph); }
+inline CUgraphExec native(graph_exec_handle exec) { return reinterpret_cast<CUgraphExec>(exec); }
+
 inline CUmemLocation on_device(CUdevice device) {
   CUmemLocation out{};
   out.type = CU_MEM_LOCATION_TYPE_DEVICE;

@@ -56,8 +56,16 @@ outcome<void> cuda_device::destroy_pool(pool_handle pool) {
 
 outcome<void*> cuda_device::allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
                                                 std::uint64_t bytes, std::uint64_t pool, stream_handle stream) {
-  return allocated(result, c,
-                   {address, bytes, logging() ? trace_stream(stream) : 0, pool, trace::memory_kind::device, 0});
+  if (!logging()) return allocated(result, c, {address, bytes, 0, pool, trace::memory_kind::device, 0});
+  if (const CUgraph graph = captured_graph(stream)) {
+    // A node: the address is the graph's from now on, and memory lies there when it runs.
+    const std::uint64_t memory = graph_pool_key(description_.ordinal);
+    if (!graph_pool_defined_.exchange(true)) log_->define_pool(collector::now(), memory, "graph memory");
+    return allocated(result, c,
+                     {address, bytes, 0, memory, trace::memory_kind::device, collector::flag_graph,
+                      reinterpret_cast<std::uint64_t>(graph)});
+  }
+  return allocated(result, c, {address, bytes, trace_stream(stream), pool, trace::memory_kind::device, 0});
 }
 
 outcome<void*> cuda_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
@@ -84,6 +92,7 @@ outcome<void> cuda_device::free_async(void* address, stream_handle stream) {
   const auto c = begin_call("cuMemFreeAsync");
   CUresult result = enter();
   if (result == CUDA_SUCCESS) result = driver_.free_async(device_pointer(address), native(stream));
+  if (captured_graph(stream)) return check(result, c.name);  // a node: the address stays the graph's
   return freed(result, c, address, trace::memory_kind::device, logging() ? trace_stream(stream) : 0);
 }
 

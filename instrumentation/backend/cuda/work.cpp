@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "instrumentation/backend/cuda/device.hpp"
+#include "instrumentation/backend/cuda/estimates.hpp"
 #include "instrumentation/backend/cuda/native.hpp"
 #include "instrumentation/collector/producer.hpp"
 
@@ -14,7 +15,6 @@ namespace sluice::backend::cuda {
 
 namespace {
 
-constexpr std::uint32_t estimated = collector::flag_estimated | collector::flag_monotonic;
 // Finished pieces are looked for when this many wait; a queue that long is a program that never synchronises.
 constexpr std::size_t many_estimates = 256;
 
@@ -30,24 +30,8 @@ CUevent cuda_device::spare_event() {
   return driver_.event_create(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS ? event : nullptr;
 }
 
-template <class Enqueue, class Write>
-CUresult cuda_device::around(CUstream stream, Enqueue&& enqueue, Write&& write) {
-  if (!logging()) return enqueue();
-  const std::lock_guard lock(estimates_mutex_);
-  estimate e{spare_event(), spare_event(), std::forward<Write>(write)};
-  if (!anchor_ || !e.from || !e.to) return enqueue();
-  driver_.event_record(e.from, stream);
-  const CUresult result = enqueue();
-  driver_.event_record(e.to, stream);
-  if (result == CUDA_SUCCESS) {
-    estimates_.push_back(std::move(e));
-  } else {
-    spare_events_.insert(spare_events_.end(), {e.from, e.to});
-  }
-  return result;
-}
-
 void cuda_device::harvest(bool all) {
+  if (captures_.load(std::memory_order_relaxed) != 0) return;
   const std::lock_guard lock(estimates_mutex_);
   while (!estimates_.empty()) {
     estimate& e = estimates_.front();
@@ -166,7 +150,7 @@ outcome<CUfunction> cuda_device::function(const kernel_definition& kernel) {
   return f;
 }
 
-outcome<void> cuda_device::launch(const kernel_definition& kernel, const launch_shape& shape,
+outcome<void> cuda_device::launch(const kernel_definition& kernel, const launch_config& shape,
                                   kernel_arguments arguments, stream_handle stream) {
   if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
   const auto f = function(kernel);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t context_key_base = 1;
 constexpr std::uint64_t default_pool = 1;
+constexpr int native_capture_unsupported = 900;  // CUresult's number
 constexpr priority_range priorities{0, -5};  // what an H200 reports
 // Room for the device's memory, for pinned and managed memory, and for pools that reserve addresses for all of it.
 constexpr std::uint64_t address_bytes(std::uint64_t memory) { return 6 * memory + (std::uint64_t{1} << 30); }
@@ -45,7 +46,14 @@ simulated_device::simulated_device(simulated_config config)
   pools_[default_pool];
 }
 
-simulated_device::~simulated_device() = default;
+simulated_device::~simulated_device() {
+  // What graphs hold of the device's memory goes before that does.
+  events_.clear();
+  streams_.clear();
+  sessions_.clear();
+  execs_.clear();
+  graphs_.clear();
+}
 
 std::shared_ptr<simulated_device> make_simulated_device(simulated_config config) {
   return std::make_shared<simulated_device>(std::move(config));
@@ -139,6 +147,10 @@ void simulated_device::destroy_stream(stream_handle stream) noexcept {
   if (stream == stream_handle::null) return;
   entry e = wait("cuStreamDestroy_v2", config_.costs.create_call);
   if (const stream_state* s = find(stream)) {
+    if (s->capturing) {
+      (void)break_capture(*s->capturing, "cuStreamDestroy", native_capture_unsupported, "a captured stream goes");
+      s->capturing->streams.erase(static_cast<std::uint32_t>(stream));
+    }
     // Its work goes on; what the driver's pool holds for it becomes anybody's once that is done.
     e.end = std::max(e.end, s->tail);
     for (auto& [pool, p] : pools_) p.books.retag(static_cast<std::uint64_t>(stream), suballocator::clean);
@@ -151,6 +163,8 @@ outcome<void> simulated_device::sync_stream(stream_handle stream) {
   entry e = wait("cuStreamSynchronize", config_.costs.sync_call);
   const stream_state* s = find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamSynchronize", "no such stream");
+  if (auto allowed = permitted_to_wait(*s, "cuStreamSynchronize"); !allowed) return allowed;
+  if (auto allowed = permitted_on(stream, *s, "cuStreamSynchronize"); !allowed) return allowed;
   e.end = std::max(e.end, tail_of(stream, *s));
   run_until(e.end);
   trim_pools(e.end);
@@ -164,6 +178,8 @@ outcome<bool> simulated_device::stream_idle(stream_handle stream) {
   entry e = wait("cuStreamQuery", config_.costs.event_call);
   const stream_state* s = find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamQuery", "no such stream");
+  if (auto allowed = permitted_to_wait(*s, "cuStreamQuery"); !allowed) return tl::unexpected(allowed.error());
+  if (auto allowed = permitted_on(stream, *s, "cuStreamQuery"); !allowed) return tl::unexpected(allowed.error());
   const bool idle = tail_of(stream, *s) <= e.end;
   leave(e);
   return idle;
@@ -178,10 +194,21 @@ outcome<int> simulated_device::stream_priority(stream_handle stream) {
   return s->priority;
 }
 
-outcome<capture_info> simulated_device::stream_capture(stream_handle /*stream*/) { return capture_info{}; }
+outcome<capture_info> simulated_device::stream_capture(stream_handle stream) {
+  const std::lock_guard lock(mutex_);
+  const stream_state* s = find(stream);
+  if (!s) return fail(status::invalid_value, "cuStreamGetCaptureInfo", "no such stream");
+  if (!s->capturing) return capture_info{};
+  return capture_info{s->capturing->broken ? capture_status::invalidated : capture_status::active, s->capturing->id};
+}
 
 outcome<void> simulated_device::synchronize() {
   entry e = wait("cuCtxSynchronize", config_.costs.sync_call);
+  if (captures()) {
+    // Whatever their modes: it would wait for captured streams.
+    return break_capture(*sessions_.begin()->second, "cuCtxSynchronize", native_capture_unsupported,
+                         "a stream is being captured, and waiting for it would never end");
+  }
   e.end = std::max(e.end, idle_at());
   run_until(e.end);
   trim_pools(e.end);
@@ -220,6 +247,13 @@ outcome<void> simulated_device::record_event(event_handle event, stream_handle s
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   const stream_state* s = find(stream);
   if (it == events_.end() || !s) return fail(status::invalid_value, "cuEventRecord", "no such event or stream");
+  if (auto allowed = permitted_on(stream, *s, "cuEventRecord"); !allowed) return allowed;
+  it->second.captured = s->capturing;
+  if (s->capturing) {
+    it->second.after = s->capturing->streams[static_cast<std::uint32_t>(stream)];
+    leave(e);
+    return {};
+  }
   it->second.recorded = true;
   it->second.time = std::max(e.end, tail_of(stream, *s));
   if (it->second.shared) {
@@ -237,6 +271,12 @@ outcome<void> simulated_device::wait_event(stream_handle stream, event_handle ev
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   stream_state* s = find(stream);
   if (it == events_.end() || !s) return fail(status::invalid_value, "cuStreamWaitEvent", "no such event or stream");
+  if (auto allowed = permitted_on(stream, *s, "cuStreamWaitEvent"); !allowed) return allowed;
+  if (s->capturing || it->second.captured) {
+    auto joined = join_capture(stream, *s, it->second);
+    leave(e);
+    return joined;
+  }
   s->tail = std::max(s->tail, it->second.when());  // an event never recorded holds nobody up
   log_.event_waited(e.call.begin, it->first, key(stream));
   leave(e);
@@ -247,6 +287,7 @@ outcome<void> simulated_device::sync_event(event_handle event) {
   entry e = wait("cuEventSynchronize", config_.costs.sync_call);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end()) return fail(status::invalid_value, "cuEventSynchronize", "no such event");
+  if (auto allowed = permitted_to_wait(it->second, "cuEventSynchronize"); !allowed) return allowed;
   e.end = std::max(e.end, it->second.when());
   log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), 0, trace::sync_kind::event);
   leave(e);
@@ -257,6 +298,7 @@ outcome<bool> simulated_device::event_done(event_handle event) {
   entry e = wait("cuEventQuery", config_.costs.event_call);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end()) return fail(status::invalid_value, "cuEventQuery", "no such event");
+  if (auto allowed = permitted_to_wait(it->second, "cuEventQuery"); !allowed) return tl::unexpected(allowed.error());
   const bool done = it->second.when() <= e.end;
   leave(e);
   return done;
@@ -280,6 +322,7 @@ outcome<float> simulated_device::elapsed_ms(event_handle from, event_handle to) 
 
 void simulated_device::announce() {
   const std::lock_guard lock(mutex_);
+  graph_pool_defined_ = false;
   const auto now = static_cast<std::uint64_t>(clock_.now());
   log_.define_device(now, description_);
   for (const auto& [id, s] : streams_) log_.define_stream(now, id == 0 ? 1 : id, id, s.priority, id == 0);

@@ -13,9 +13,11 @@
 #include "instrumentation/backend/simulated/address_space.hpp"
 #include "instrumentation/backend/simulated/clock.hpp"
 #include "instrumentation/backend/simulated/cost_model.hpp"
+#include "instrumentation/backend/simulated/graph.hpp"
 #include "instrumentation/backend/simulated/physical_memory.hpp"
 #include "instrumentation/backend/simulated/shared_event.hpp"
 #include "instrumentation/backend/simulated/timeline.hpp"
+#include "instrumentation/backend/simulated/work_item.hpp"
 
 namespace sluice::backend {
 
@@ -113,9 +115,21 @@ class simulated_device final : public device {
   [[nodiscard]] outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                         stream_handle stream) override;
   [[nodiscard]] outcome<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) override;
-  [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_shape& shape,
+  [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_config& shape,
                                      kernel_arguments arguments, stream_handle stream) override;
   [[nodiscard]] outcome<void> launch_host(host_function function, void* data, stream_handle stream) override;
+
+  [[nodiscard]] outcome<void> begin_capture(stream_handle stream, capture_mode mode) override;
+  [[nodiscard]] outcome<graph_handle> end_capture(stream_handle stream) override;
+  [[nodiscard]] outcome<void> capture_child(stream_handle stream, graph_handle child) override;
+  [[nodiscard]] outcome<graph_shape> shape_of(graph_handle graph) override;
+  [[nodiscard]] outcome<void> write_dot(graph_handle graph, const std::string& path, bool verbose) override;
+  void destroy_graph(graph_handle graph) noexcept override;
+  [[nodiscard]] outcome<graph_exec_handle> instantiate(graph_handle graph, graph_exec_options options) override;
+  [[nodiscard]] outcome<void> update_exec(graph_exec_handle exec, graph_handle graph) override;
+  [[nodiscard]] outcome<void> upload_exec(graph_exec_handle exec, stream_handle stream) override;
+  [[nodiscard]] outcome<void> launch_exec(graph_exec_handle exec, stream_handle stream) override;
+  void destroy_exec(graph_exec_handle exec) noexcept override;
 
   void host_spends(host_work work, std::uint64_t bytes) override;
   void note_file_mapping(const void* address, std::uint64_t bytes) override;
@@ -124,15 +138,19 @@ class simulated_device final : public device {
   [[nodiscard]] const simulated::cost_model& costs() const noexcept { return config_.costs; }
 
  private:
+  using capture = std::shared_ptr<simulated::capture_session>;
   struct stream_state {
     std::int64_t tail = 0;  // when everything enqueued has finished
     bool blocking = true;
     int priority = 0;
+    capture capturing;  // what work on it becomes part of
   };
   struct event_state {
     std::int64_t time = 0;
     bool recorded = false;
     bool timed = false;
+    capture captured;                                 // it was recorded there last,
+    simulated::frontier after;                        // after these nodes
     std::shared_ptr<simulated::shared_event> shared;  // of one that processes share: who recorded it last says when
 
     [[nodiscard]] std::int64_t when() const { return shared ? shared->time() : time; }
@@ -171,25 +189,9 @@ class simulated_device final : public device {
     driver_log::call call;
     std::int64_t end = 0;
   };
-  struct span {
-    std::int64_t begin = 0, end = 0;
-  };
-  // One piece of device work, whoever asks for it.
-  enum class engine : std::uint8_t { none, to_device, to_host, within, compute };
-  struct work_item {
-    const char* call = "";  // the driver's name for asking for it
-    engine on = engine::none;
-    std::int64_t duration = 0;
-    std::vector<kernel_touch> managed{};  // what must be on the device: brought there first, or while it runs
-    bool faults_inside = false;
-    bool pageable = false;  // the driver stages it: the host waits
-    const void* source = nullptr;
-    const void* destination = nullptr;
-    std::uint64_t bytes = 0;
-    std::function<void()> run{};
-    // Writes the record of the work: when and on which stream it ran, and as which node of a graph (0: none).
-    std::function<void(const driver_log::call&, span, std::uint64_t stream, std::uint64_t node)> log{};
-  };
+  using span = simulated::span;
+  using engine = simulated::engine;
+  using work_item = simulated::work_item;
 
   // Begins a call; `enter` one that traces show, with a correlation id, `wait` one that they do not, such as a query.
   [[nodiscard]] entry enter(const char* name, std::int64_t cost);
@@ -213,8 +215,29 @@ class simulated_device final : public device {
   [[nodiscard]] outcome<void> enqueue(entry& e, stream_handle stream, outcome<work_item> item);
   [[nodiscard]] outcome<work_item> copy_item(void* to, const void* from, std::uint64_t bytes);
   [[nodiscard]] outcome<work_item> set_item(void* address, std::uint8_t value, std::uint64_t bytes);
-  [[nodiscard]] outcome<work_item> launch_item(const kernel_definition& kernel, const launch_shape& shape,
+  [[nodiscard]] outcome<work_item> launch_item(const kernel_definition& kernel, const launch_config& shape,
                                                kernel_arguments arguments);
+
+  // Captures. `permitted` says why a call is not, and breaks what it is not allowed beside.
+  [[nodiscard]] bool captures() const noexcept { return !sessions_.empty(); }
+  [[nodiscard]] outcome<void> permitted_unsafe(const char* call);
+  [[nodiscard]] outcome<void> permitted_on(stream_handle stream, const stream_state& s, const char* call);
+  [[nodiscard]] outcome<void> permitted_to_wait(const stream_state& s, const char* call);
+  [[nodiscard]] outcome<void> permitted_to_wait(const event_state& event, const char* call);
+  [[nodiscard]] tl::unexpected<failure> break_capture(simulated::capture_session& c, const char* call, int native,
+                                                      const char* why);
+  [[nodiscard]] outcome<void> join_capture(stream_handle stream, stream_state& s, const event_state& event);
+  simulated::graph_node& add_node(stream_handle stream, const stream_state& s, graph_node_kind kind);
+  [[nodiscard]] outcome<void> capture_item(entry& e, stream_handle stream, const stream_state& s, work_item item);
+  [[nodiscard]] outcome<void*> capture_allocation(entry& e, stream_handle stream, const stream_state& s,
+                                                  std::uint64_t bytes);
+  [[nodiscard]] outcome<void> capture_free(entry& e, stream_handle stream, const stream_state& s, void* address);
+  [[nodiscard]] std::shared_ptr<simulated::graph_memory> graph_memory_at(const void* address) const noexcept;
+  void set_live(simulated::graph_memory& memory, bool live, std::int64_t now);
+  [[nodiscard]] outcome<void> launchable(const simulated::graph_exec_state& exec, std::int64_t now);
+  // Runs a graph from `ready` on; returns when it ends.
+  std::int64_t run_graph(const entry& e, const simulated::graph_body& body, const simulated::graph_exec_state& exec,
+                         std::int64_t ready, int priority, std::uint64_t stream_key);
 
   [[nodiscard]] std::uint64_t device_bytes_used() const noexcept;
   [[nodiscard]] memory_info memory_now() const noexcept;
@@ -276,6 +299,15 @@ class simulated_device final : public device {
   std::map<int, simulated::timeline> compute_;                                       // by priority
   std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> pending_;  // by (end, sequence)
   std::uint64_t next_sequence_ = 0;
+  std::map<std::uint64_t, capture> sessions_;  // captures under way, by id
+  std::map<std::uint64_t, simulated::graph_state> graphs_;
+  std::map<std::uint64_t, simulated::graph_exec_state> execs_;
+  std::map<std::uint64_t, std::weak_ptr<simulated::graph_memory>> graph_memory_;  // by address
+  std::uint64_t graph_bytes_ = 0;                                                 // of graphs' memory that is live
+  std::uint64_t next_capture_ = 1;
+  std::uint64_t next_graph_ = 1;
+  std::uint64_t next_node_ = 1;
+  bool graph_pool_defined_ = false;
   outcome<void> sticky_;  // set once work has failed, as in CUDA
 };
 

@@ -25,7 +25,7 @@ std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_
 std::uint64_t simulated_device::device_bytes_used() const noexcept {
   std::uint64_t pools = 0;
   for (const auto& [key, pool] : pools_) pools += pool.books.stats().reserved_bytes;
-  return config_.costs.context_bytes + device_bytes_ + managed_bytes_ + pools;
+  return config_.costs.context_bytes + device_bytes_ + managed_bytes_ + graph_bytes_ + pools;
 }
 
 memory_info simulated_device::memory_now() const noexcept {
@@ -44,6 +44,10 @@ outcome<memory_info> simulated_device::memory() {
 // --- blocks ------------------------------------------------------------------------------------------------
 
 outcome<void*> simulated_device::allocate_block(entry& e, std::uint64_t bytes, memory_space space, pinned_flags flags) {
+  if (auto allowed = permitted_unsafe(e.call.name); !allowed) {
+    leave(e);
+    return tl::unexpected(std::move(allowed.error()));
+  }
   const auto end = static_cast<std::uint64_t>(e.end);
   driver_log::alloc what{0, bytes, 0, 0, trace_kind(space), 0};
   const bool fits = space != memory_space::device || rounded_for_device(bytes) <= memory_now().free_bytes;
@@ -69,8 +73,13 @@ outcome<void*> simulated_device::allocate_block(entry& e, std::uint64_t bytes, m
 }
 
 outcome<void> simulated_device::free_block(entry& e, void* address, memory_space space) {
+  if (auto allowed = permitted_unsafe(e.call.name); !allowed) {
+    leave(e);
+    return allowed;
+  }
   const auto* block = memory_.find(address);
-  if (!block || block->space != space || block->address != number(address) || block->mapping || block->imported) {
+  if (!block || block->space != space || block->address != number(address) || block->mapping || block->imported ||
+      graph_memory_at(address)) {
     leave(e);
     return fail(status::invalid_value, e.call.name, "no block of this kind begins at that address", native_invalid);
   }

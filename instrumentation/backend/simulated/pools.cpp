@@ -62,6 +62,11 @@ outcome<void*> simulated_device::take_from_pool(entry& e, std::uint64_t key_of_p
     leave(e);
     return fail(status::invalid_value, e.call.name, bytes == 0 ? "zero bytes" : "no such stream", native_invalid);
   }
+  if (auto allowed = permitted_on(stream, *s, e.call.name); !allowed) {
+    leave(e);
+    return tl::unexpected(std::move(allowed.error()));
+  }
+  if (s->capturing) return capture_allocation(e, stream, *s, bytes);
   const auto tag = static_cast<std::uint64_t>(stream);
   auto taken = pool.books.take(bytes, tag);
   if (!taken) {
@@ -97,6 +102,23 @@ outcome<void> simulated_device::free_async(void* address, stream_handle stream) 
   if (!address) return {};
   entry e = enter("cuMemFreeAsync", config_.costs.free_async_call);
   const auto tag = static_cast<std::uint64_t>(stream);
+  const stream_state* s = find(stream);
+  if (!s) {
+    leave(e);
+    return fail(status::invalid_value, "cuMemFreeAsync", "no such stream", native_invalid);
+  }
+  if (auto allowed = permitted_on(stream, *s, e.call.name); !allowed) {
+    leave(e);
+    return allowed;
+  }
+  if (s->capturing) return capture_free(e, stream, *s, address);
+  if (auto memory = graph_memory_at(address); memory && memory->live) {
+    log_.api_call(e.call, static_cast<std::uint64_t>(e.end), key(stream));
+    set_live(*memory, false, std::max(e.end, tail_of(stream, *s)));
+    memory.reset();
+    leave(e);
+    return {};
+  }
   auto it = pools_.begin();
   while (it != pools_.end() && !it->second.books.give(number(address), tag)) ++it;
   if (it == pools_.end()) {
@@ -104,11 +126,10 @@ outcome<void> simulated_device::free_async(void* address, stream_handle stream) 
     return fail(status::invalid_value, "cuMemFreeAsync", "that address was not allocated by cuMemAllocAsync",
                 native_invalid);
   }
-  const stream_state* s = find(stream);
   const driver_log::alloc what{memory_.name_of(address), 0, key(stream), it->first, trace::memory_kind::device, 0};
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), what.stream);
   log_.freed(e.call, what);
-  log_.free_completed(e.call, static_cast<std::uint64_t>(std::max(e.end, s ? tail_of(stream, *s) : 0)), what.address,
+  log_.free_completed(e.call, static_cast<std::uint64_t>(std::max(e.end, tail_of(stream, *s))), what.address,
                       what.pool);
   sample_pool(it->first, it->second, e.end);
   leave(e);

@@ -88,6 +88,11 @@ outcome<void> simulated_device::enqueue(entry& e, stream_handle stream, outcome<
     return tl::unexpected(std::move(item.error()));
   }
   e.call.name = item->call;
+  if (auto allowed = permitted_on(stream, *s, item->call); !allowed) {
+    leave(e);
+    return allowed;
+  }
+  if (s->capturing) return capture_item(e, stream, *s, std::move(*item));
   const span when = enqueue(e, stream, *s, *item);
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), key(stream), item->bytes, name_locked(item->source),
                 name_locked(item->destination));
@@ -134,6 +139,7 @@ outcome<simulated_device::work_item> simulated_device::copy_item(void* to, const
   item.pageable = from_space == memory_space::pageable || to_space == memory_space::pageable;
   item.source = from;
   item.destination = to;
+  item.names = {from, to};
   item.bytes = bytes;
   item.run = [=, this] {
     if (alive(to, bytes) && alive(from, bytes)) std::memmove(to, from, bytes);
@@ -186,6 +192,14 @@ outcome<void> simulated_device::copy_batch_async(std::span<const copy_piece> pie
     if (!items) return tl::unexpected(std::move(items.error()));
     return {};
   }
+  if (auto allowed = permitted_on(stream, *s, e.call.name); !allowed || s->capturing) {
+    leave(e);
+    if (!allowed) return allowed;
+    for (const copy_piece& piece : pieces) {
+      if (auto done = copy_async(piece.to, piece.from, piece.bytes, stream); !done) return done;
+    }
+    return {};
+  }
   e.end += config_.costs.batched_copy * static_cast<std::int64_t>(items->size() - 1);
   for (work_item& item : *items) {
     // One copy after the other keeps an engine busy; only the first has to wake it.
@@ -211,6 +225,7 @@ outcome<simulated_device::work_item> simulated_device::set_item(void* address, s
   if (space == memory_space::managed) item.managed.push_back({address, bytes, true});
   item.duration = config_.costs.kernel_latency + simulated::cost_model::duration(bytes, config_.costs.device_set);
   item.destination = address;
+  item.names = {address};
   item.bytes = bytes;
   item.run = [=, this] {
     if (alive(address, bytes)) std::memset(address, value, bytes);
@@ -233,7 +248,7 @@ outcome<void> simulated_device::set_async(void* address, std::uint8_t value, std
 // --- kernels and host functions ----------------------------------------------------------------------------
 
 outcome<simulated_device::work_item> simulated_device::launch_item(const kernel_definition& kernel,
-                                                                   const launch_shape& shape,
+                                                                   const launch_config& shape,
                                                                    kernel_arguments arguments) {
   if (!kernel.run || !kernel.work) {
     return fail(status::invalid_value, "cuLaunchKernel", "the kernel has no host body", native_invalid);
@@ -251,12 +266,14 @@ outcome<simulated_device::work_item> simulated_device::launch_item(const kernel_
                   native_illegal_address);
     }
     const memory_space space = space_locked(t.address);
+    item.names.push_back(t.address);
     if (space == memory_space::managed) item.managed.push_back(t);
     if (space == memory_space::pinned) {
       link += simulated::cost_model::duration(t.bytes, t.written ? c.pinned_d2h : c.pinned_h2d);
     }
   }
   item.call = "cuLaunchKernel";
+  item.kernel = &kernel;
   item.on = engine::compute;
   item.faults_inside = true;
   item.duration =
@@ -275,7 +292,7 @@ outcome<simulated_device::work_item> simulated_device::launch_item(const kernel_
   return item;
 }
 
-outcome<void> simulated_device::launch(const kernel_definition& kernel, const launch_shape& shape,
+outcome<void> simulated_device::launch(const kernel_definition& kernel, const launch_config& shape,
                                        kernel_arguments arguments, stream_handle stream) {
   entry e = enter("cuLaunchKernel", config_.costs.launch_call);
   return enqueue(e, stream, launch_item(kernel, shape, std::move(arguments)));

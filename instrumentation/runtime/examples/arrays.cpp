@@ -19,7 +19,7 @@ void expect(bool holds, const char* what) {
 }
 
 void triple(const strided_view<std::uint32_t, 1>& values, const stream_ref& on) {
-  launch(kernels::affine_u32, launch_shape::for_size(values.size()), on, values.data(), std::uint64_t{values.size()},
+  launch(kernels::affine_u32, launch_config::for_size(values.size()), on, values.data(), std::uint64_t{values.size()},
          3u, 0u, 1u);
 }
 

@@ -26,7 +26,7 @@ int main(int count, char** words) {
     mapped_file out = mapped_file::create(folder / "out", bytes);
     const chunk_pipeline pipeline({.chunk_bytes = 1 << 19});
     const chunk_report report = pipeline.run(in, &out, [](const chunk& c, const stream_ref& s) {
-      launch(kernels::affine_u32, launch_shape::for_size(c.device.size() / 4), s,
+      launch(kernels::affine_u32, launch_config::for_size(c.device.size() / 4), s,
              reinterpret_cast<std::uint32_t*>(c.device.data()), std::uint64_t{c.device.size() / 4}, 3u, 1u, 1u);
     });
     out.flush(0, bytes);

@@ -201,7 +201,7 @@ SLUICE_EXPORT int sluice_array_affine(sluice_array* array, std::uint32_t multipl
       refuse("sluice_array_affine", "the array has gaps");
     }
     if (a.size() == 0) return 0;
-    launch(kernels::affine_u32, launch_shape::for_size(a.size()), stream_ref(a.device()),
+    launch(kernels::affine_u32, launch_config::for_size(a.size()), stream_ref(a.device()),
            static_cast<std::uint32_t*>(a.data()), std::uint64_t{a.size()}, multiplier, increment, std::uint32_t{1});
     return 0;
   });

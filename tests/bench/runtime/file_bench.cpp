@@ -86,7 +86,7 @@ void set_rate(benchmark::State& state, std::uint64_t bytes) {
 }
 
 void compute(std::span<std::byte> there, const stream_ref& s) {
-  launch(kernels::affine_u32, launch_shape::for_size(there.size() / 4), s,
+  launch(kernels::affine_u32, launch_config::for_size(there.size() / 4), s,
          reinterpret_cast<std::uint32_t*>(there.data()), std::uint64_t{there.size() / 4}, 3u, 1u, 1u);
 }
 

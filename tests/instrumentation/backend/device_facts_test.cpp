@@ -206,8 +206,8 @@ TEST(simulated_facts, a_batch_costs_less_than_its_copies) {
 
 TEST(simulated_facts, urgent_kernels_do_not_wait_behind_others) {
   simulated_device d({});
-  const kernel_definition idle{"idle", [](const launch_shape&, const kernel_arguments&) {},
-                               [](const launch_shape&, const kernel_arguments&) {
+  const kernel_definition idle{"idle", [](const launch_config&, const kernel_arguments&) {},
+                               [](const launch_config&, const kernel_arguments&) {
                                  kernel_work w;
                                  w.operations = 20'000'000;  // 1 us
                                  return w;

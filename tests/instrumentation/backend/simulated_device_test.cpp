@@ -15,10 +15,10 @@ std::int64_t link_time(std::uint64_t bytes) {
   return simulated::cost_model::duration(bytes, simulated::cost_model{}.pinned_h2d);
 }
 
-void fill(const launch_shape&, const kernel_arguments& a) {
+void fill(const launch_config&, const kernel_arguments& a) {
   std::memset(a.get<void*>(0), a.get<int>(2), a.get<std::uint64_t>(1));
 }
-kernel_work work_of_fill(const launch_shape&, const kernel_arguments& a) {
+kernel_work work_of_fill(const launch_config&, const kernel_arguments& a) {
   kernel_work w;
   w.touch(a.get<void*>(0), a.get<std::uint64_t>(1), true);
   return w;
@@ -157,7 +157,7 @@ TEST_F(simulated, measures_device_time_between_events) {
 
 TEST_F(simulated, runs_kernels_on_the_bytes) {
   auto* a = static_cast<unsigned char*>(take(device.allocate(mib)));
-  ASSERT_TRUE(device.launch(fill_kernel, launch_shape::for_size(mib), kernel_arguments::of(a, std::uint64_t{mib}, 9),
+  ASSERT_TRUE(device.launch(fill_kernel, launch_config::for_size(mib), kernel_arguments::of(a, std::uint64_t{mib}, 9),
                             stream_handle::null));
   ASSERT_TRUE(device.synchronize());
   EXPECT_EQ(a[0], 9);
@@ -166,7 +166,7 @@ TEST_F(simulated, runs_kernels_on_the_bytes) {
 
 TEST_F(simulated, refuses_a_kernel_that_reaches_outside_live_memory) {
   void* a = take(device.allocate(mib));
-  const auto result = device.launch(fill_kernel, launch_shape::for_size(mib),
+  const auto result = device.launch(fill_kernel, launch_config::for_size(mib),
                                     kernel_arguments::of(a, std::uint64_t{mib} + 1, 9), stream_handle::null);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().native, 700);
@@ -255,13 +255,13 @@ TEST_F(simulated, brings_managed_pages_to_whoever_touches_them) {
   device.touch_on_host(m, 16 * mib);
   std::memset(m, 1, 16 * mib);
   auto begin = now();
-  ASSERT_TRUE(device.launch(fill_kernel, launch_shape::for_size(mib),
+  ASSERT_TRUE(device.launch(fill_kernel, launch_config::for_size(mib),
                             kernel_arguments::of(m, std::uint64_t{16} * mib, 5), stream_handle::null));
   ASSERT_TRUE(device.synchronize());
   const auto faulting = now() - begin;
   EXPECT_EQ(free_before - device.memory()->free_bytes, 16 * mib);
   begin = now();
-  ASSERT_TRUE(device.launch(fill_kernel, launch_shape::for_size(mib),
+  ASSERT_TRUE(device.launch(fill_kernel, launch_config::for_size(mib),
                             kernel_arguments::of(m, std::uint64_t{16} * mib, 6), stream_handle::null));
   ASSERT_TRUE(device.synchronize());
   EXPECT_LT(now() - begin, faulting / 10) << "already there";

@@ -23,7 +23,7 @@ class arrays : public on_each_device {
     return out;
   }
   static void double_all(std::uint32_t* data, std::uint64_t count, const stream_ref& s) {
-    launch(kernels::affine_u32, launch_shape::for_size(count), s, data, count, 2u, 0u, 1u);
+    launch(kernels::affine_u32, launch_config::for_size(count), s, data, count, 2u, 0u, 1u);
   }
   static device_array<std::uint32_t, 1> counted_there(std::size_t n, const stream_ref& s = current_stream()) {
     const auto in = counted(n);

@@ -319,7 +319,7 @@ TEST_P(a_pipeline, shows_copies_both_ways_and_the_kernel_at_once) {
     const chunk_pipeline pipeline({.chunk_bytes = mib, .depth = 8, .readers = 4}, device());
     recording r(path.string(), device());
     (void)pipeline.run(source, &target, [](const chunk& c, const stream_ref& s) {
-      launch(kernels::affine_u32, launch_shape::for_size(c.device.size() / 4), s,
+      launch(kernels::affine_u32, launch_config::for_size(c.device.size() / 4), s,
              reinterpret_cast<std::uint32_t*>(c.device.data()), std::uint64_t{c.device.size() / 4}, 3u, 1u, 512u);
     });
     EXPECT_EQ(r.finish().lost, 0u);

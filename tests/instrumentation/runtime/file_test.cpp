@@ -97,7 +97,7 @@ TEST_P(files, have_on_disk_what_was_flushed) {
   {
     mapped_file f(path, file_access::read_write);
     const device_array<std::uint32_t, 1> there = to_device(f.as<std::uint32_t>());
-    launch(kernels::affine_u32, launch_shape::for_size(there.size()), current_stream(), there.data(), there.size(), 3u,
+    launch(kernels::affine_u32, launch_config::for_size(there.size()), current_stream(), there.data(), there.size(), 3u,
            1u, 1u);
     const auto result = to_vector(there);
     std::memcpy(f.writable_bytes().data(), result.data(), 500'000);

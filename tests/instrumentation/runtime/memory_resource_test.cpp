@@ -256,7 +256,7 @@ TEST_P(each_resource, gives_memory_from_stream_to_stream_without_a_race) {
   auto* results = static_cast<std::uint32_t*>(host.allocate_sync(rounds * bytes));
   const auto work = [&](const stream& s, void* p, std::uint32_t round) {
     set_async(p, static_cast<std::uint8_t>(round), bytes, s);
-    launch(kernels::affine_u32, launch_shape::for_size(words), s, static_cast<std::uint32_t*>(p), std::uint64_t{words},
+    launch(kernels::affine_u32, launch_config::for_size(words), s, static_cast<std::uint32_t*>(p), std::uint64_t{words},
            1u, round, 64u);
     copy_async(results + round * words, p, bytes, s);
   };

@@ -120,8 +120,8 @@ TEST_P(recorded, has_its_device_times_from_the_capture_library) {
       set_async(a.data(), 1, mib, work);
       std::vector<char> host(mib);
       copy_async(host.data(), a.data(), mib, work);
-      launch(kernels::affine_u32, launch_shape::for_size(1024), work, a.as<std::uint32_t>().data(), std::uint64_t{1024},
-             3u, 1u, 1u);
+      launch(kernels::affine_u32, launch_config::for_size(1024), work, a.as<std::uint32_t>().data(),
+             std::uint64_t{1024}, 3u, 1u, 1u);
       work.sync();
     }
     EXPECT_TRUE(r.finish().warnings.empty());
@@ -228,7 +228,7 @@ TEST_P(recorded, kernels_sets_ranges_steps_and_counters_are_there) {
     const device_buffer a(4096, s);
     step(3);
     set_async(a.data(), 1, 4096, s);
-    launch(kernels::affine_u32, launch_shape::for_size(1024), s, a.as<std::uint32_t>().data(), std::uint64_t{1024}, 3u,
+    launch(kernels::affine_u32, launch_config::for_size(1024), s, a.as<std::uint32_t>().data(), std::uint64_t{1024}, 3u,
            1u, 1u);
     progress.set(0.5);
     s.sync();
@@ -322,7 +322,7 @@ TEST(recording, tells_the_same_of_two_runs_on_the_simulated_device) {
         const stream_ref on(i % 3 == 0 ? s : t);
         live.emplace_back(1000 + i * 7919 % 300'000, on, pool);
         copy_async(live.back().data(), host.data(), live.back().size_bytes(), on);
-        launch(kernels::affine_u32, launch_shape::for_size(100), on, live.back().as<std::uint32_t>().data(),
+        launch(kernels::affine_u32, launch_config::for_size(100), on, live.back().as<std::uint32_t>().data(),
                std::uint64_t{100}, 3u, 1u, 9u);
         if (live.size() > 10) live.erase(live.begin() + static_cast<std::ptrdiff_t>(i % 7));
       }

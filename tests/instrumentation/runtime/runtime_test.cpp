@@ -107,7 +107,7 @@ TEST_P(runtime, runs_kernels_with_the_result_the_host_computes) {
   const device_buffer a(values.size() * 4);
   const stream s;
   copy(a.data(), values.data(), a.size_bytes(), s);
-  launch(kernels::affine_u32, launch_shape::for_size(values.size()), s, a.as<std::uint32_t>().data(),
+  launch(kernels::affine_u32, launch_config::for_size(values.size()), s, a.as<std::uint32_t>().data(),
          std::uint64_t{values.size()}, 1664525u, 1013904223u, 37u);
   std::vector<std::uint32_t> out(values.size());
   copy(out.data(), a.data(), a.size_bytes(), s);
@@ -123,7 +123,7 @@ TEST_P(runtime, adds_on_the_device) {
   const device_buffer x(20000), y(20000), sum(20000);
   copy(x.data(), a.data(), 20000);
   copy(y.data(), b.data(), 20000);
-  launch(kernels::add_u32, launch_shape::for_size(5000), current_stream(), sum.as<std::uint32_t>().data(),
+  launch(kernels::add_u32, launch_config::for_size(5000), current_stream(), sum.as<std::uint32_t>().data(),
          static_cast<const std::uint32_t*>(x.data()), static_cast<const std::uint32_t*>(y.data()), std::uint64_t{5000});
   std::vector<std::uint32_t> out(5000);
   copy(out.data(), sum.data(), 20000);
@@ -188,8 +188,8 @@ TEST_P(runtime, shares_managed_memory_between_host_and_device) {
   auto values = m.host_view<std::uint32_t>();
   std::iota(values.begin(), values.end(), 0u);
   m.prefetch_to_device(s);
-  launch(kernels::affine_u32, launch_shape::for_size(values.size()), s, values.data(), std::uint64_t{values.size()}, 3u,
-         1u, 1u);
+  launch(kernels::affine_u32, launch_config::for_size(values.size()), s, values.data(), std::uint64_t{values.size()},
+         3u, 1u, 1u);
   m.prefetch_to_host(s, 0, 4 * mib);
   s.sync();
   values = m.host_view<std::uint32_t>();

@@ -53,7 +53,7 @@ class scratch_files : public on_each_device {
     return words(path);
   }
   static void times_three_plus_one(const chunk& c, const stream_ref& s) {
-    launch(kernels::affine_u32, launch_shape::for_size(c.device.size() / 4), s,
+    launch(kernels::affine_u32, launch_config::for_size(c.device.size() / 4), s,
            reinterpret_cast<std::uint32_t*>(c.device.data()), std::uint64_t{c.device.size() / 4}, 3u, 1u, 1u);
   }
   static std::vector<std::uint32_t> all_times_three_plus_one(std::vector<std::uint32_t> values) {

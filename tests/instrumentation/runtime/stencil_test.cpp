@@ -35,7 +35,7 @@ TEST_P(stencil, sums_neighbours_through_shared_memory_with_any_radius_and_length
       const auto staged = empty_like(there), direct = empty_like(there);
       launch(kernels::stencil_u32, stencil_shape(count, radius), current_stream(), staged.data(),
              static_cast<const std::uint32_t*>(there.data()), std::uint64_t{count}, radius);
-      launch(kernels::stencil_direct_u32, launch_shape::for_size(count), current_stream(), direct.data(),
+      launch(kernels::stencil_direct_u32, launch_config::for_size(count), current_stream(), direct.data(),
              static_cast<const std::uint32_t*>(there.data()), std::uint64_t{count}, radius);
       const auto out = to_vector(staged);
       for (std::size_t i = 0; i < count; i += std::max<std::size_t>(1, count / 97)) {
@@ -53,7 +53,7 @@ TEST_P(stencil, needs_the_shared_memory_that_its_shape_asks_for) {
   complains("does not fit into shared memory", [] { (void)stencil_shape(1000, largest_stencil_radius + 1); });
   if (!simulated()) return;  // a real device would be left in error
   const device_array<std::uint32_t, 1> a({1000}), b({1000});
-  launch_shape too_little = stencil_shape(1000, 10);
+  launch_config too_little = stencil_shape(1000, 10);
   too_little.shared_bytes -= 4;
   complains("illegal address", [&] {
     launch(kernels::stencil_u32, too_little, current_stream(), a.data(), static_cast<const std::uint32_t*>(b.data()),

@@ -169,7 +169,13 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 }
 CUresult cuCtxSynchronize() {
   call the_call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, "cuCtxSynchronize", nullptr);
-  return the_call.leave(CUDA_SUCCESS);
+  bool capturing = false;
+  {
+    std::lock_guard lock(state().mutex);
+    capturing = !state().capturing.empty();
+    if (capturing) state().capture_broken = true;
+  }
+  return the_call.leave(capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS);
 }
 
 // --- memory -----------------------------------------------------------------------------------------------------------------
@@ -192,6 +198,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* bytes, CUdevice
 }
 CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
   CALL(cuMemAlloc_v2, address, bytes);
+  if (const CUresult refused = unsafe_call(); refused != CUDA_SUCCESS) return the_call.leave(refused);
   return the_call.leave(take(address, bytes));
 }
 CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned flags) {
@@ -349,14 +356,18 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute which, voi
 }
 CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstream stream) {
   CALL(cuMemAllocAsync, address, bytes, stream);
+  capture_node(stream, "allocation", CU_GRAPH_NODE_TYPE_MEM_ALLOC);
   return the_call.leave(take_from(default_pool, address, bytes));
 }
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool, CUstream stream) {
   CALL(cuMemAllocFromPoolAsync, address, bytes, pool, stream);
+  capture_node(stream, "allocation", CU_GRAPH_NODE_TYPE_MEM_ALLOC);
   return the_call.leave(take_from(pool, address, bytes));
 }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   CALL(cuMemFreeAsync, address, stream);
+  // The address stays the graph's; here it is never given back.
+  if (capture_node(stream, "free", CU_GRAPH_NODE_TYPE_MEM_FREE) != nullptr) return the_call.leave(CUDA_SUCCESS);
   return the_call.leave(give_back(address));
 }
 

@@ -1,8 +1,14 @@
-// The fake driver's stream captures and graphs. What is captured does not run, and neither does a graph that is launched.
+// The fake driver's stream captures and graphs. A launch runs what was captured; nodes that are added by hand do nothing.
 
+#include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "tests/instrumentation/capture/fake/fake_driver.hpp"
+
+// The driver exports them under these names, without edge data, as well.
+#undef cuStreamUpdateCaptureDependencies
+#undef cuGraphGetEdges
 
 using namespace sluice::fake;
 
@@ -11,11 +17,70 @@ namespace {
 graph* graph_of(CUstream stream) {
   std::lock_guard lock(state().mutex);
   const auto found = state().capturing.find(stream);
-  return found == state().capturing.end() ? nullptr : found->second;
+  return found == state().capturing.end() ? nullptr : found->second->into;
 }
 
 /// With the lock held.
 graph* new_graph() { return *state().graphs.insert(new graph).first; }
+
+CUresult begin(CUstream stream, CUstreamCaptureMode mode) {
+  static std::uint64_t last = 0;
+  std::lock_guard lock(state().mutex);
+  if (stream == nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  if (state().capturing.contains(stream)) return CUDA_ERROR_ILLEGAL_STATE;
+  auto made = std::make_shared<capture>();
+  *made = {new_graph(), ++last, stream, mode, std::this_thread::get_id(), {}};
+  made->streams[stream];
+  state().capturing[stream] = made;
+  return CUDA_SUCCESS;
+}
+
+/// With the lock held. Whether everything leads to where the first stream ends.
+bool joined(const capture& c) {
+  const auto& last = c.streams.at(c.origin);
+  for (graph_node* node : c.into->nodes) {
+    const auto leads_to = [&](const graph_node* other) {
+      return std::find(other->after.begin(), other->after.end(), node) != other->after.end();
+    };
+    const bool leads_on = std::any_of(c.into->nodes.begin(), c.into->nodes.end(), leads_to);
+    if (!leads_on && std::find(last.begin(), last.end(), node) == last.end()) return false;
+  }
+  return true;
+}
+
+CUresult end(CUstream stream, CUgraph* made) {
+  *made = nullptr;
+  std::lock_guard lock(state().mutex);
+  const auto found = state().capturing.find(stream);
+  if (found == state().capturing.end()) return CUDA_ERROR_ILLEGAL_STATE;
+  const std::shared_ptr<capture> c = found->second;
+  if (c->origin != stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+  if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && c->thread != std::this_thread::get_id()) {
+    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  }
+  std::erase_if(state().capturing, [&](const auto& part) { return part.second == c; });
+  if (std::exchange(state().capture_broken, false)) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (!joined(*c)) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  *made = reinterpret_cast<CUgraph>(c->into);
+  return CUDA_SUCCESS;
+}
+
+void run(const graph& which) {
+  for (const graph_node* node : which.nodes) {
+    if (node->run) node->run();
+  }
+}
+
+/// A copy of the graph with nodes of its own.
+graph* clone(const graph& from) {
+  auto* const made = new graph;
+  std::map<const graph_node*, graph_node*> twin;
+  for (const graph_node* node : from.nodes) made->nodes.push_back(twin[node] = new graph_node(*node));
+  for (graph_node* node : made->nodes) {
+    for (graph_node*& before : node->after) before = twin[before];
+  }
+  return made;
+}
 
 }  // namespace
 
@@ -28,37 +93,37 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
 }
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* into,
                                    const CUgraphNode** last, std::size_t* count) {
-  graph* const found = graph_of(stream);
-  *status = found == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  if (found == nullptr) return CUDA_SUCCESS;
-  if (id != nullptr) *id = 1;
-  if (into != nullptr) *into = reinterpret_cast<CUgraph>(found);
-  static thread_local CUgraphNode node = nullptr;
-  node = found->last();
-  if (last != nullptr) *last = &node;
-  if (count != nullptr) *count = node == nullptr ? 0 : 1;
+  std::lock_guard lock(state().mutex);
+  const auto found = state().capturing.find(stream);
+  *status = found == state().capturing.end() ? CU_STREAM_CAPTURE_STATUS_NONE
+            : state().capture_broken         ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                             : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  if (found == state().capturing.end()) return CUDA_SUCCESS;
+  const capture& c = *found->second;
+  if (id != nullptr) *id = c.id;
+  if (into != nullptr) *into = reinterpret_cast<CUgraph>(c.into);
+  static thread_local std::vector<graph_node*> nodes;
+  nodes = c.streams.at(stream);
+  if (last != nullptr) *last = reinterpret_cast<CUgraphNode*>(nodes.data());
+  if (count != nullptr) *count = nodes.size();
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode* nodes, std::size_t count, unsigned flags) {
+  std::lock_guard lock(state().mutex);
+  const auto found = state().capturing.find(stream);
+  if (found == state().capturing.end()) return CUDA_ERROR_ILLEGAL_STATE;
+  auto& last = found->second->streams[stream];
+  if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) last.clear();
+  for (std::size_t i = 0; i < count; ++i) last.push_back(reinterpret_cast<graph_node*>(nodes[i]));
   return CUDA_SUCCESS;
 }
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   CALL(cuStreamBeginCapture_v2, stream, mode);
-  {
-    std::lock_guard lock(state().mutex);
-    state().capturing[stream] = new_graph();
-  }
-  return the_call.leave(CUDA_SUCCESS);
+  return the_call.leave(begin(stream, mode));
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* made) {
   CALL(cuStreamEndCapture, stream, made);
-  *made = reinterpret_cast<CUgraph>(graph_of(stream));
-  {
-    std::lock_guard lock(state().mutex);
-    state().capturing.erase(stream);
-    if (std::exchange(state().capture_broken, false)) {
-      *made = nullptr;
-      return the_call.leave(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    }
-  }
-  return the_call.leave(*made == nullptr ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS);
+  return the_call.leave(end(stream, made));
 }
 CUresult cuGraphCreate(CUgraph* made, unsigned flags) {
   CALL(cuGraphCreate, made, flags);
@@ -86,6 +151,38 @@ CUresult cuGraphGetNodes(CUgraph which, CUgraphNode* handles, std::size_t* count
   *count = nodes.size();
   return CUDA_SUCCESS;
 }
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  *type = reinterpret_cast<graph_node*>(node)->type;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphGetEdges(CUgraph which, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
+  std::lock_guard lock(state().mutex);
+  if (!state().graphs.contains(reinterpret_cast<graph*>(which))) return CUDA_ERROR_INVALID_VALUE;
+  std::size_t found = 0;
+  for (graph_node* node : reinterpret_cast<graph*>(which)->nodes) {
+    for (graph_node* before : node->after) {
+      if (from != nullptr && found < *count) {
+        from[found] = reinterpret_cast<CUgraphNode>(before);
+        to[found] = reinterpret_cast<CUgraphNode>(node);
+      }
+      ++found;
+    }
+  }
+  *count = found;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphDebugDotPrint(CUgraph which, const char* path, unsigned) {
+  std::FILE* const file = std::fopen(path, "w");
+  if (file == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
+  std::fprintf(file, "digraph dot {\n");
+  for (const graph_node* node : reinterpret_cast<graph*>(which)->nodes) {
+    std::fprintf(file, "\"%p\"[label=\"%s\"];\n", static_cast<const void*>(node), node->name.c_str());
+  }
+  std::fprintf(file, "}\n");
+  std::fclose(file);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphUpload(CUgraphExec, CUstream stream) { return waited_for(stream); }
 CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph which, const CUgraphNode* after, std::size_t count,
                                  const CUDA_KERNEL_NODE_PARAMS* kernel) {
   CALL(cuGraphAddKernelNode_v2, node, which, after, count, kernel);
@@ -107,7 +204,13 @@ CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph which, const CUgraphNod
 CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph which, const CUgraphNode* after, std::size_t count,
                                   CUgraph child) {
   CALL(cuGraphAddChildGraphNode, node, which, after, count, child);
-  *node = reinterpret_cast<graph*>(which)->add("child");
+  *node = reinterpret_cast<graph*>(which)->add("child", CU_GRAPH_NODE_TYPE_GRAPH);
+  auto* const made = reinterpret_cast<graph_node*>(*node);
+  for (std::size_t i = 0; i < count; ++i) made->after.push_back(reinterpret_cast<graph_node*>(after[i]));
+  // A copy of what the child is now.
+  if (child != nullptr && state().graphs.contains(reinterpret_cast<graph*>(child))) {
+    made->run = [inside = clone(*reinterpret_cast<graph*>(child))] { run(*inside); };
+  }
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec made, CUgraphNode node, CUgraph child) {
@@ -139,7 +242,13 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node, cons
 CUresult cuGraphExecUpdate_v2(CUgraphExec made, CUgraph from, CUgraphExecUpdateResultInfo* info) {
   CALL(cuGraphExecUpdate_v2, made, from, info);
   // Only one of the same shape can be put into it.
-  const bool fits = reinterpret_cast<graph*>(made)->nodes.size() == reinterpret_cast<graph*>(from)->nodes.size();
+  auto& now = reinterpret_cast<graph*>(made)->nodes;
+  const auto& next = reinterpret_cast<graph*>(from)->nodes;
+  const bool fits = now.size() == next.size();
+  if (info != nullptr) info->result = fits ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+  for (std::size_t i = 0; fits && i < now.size(); ++i) {
+    if (next[i]->run) now[i] = next[i];
+  }
   return the_call.leave(fits ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph from, unsigned long long flags) {
@@ -155,6 +264,7 @@ CUresult cuGraphExecDestroy(CUgraphExec made) {
 CUresult cuGraphLaunch(CUgraphExec which, CUstream stream) {
   CALL(cuGraphLaunch, which, stream);
   if (graph_of(stream) != nullptr) return the_call.leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  run(*reinterpret_cast<graph*>(which));
   CUpti_ActivityGraphTrace record{};
   record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
   record.correlationId = the_call.correlation();

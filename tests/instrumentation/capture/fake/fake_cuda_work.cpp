@@ -8,6 +8,57 @@
 
 using namespace sluice::fake;
 
+namespace {
+
+/// A stream that waits for an event of a capture becomes part of it.
+CUresult wait_captured(CUstream stream, CUevent event) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  const auto captured = s.captured_events.find(event);
+  const auto own = s.capturing.find(stream);
+  if (captured == s.captured_events.end()) {
+    if (own == s.capturing.end() || *reinterpret_cast<std::uint64_t*>(event) == 0) return CUDA_SUCCESS;
+    s.capture_broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  const auto& [of, after] = captured->second;
+  if (own != s.capturing.end() && own->second != of) {
+    s.capture_broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+  }
+  s.capturing[stream] = of;
+  auto& at = of->streams[stream];
+  for (graph_node* node : after) {
+    if (std::find(at.begin(), at.end(), node) == at.end()) at.push_back(node);
+  }
+  return CUDA_SUCCESS;
+}
+
+/// An event of a capture is no time.
+CUresult captured_event(CUevent event) {
+  std::lock_guard lock(state().mutex);
+  if (!state().captured_events.contains(event)) return CUDA_SUCCESS;
+  if (!state().capturing.empty()) state().capture_broken = true;
+  return CUDA_ERROR_CAPTURED_EVENT;
+}
+
+/// What a launch does later, with the arguments of now.
+std::function<void()> captured_kernel(const function& f, void** arguments) {
+  if (arguments == nullptr) return {};
+  std::vector<std::vector<std::uint8_t>> kept;
+  for (std::size_t i = 0; i < f.sizes.size(); ++i) {
+    const auto* from = static_cast<const std::uint8_t*>(arguments[i]);
+    kept.emplace_back(from, from + f.sizes[i]);
+  }
+  return [name = f.name, kept]() mutable {
+    std::vector<void*> pointers;
+    for (auto& argument : kept) pointers.push_back(argument.data());
+    run_kernel(name, pointers.data());
+  };
+}
+
+}  // namespace
+
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -118,8 +169,10 @@ CUresult cuMemcpy3DBatchAsync_v2(std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copi
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
   CALL(cuMemsetD8Async, to, value, count, stream);
+  const auto fill = [=] { std::memset(host(to), value, count); };
+  if (capture_node(stream, "fill", CU_GRAPH_NODE_TYPE_MEMSET, fill) != nullptr) return the_call.leave(CUDA_SUCCESS);
   const std::uint64_t start = sluice_fake_hub()->timestamp();
-  std::memset(host(to), value, count);
+  fill();
   set(the_call.correlation(), value, count, stream, start);
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -169,9 +222,9 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 CUresult cuStreamSynchronize(CUstream stream) {
   CALL(cuStreamSynchronize, stream);
-  return the_call.leave(CUDA_SUCCESS);
+  return the_call.leave(waited_for(stream));
 }
-CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamQuery(CUstream stream) { return waited_for(stream); }
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   ask_about(stream);
   *id = number_of(stream);
@@ -195,7 +248,7 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   CALL(cuStreamWaitEvent, stream, event, flags);
-  return the_call.leave(CUDA_SUCCESS);
+  return the_call.leave(wait_captured(stream, event));
 }
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   CALL(cuEventCreate, event, flags);
@@ -204,6 +257,10 @@ CUresult cuEventCreate(CUevent* event, unsigned flags) {
 }
 CUresult cuEventDestroy_v2(CUevent event) {
   CALL(cuEventDestroy_v2, event);
+  {
+    std::lock_guard lock(state().mutex);
+    state().captured_events.erase(event);
+  }
   delete reinterpret_cast<std::uint64_t*>(event);
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -217,15 +274,20 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
       state().capture_broken = true;
       return the_call.leave(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     }
+    state().captured_events.erase(event);
+    if (const auto found = state().capturing.find(stream); found != state().capturing.end()) {
+      state().captured_events[event] = {found->second, found->second->streams[stream]};
+      return the_call.leave(CUDA_SUCCESS);
+    }
   }
   *reinterpret_cast<std::uint64_t*>(event) = std::max(sluice_fake_hub()->timestamp(), state().busy_until.load());
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuEventSynchronize(CUevent event) {
   CALL(cuEventSynchronize, event);
-  return the_call.leave(CUDA_SUCCESS);
+  return the_call.leave(captured_event(event));
 }
-CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventQuery(CUevent event) { return captured_event(event); }
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent begin, CUevent end) {
   *milliseconds =
       static_cast<float>(*reinterpret_cast<std::uint64_t*>(end) - *reinterpret_cast<std::uint64_t*>(begin)) / 1e6F;
@@ -239,7 +301,7 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
 /// Everything before it has happened.
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   CALL(cuLaunchHostFunc, stream, function, data);
-  function(data);
+  if (capture_node(stream, "host", CU_GRAPH_NODE_TYPE_HOST, [=] { function(data); }) == nullptr) function(data);
   return the_call.leave(CUDA_SUCCESS);
 }
 
@@ -295,7 +357,9 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz
     f->loaded = true;
   }
   if (f->name.starts_with("failing")) return the_call.leave(CUDA_ERROR_INVALID_VALUE);
-  if (capture_node(stream, f->name) != nullptr) return the_call.leave(CUDA_SUCCESS);
+  if (capture_node(stream, f->name, CU_GRAPH_NODE_TYPE_KERNEL, captured_kernel(*f, arguments)) != nullptr) {
+    return the_call.leave(CUDA_SUCCESS);
+  }
   if (state().fault != CUDA_SUCCESS) return the_call.leave(CUDA_SUCCESS);
   CUpti_ActivityKernel9 record{};
   record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;

@@ -205,7 +205,7 @@ copy_kinds kinds_of(const void* to, const void* from) {
 }  // namespace
 
 void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream stream) {
-  if (state().fault != CUDA_SUCCESS || capture_node(stream, "batch") != nullptr) return;
+  if (state().fault != CUDA_SUCCESS || capture_node(stream, "batch", CU_GRAPH_NODE_TYPE_MEMCPY) != nullptr) return;
   const char* how = std::getenv("SLUICE_FAKE_BATCH");
   const std::uint64_t start = sluice_fake_hub()->timestamp();
   if (how != nullptr && std::string(how) == "each") {
@@ -249,13 +249,16 @@ void copied(const call& c, const void* to, const void* from, std::size_t bytes, 
 }
 
 void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous) {
-  if (state().fault != CUDA_SUCCESS || capture_node(stream, "copy") != nullptr) return;
+  const auto move = [=] {
+    const iovec into{to, bytes};
+    const iovec source{const_cast<void*>(from), bytes};
+    const int kept = errno;
+    (void)process_vm_readv(getpid(), &into, 1, &source, 1, 0);
+    errno = kept;
+  };
+  if (state().fault != CUDA_SUCCESS || capture_node(stream, "copy", CU_GRAPH_NODE_TYPE_MEMCPY, move) != nullptr) return;
   const std::uint64_t start = sluice_fake_hub()->timestamp();
-  const iovec into{to, bytes};
-  const iovec source{const_cast<void*>(from), bytes};
-  const int kept = errno;
-  (void)process_vm_readv(getpid(), &into, 1, &source, 1, 0);
-  errno = kept;
+  move();
   copied(c, to, from, bytes, stream, start, asynchronous);
 }
 
@@ -305,13 +308,37 @@ function* known_function(void* handle) {
   return s.functions.contains(asked) ? asked : nullptr;
 }
 
-graph* capture_node(CUstream stream, const std::string& name) {
+graph* capture_node(CUstream stream, const std::string& name, CUgraphNodeType type, std::function<void()> run) {
   driver_state& s = state();
   std::lock_guard lock(s.mutex);
   const auto found = s.capturing.find(stream);
   if (found == s.capturing.end()) return nullptr;
-  found->second->add(name);
-  return found->second;
+  capture& c = *found->second;
+  auto* const made = reinterpret_cast<graph_node*>(c.into->add(name, type));
+  made->run = std::move(run);
+  made->after = std::exchange(c.streams[stream], {made});
+  return c.into;
+}
+
+CUresult unsafe_call() {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  if (in_callbacks != 0 || capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
+  for (const auto& [stream, c] : s.capturing) {
+    const bool own = c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && c->thread == std::this_thread::get_id();
+    if (c->mode != CU_STREAM_CAPTURE_MODE_GLOBAL && !own) continue;
+    s.capture_broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult waited_for(CUstream stream) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  if (!s.capturing.contains(stream)) return CUDA_SUCCESS;
+  s.capture_broken = true;
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 void fault_if_it_does(const std::string& kernel) {

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,14 +33,26 @@ struct function {
 /// A node's handle is its address, here and in what is made of the graph.
 struct graph_node {
   std::string name;
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  std::function<void()> run;  ///< Of one that was captured.
+  std::vector<graph_node*> after;
 };
 struct graph {
   std::vector<graph_node*> nodes;
   CUgraphNode last() const { return nodes.empty() ? nullptr : reinterpret_cast<CUgraphNode>(nodes.back()); }
-  CUgraphNode add(const std::string& name) {
-    nodes.push_back(new graph_node{name});
+  CUgraphNode add(const std::string& name, CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY) {
+    nodes.push_back(new graph_node{name, type, {}, {}});
     return last();
   }
+};
+/// A capture: the graph, and where each stream that takes part has come to.
+struct capture {
+  graph* into = nullptr;
+  std::uint64_t id = 0;
+  CUstream origin = nullptr;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::thread::id thread;
+  std::map<CUstream, std::vector<graph_node*>> streams;
 };
 
 /// Everything the driver holds, under one lock; never destroyed.
@@ -58,7 +73,8 @@ struct driver_state {
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< What is mapped where.
   std::set<function*> functions;
   std::vector<function*> unloaded;  ///< Handles that the next functions get.
-  std::map<CUstream, graph*> capturing;
+  std::map<CUstream, std::shared_ptr<capture>> capturing;
+  std::map<CUevent, std::pair<std::shared_ptr<capture>, std::vector<graph_node*>>> captured_events;
   bool capture_broken = false;               ///< By a call that is not allowed beside a capture; until it ends.
   std::atomic<std::uint64_t> busy_until{0};  ///< A copy that nobody waited for is done then, on the hub's clock.
   std::set<graph*> graphs;
@@ -182,7 +198,12 @@ void unload(CUmodule module);
 function* known_function(void* handle);
 
 /// The graph that `stream` is captured into, with a node of this name put into it; null if it is not captured.
-graph* capture_node(CUstream stream, const std::string& name);
+graph* capture_node(CUstream stream, const std::string& name, CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY,
+                    std::function<void()> run = {});
+/// An unsafe call is made: what it answers beside a capture that forbids it, which it breaks.
+CUresult unsafe_call();
+/// The stream is waited for, or asked whether it is done.
+CUresult waited_for(CUstream stream);
 
 /// The kernels that the runtime ships, so that its tests can see them work; others do nothing.
 void run_kernel(const std::string& name, void** arguments);

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <mutex>
+#include <utility>
+
+#include "instrumentation/backend/cuda/device.hpp"
+#include "instrumentation/collector/producer.hpp"
+
+// Times of device work where nobody else tells them: from a pair of events around it. Internal to this backend.
+
+namespace sluice::backend::cuda {
+
+inline constexpr std::uint32_t estimated = collector::flag_estimated | collector::flag_monotonic;
+
+template <class Enqueue, class Write>
+CUresult cuda_device::around(CUstream stream, Enqueue&& enqueue, Write&& write) {
+  // Events beside captured work would become part of the graph.
+  if (!logging() || captures_.load(std::memory_order_relaxed) != 0) return enqueue();
+  const std::lock_guard lock(estimates_mutex_);
+  estimate e{spare_event(), spare_event(), std::forward<Write>(write)};
+  if (!anchor_ || !e.from || !e.to) return enqueue();
+  driver_.event_record(e.from, stream);
+  const CUresult result = enqueue();
+  driver_.event_record(e.to, stream);
+  if (result == CUDA_SUCCESS) {
+    estimates_.push_back(std::move(e));
+  } else {
+    spare_events_.insert(spare_events_.end(), {e.from, e.to});
+  }
+  return result;
+}
+
+}  // namespace sluice::backend::cuda

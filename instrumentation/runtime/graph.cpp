@@ -1,0 +1,157 @@
+#include "instrumentation/runtime/graph.hpp"
+
+#include <atomic>
+#include <map>
+#include <utility>
+
+namespace sluice::runtime {
+
+namespace {
+
+// Captures that this runtime began. The count lets everybody else pass with one load.
+std::atomic<int> captures{0};
+struct capture_list {
+  std::mutex mutex;
+  std::map<std::pair<const backend::device*, std::uint64_t>, std::shared_ptr<active_capture>> by_id;
+};
+capture_list& list() {
+  // Never destroyed: memory in static storage asks when it goes.
+  static auto* const only = new capture_list;
+  return *only;
+}
+
+}  // namespace
+
+void active_capture::keep(std::shared_ptr<void> owner) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(owner));
+}
+
+std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
+  if (captures.load(std::memory_order_acquire) == 0) return nullptr;
+  backend::device& device = stream.device().backend();
+  const auto info = device.stream_capture(stream.handle());
+  if (!info || info->status == backend::capture_status::none) return nullptr;
+  const std::lock_guard lock(list().mutex);
+  const auto it = list().by_id.find({&device, info->id});
+  return it == list().by_id.end() ? nullptr : it->second;
+}
+
+// --- capture -----------------------------------------------------------------------------------------------
+
+graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stream_(stream) {
+  backend::device& device = stream.device().backend();
+  value_or_throw(device.begin_capture(stream.handle(), mode));
+  const auto info = device.stream_capture(stream.handle());
+  active_ = std::make_shared<active_capture>(info ? info->id : 0);
+  const std::lock_guard lock(list().mutex);
+  list().by_id[{&device, active_->id()}] = active_;
+  captures.fetch_add(1, std::memory_order_release);
+}
+
+graph_capture::~graph_capture() {
+  if (!open_) return;
+  try {
+    (void)finish();
+  } catch (const error&) {
+    // Broken, or not joined: there is no graph either way.
+  }
+}
+
+void graph_capture::add_child(const graph& child) {
+  value_or_throw(stream_.device().backend().capture_child(stream_.handle(), child.handle()));
+  for (const auto& owner : child.kept_) active_->keep(owner);
+}
+
+graph graph_capture::finish() {
+  if (!std::exchange(open_, false)) {
+    throw error({status::invalid_value, 0, "graph_capture::finish", "the capture has been finished already"});
+  }
+  backend::device& device = stream_.device().backend();
+  auto made = device.end_capture(stream_.handle());
+  {
+    const std::lock_guard lock(list().mutex);
+    list().by_id.erase({&device, active_->id()});
+    captures.fetch_sub(1, std::memory_order_release);
+  }
+  const auto handle = value_or_throw(std::move(made));
+  const std::lock_guard lock(active_->mutex_);
+  return graph(stream_.device(), handle, std::move(active_->kept_));
+}
+
+// --- graph -------------------------------------------------------------------------------------------------
+
+graph::~graph() {
+  if (handle_ != backend::graph_handle::null) device_.backend().destroy_graph(handle_);
+}
+
+graph::graph(graph&& other) noexcept
+    : device_(other.device_),
+      handle_(std::exchange(other.handle_, backend::graph_handle::null)),
+      kept_(std::move(other.kept_)) {}
+
+graph& graph::operator=(graph&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(kept_, other.kept_);
+  return *this;
+}
+
+graph_shape graph::shape() const { return value_or_throw(device_.backend().shape_of(handle_)); }
+
+void graph::write_dot(const std::filesystem::path& file, bool verbose) const {
+  value_or_throw(device_.backend().write_dot(handle_, file.string(), verbose));
+}
+
+// --- graph_exec --------------------------------------------------------------------------------------------
+
+graph_exec::graph_exec(const graph& from, graph_exec_options options)
+    : device_(from.device()),
+      handle_(value_or_throw(device_.backend().instantiate(from.handle(), options))),
+      kept_(from.kept_) {}
+
+graph_exec::~graph_exec() {
+  if (handle_ == backend::graph_exec_handle::null) return;
+  let_go();
+  device_.backend().destroy_exec(handle_);
+}
+
+graph_exec::graph_exec(graph_exec&& other) noexcept
+    : device_(other.device_),
+      handle_(std::exchange(other.handle_, backend::graph_exec_handle::null)),
+      kept_(std::move(other.kept_)),
+      last_(std::move(other.last_)) {}
+
+graph_exec& graph_exec::operator=(graph_exec&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(kept_, other.kept_);
+  std::swap(last_, other.last_);
+  return *this;
+}
+
+void graph_exec::let_go() noexcept {
+  // Launches run one after the other: where the last one is done, all are.
+  if (!kept_.empty() && last_) (void)device_.backend().sync_stream(last_->handle());
+}
+
+void graph_exec::launch(const stream_ref& stream) {
+  auto done = device_.backend().launch_exec(handle_, stream.handle());
+  if (!done && done.error().code == status::out_of_memory) {
+    throw out_of_memory(std::move(done.error()), {.device = device_.id(), .stream = stream.get()});
+  }
+  value_or_throw(std::move(done));
+  if (!last_ || !(*last_ == stream)) last_ = stream;
+}
+
+void graph_exec::upload(const stream_ref& stream) const {
+  value_or_throw(device_.backend().upload_exec(handle_, stream.handle()));
+}
+
+void graph_exec::update(const graph& from) {
+  value_or_throw(device_.backend().update_exec(handle_, from.handle()));
+  let_go();
+  kept_ = from.kept_;
+}
+
+}  // namespace sluice::runtime
