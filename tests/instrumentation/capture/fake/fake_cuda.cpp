@@ -169,6 +169,7 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 }
 CUresult cuCtxSynchronize() {
   call the_call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, "cuCtxSynchronize", nullptr);
+  pools_shrink();
   bool capturing = false;
   {
     std::lock_guard lock(state().mutex);
@@ -324,6 +325,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   {
     std::lock_guard lock(state().mutex);
     state().pools.erase(pool);
+    state().pool_reserved.erase(pool);
     state().pool_highs.erase(pool);
     state().pool_thresholds.erase(pool);
   }
@@ -332,6 +334,11 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool) {
 }
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t bytes) {
   CALL(cuMemPoolTrimTo, pool, bytes);
+  {
+    std::lock_guard lock(state().mutex);
+    std::uint64_t& kept = state().pool_reserved[pool];
+    kept = std::max(state().pools[pool], std::min<std::uint64_t>(kept, bytes));
+  }
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void* value) {
@@ -350,6 +357,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute which, voi
   cuuint64_t& out = *static_cast<cuuint64_t*>(value);
   out = found->second;
   if (which == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) out = state().pool_thresholds[pool];
+  if (which == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) out = state().pool_reserved[pool];
   if (which == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH || which == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
     out = state().pool_highs[pool];
   return CUDA_SUCCESS;

@@ -222,6 +222,7 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 CUresult cuStreamSynchronize(CUstream stream) {
   CALL(cuStreamSynchronize, stream);
+  pools_shrink();
   return the_call.leave(waited_for(stream));
 }
 CUresult cuStreamQuery(CUstream stream) { return waited_for(stream); }

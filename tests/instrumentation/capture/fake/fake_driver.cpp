@@ -128,8 +128,17 @@ CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes) {
   std::lock_guard lock(s.mutex);
   s.pools[pool] += bytes;
   s.pool_highs[pool] = std::max(s.pool_highs[pool], s.pools[pool]);
+  s.pool_reserved[pool] = std::max(s.pool_reserved[pool], s.pools[pool]);
   s.pool_of[*address] = pool;
   return CUDA_SUCCESS;
+}
+
+void pools_shrink() {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  for (const auto& [pool, used] : s.pools) {
+    s.pool_reserved[pool] = std::max(used, std::min<std::uint64_t>(s.pool_reserved[pool], s.pool_thresholds[pool]));
+  }
 }
 
 bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t address, std::uint64_t* base) {
@@ -278,6 +287,7 @@ function* make_function(CUmodule module, const char* name) {
   std::string text = name;
   if (text == "affine_u32") text += ":8,8,4,4,4";
   if (text == "add_u32") text += ":8,8,8,8";
+  if (text == "stencil_u32" || text == "stencil_direct_u32") text += ":8,8,8,4";
   made->name = text.substr(0, text.find(':'));
   std::size_t offset = 0;
   for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(',', at + 1)) {
@@ -374,6 +384,15 @@ void run_kernel(const std::string& name, void** arguments) {
   } else if (name == "add_u32") {
     word* out = argument(0, none);
     for (std::uint64_t i = 0; i < argument(3, wide); ++i) out[i] = argument(1, none)[i] + argument(2, none)[i];
+  } else if (name == "stencil_u32" || name == "stencil_direct_u32") {
+    const auto count = static_cast<std::int64_t>(argument(2, wide));
+    const auto radius = static_cast<std::int64_t>(argument(3, narrow));
+    for (std::int64_t i = 0; i < count; ++i) {
+      word sum = 0;
+      for (std::int64_t j = i - radius; j <= i + radius; ++j)
+        sum += argument(1, none)[std::clamp<std::int64_t>(j, 0, count - 1)];
+      argument(0, none)[i] = sum;
+    }
   }
 }
 

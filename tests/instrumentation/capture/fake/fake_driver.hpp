@@ -67,8 +67,9 @@ struct driver_state {
   std::map<CUstream, int> priorities;  ///< Of streams that have another than 0.
   std::set<std::uint64_t> managed;     ///< Of `blocks`.
   std::uint32_t next_stream = 13;
-  std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each; none are kept in reserve.
-  std::map<CUmemoryPool, std::uint64_t> pool_highs, pool_thresholds;
+  std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each.
+  /// What each says that it keeps, which counts as free all the same.
+  std::map<CUmemoryPool, std::uint64_t> pool_reserved, pool_highs, pool_thresholds;
   std::map<std::uint64_t, CUmemoryPool> pool_of;
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< What is mapped where.
   std::set<function*> functions;
@@ -166,6 +167,9 @@ void inject();
 CUresult take(CUdeviceptr* address, std::size_t bytes);
 CUresult give_back(CUdeviceptr address);
 CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes);
+
+/// Somebody waits: pools let go of what their thresholds do not keep.
+void pools_shrink();
 
 enum class place_kind { none, device, managed, pinned };
 bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t address, std::uint64_t* base = nullptr);
