@@ -43,8 +43,12 @@ CUresult captured_event(CUevent event) {
 }
 
 /// What a launch does later, with the arguments of now.
-std::function<void()> captured_kernel(const function& f, void** arguments) {
+std::function<void()> captured_kernel(const function& f, void** arguments, CUstream stream) {
   if (arguments == nullptr) return {};
+  {
+    std::lock_guard lock(state().mutex);
+    if (!state().capturing.contains(stream)) return {};
+  }
   std::vector<std::vector<std::uint8_t>> kept;
   for (std::size_t i = 0; i < f.sizes.size(); ++i) {
     const auto* from = static_cast<const std::uint8_t*>(arguments[i]);
@@ -358,7 +362,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz
     f->loaded = true;
   }
   if (f->name.starts_with("failing")) return the_call.leave(CUDA_ERROR_INVALID_VALUE);
-  if (capture_node(stream, f->name, CU_GRAPH_NODE_TYPE_KERNEL, captured_kernel(*f, arguments)) != nullptr) {
+  if (capture_node(stream, f->name, CU_GRAPH_NODE_TYPE_KERNEL, captured_kernel(*f, arguments, stream)) != nullptr) {
     return the_call.leave(CUDA_SUCCESS);
   }
   if (state().fault != CUDA_SUCCESS) return the_call.leave(CUDA_SUCCESS);
