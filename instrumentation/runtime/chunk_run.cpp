@@ -23,59 +23,66 @@ std::int64_t chunk_clock::now() const {
 
 // --- where pieces come from --------------------------------------------------------------------------------
 
-chunk_source_choice::chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count,
-                                         std::uint64_t depth)
-    : depth_(depth) {
-  const std::uint64_t length = 2 * depth;
+chunk_source_choice::chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::size_t bytes,
+                                         std::uint64_t depth, unsigned readers)
+    : bytes_(static_cast<double>(bytes)), depth_(depth), readers_(readers) {
   if (wanted != chunk_source::automatic) {
     fixed_ = wanted == chunk_source::registered && !can_register ? chunk_source::staged : wanted;
-  } else if (!can_register || count < 3 * length) {
+  } else if (!can_register || depth < registered_trials || count < 4 * depth) {
     fixed_ = chunk_source::staged;
   }
-  staged_ = {0, length / 2, length};
-  registered_ = {length, length + length / 2, 2 * length};
 }
 
-double chunk_source_choice::trial::rate() const noexcept {
-  return over() && last > half ? static_cast<double>(bytes) / static_cast<double>(last - half) * 1e9 : 0.0;
-}
-
-void chunk_source_choice::trial::add(std::uint64_t i, std::int64_t time, std::uint64_t size) noexcept {
-  if (i < begin || i >= end) return;
-  ++retired;
-  last = std::max(last, time);
-  if (i < middle) {
-    half = std::max(half, time);
-  } else {
-    bytes += size;
-  }
+bool chunk_source_choice::decided() const noexcept {
+  return staged_ns_.size() == depth_ && registered_ns_.size() == registered_trials;
 }
 
 bool chunk_source_choice::known(std::uint64_t i) const noexcept {
-  // The pieces right behind the trials are prepared before the trials are over; they go on as the last one did.
-  return fixed_ != chunk_source::automatic || i < registered_.end + depth_ || (staged_.over() && registered_.over());
+  // Nobody waits for the trial: the pieces right behind it are staged while it ends.
+  return fixed_ != chunk_source::automatic || i < 2 * depth_ || decided();
 }
 
-chunk_source chunk_source_choice::of(std::uint64_t i) const noexcept {
+chunk_source chunk_source_choice::of(std::uint64_t i) const {
   if (fixed_ != chunk_source::automatic) return fixed_;
-  if (i < staged_.end) return chunk_source::staged;
-  if (i < registered_.end + depth_) return chunk_source::registered;
-  // Staging works for every file; it is left only for a gain.
-  return registered_.rate() > staged_.rate() ? chunk_source::registered : chunk_source::staged;
+  if (i < 2 * depth_)
+    return i >= depth_ && i < depth_ + registered_trials ? chunk_source::registered : chunk_source::staged;
+  // To register is to unregister, too, which the trial does not do.
+  constexpr double with_unregistering = 1.5;
+  return registered_rate() > with_unregistering * staged_rate() ? chunk_source::registered : chunk_source::staged;
 }
 
-void chunk_source_choice::retired(std::uint64_t i, std::int64_t time, std::uint64_t bytes) noexcept {
-  staged_.add(i, time, bytes);
-  registered_.add(i, time, bytes);
+void chunk_source_choice::filled(std::uint64_t i, chunk_source source, std::int64_t ns, std::int64_t now) {
+  if (fixed_ != chunk_source::automatic || i >= depth_ + registered_trials) return;
+  (source == chunk_source::registered ? registered_ns_ : staged_ns_).push_back(ns);
+  decided_at_ = std::max(decided_at_, now);
 }
+
+namespace {
+
+// The median, for one piece that met something else must not decide. In units a second.
+double rate_of(double amount, std::vector<std::int64_t> ns) {
+  if (ns.empty()) return 0;
+  const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
+  std::nth_element(ns.begin(), middle, ns.end());
+  return *middle > 0 ? amount / static_cast<double>(*middle) * 1e9 : 0;
+}
+
+}  // namespace
+
+double chunk_source_choice::staged_rate() const { return rate_of(bytes_ * readers_, staged_ns_); }
+
+double chunk_source_choice::registered_rate() const { return rate_of(bytes_, registered_ns_); }
 
 void chunk_source_choice::cannot_register() noexcept { fixed_ = chunk_source::staged; }
 
-void chunk_source_choice::tell(chunk_report& report) const noexcept {
-  report.source = of(registered_.end + depth_);
-  if (fixed_ != chunk_source::automatic) return;
-  report.staged_rate = staged_.rate();
-  report.registered_rate = registered_.rate();
+void chunk_source_choice::tell(chunk_report& report) const {
+  if (fixed_ != chunk_source::automatic) {
+    report.source = fixed_;
+  } else if (decided()) {
+    report.source = of(2 * depth_);
+    report.staged_rate = staged_rate();
+    report.registered_rate = registered_rate();
+  }
 }
 
 // --- the run -----------------------------------------------------------------------------------------------
@@ -99,6 +106,13 @@ chunk_source wanted_source(const chunk_options& options, const mapped_file& in, 
   return options.source == chunk_source::pinned ? chunk_source::automatic : options.source;
 }
 
+// Registered pieces stay so to the end, for the driver waits for the whole device before it lets a range go: they must
+// fit into memory, with room for others.
+bool can_register(const chunk_options& options, const mapped_file& in) {
+  const auto half = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) / 2 * page_bytes();
+  return in.access() == file_access::read_only && options.chunk_bytes % page_bytes() == 0 && in.size_bytes() <= half;
+}
+
 }  // namespace
 
 chunk_run::chunk_run(const chunk_options& options, const device_ref& device,
@@ -112,12 +126,16 @@ chunk_run::chunk_run(const chunk_options& options, const device_ref& device,
       count_((in.size_bytes() + options.chunk_bytes - 1) / options.chunk_bytes),
       depth_(std::min<std::uint64_t>(slots.size(), count_)),
       from_(count_, chunk_source::staged),
-      choice_(wanted_source(options, in, device),
-              in.access() == file_access::read_only && options.chunk_bytes % page_bytes() == 0, count_, depth_),
+      choice_(wanted_source(options, in, device), can_register(options, in), count_, options.chunk_bytes, depth_,
+              reader_count()),
       filled_(count_, not_yet),
       launched_(count_, not_yet),
       end_(count_),
       failed_at_(count_) {}
+
+unsigned chunk_run::reader_count() const {
+  return static_cast<unsigned>(std::min<std::uint64_t>(options_.readers, depth_));
+}
 
 std::size_t chunk_run::bytes_of(std::uint64_t i) const {
   return std::min<std::size_t>(options_.chunk_bytes, in_.size_bytes() - offset_of(i));
@@ -130,12 +148,10 @@ std::byte* chunk_run::mapped(std::uint64_t i) const {
 chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
                             const std::stop_token& stop) {
   const std::int64_t start = time_.now();
-  const auto reader_count = static_cast<unsigned>(std::min<std::uint64_t>(options_.readers, depth_));
+  const unsigned count = reader_count();
   std::vector<std::thread> readers;
   try {
-    for (unsigned r = 0; r < reader_count; ++r) {
-      readers.emplace_back([this, r, reader_count, start] { read(r, reader_count, start); });
-    }
+    for (unsigned r = 0; r < count; ++r) readers.emplace_back([this, r, count, start] { read(r, count, start); });
     launch_all(work, tell, stop);
   } catch (...) {
     // No thread could be started, or what hears of the progress threw: what is under way ends first.
@@ -148,6 +164,7 @@ chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pip
     const auto done = device_.backend().sync_stream(stream_ref(slot->work).handle());
     if (!done && !error_) error_ = std::make_exception_ptr(error(done.error()));
   }
+  unregister_all();
   if (error_) rethrow();
   choice_.tell(report_);
   return report_;
@@ -227,47 +244,52 @@ void chunk_run::read(unsigned reader, unsigned readers, std::int64_t start) noex
 }
 
 void chunk_run::fill(std::uint64_t i) {
-  from_[i] = await_source(i);
-  if (from_[i] == chunk_source::pinned) return;
-  if (from_[i] == chunk_source::registered && register_piece(i)) return;
-  from_[i] = chunk_source::staged;
-  in_.read_at(offset_of(i), slot_of(i).pinned.as<std::byte>().first(bytes_of(i)));
+  const chunk_source source = await_source(i);
+  std::int64_t ns = 0;
+  if (source == chunk_source::pinned || (source == chunk_source::registered && register_piece(i, ns))) {
+    from_[i] = source;
+  } else {
+    const std::int64_t begin = time_.now();
+    in_.read_at(offset_of(i), slot_of(i).pinned.as<std::byte>().first(bytes_of(i)));
+    ns = time_.now() - begin;
+  }
+  const std::lock_guard lock(mutex_);
+  choice_.filled(i, from_[i], ns, time_.now());
 }
 
-bool chunk_run::register_piece(std::uint64_t i) {
-  const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
+bool chunk_run::register_piece(std::uint64_t i, std::int64_t& ns) {
+  // One at a time, as the driver does it: so what it takes is not what waiting takes.
+  const std::lock_guard alone(registering_);
+  const std::uint64_t logged = layer_log::on() ? layer_log::now() : 0;
+  const std::int64_t begin = time_.now();
   // Brings the pages in, and says, where a touch would be a SIGBUS, that the file has become shorter: then staging finds
   // out where it ends.
   if (madvise(mapped(i), bytes_of(i), MADV_POPULATE_READ) != 0 && errno != EINVAL) return false;
-  const auto registered = device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true});
-  if (!registered) {
+  if (!device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true})) {
     const std::lock_guard lock(mutex_);
     choice_.cannot_register();
     changed_.notify_all();
     return false;
   }
-  layer_log::file_io(trace::file_operation::map, in_.path(), offset_of(i), bytes_of(i), begin);
+  ns = time_.now() - begin;
+  layer_log::file_io(trace::file_operation::map, in_.path(), offset_of(i), bytes_of(i), logged);
   return true;
 }
 
-void chunk_run::release(std::uint64_t i) noexcept {
-  if (from_[i] == chunk_source::registered) (void)device_.backend().unregister_host(mapped(i));
-  from_[i] = chunk_source::staged;
+void chunk_run::unregister_all() noexcept {
+  for (std::uint64_t i = 0; i < count_; ++i) {
+    if (from_[i] == chunk_source::registered) (void)device_.backend().unregister_host(mapped(i));
+  }
 }
 
 void chunk_run::retire(std::uint64_t i) noexcept {
-  const bool launched = await(launched_, i);
+  if (!await(launched_, i)) return;
   try {
-    if (launched) {
-      slot_of(i).done.sync();
-      // What was copied from pages that the file has lost meanwhile is not the file's.
-      if (from_[i] != chunk_source::staged) in_.require_whole();
-    }
-    release(i);
-    if (!launched) return;
+    slot_of(i).done.sync();
+    // What was copied from pages that the file has lost meanwhile is not the file's.
+    if (from_[i] != chunk_source::staged) in_.require_whole();
     if (out_) out_->write_at(offset_of(i), slot_of(i).pinned.as<std::byte>().first(bytes_of(i)));
   } catch (...) {
-    release(i);
     std::unique_lock lock(mutex_);
     const std::uint64_t end = launched_count_;
     lock.unlock();
@@ -276,8 +298,6 @@ void chunk_run::retire(std::uint64_t i) noexcept {
   const std::lock_guard lock(mutex_);
   report_.bytes += bytes_of(i);
   ++report_.chunks;
-  choice_.retired(i, time_.now(), bytes_of(i));
-  changed_.notify_all();
 }
 
 // --- what the threads tell each other ----------------------------------------------------------------------

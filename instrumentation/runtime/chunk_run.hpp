@@ -15,10 +15,14 @@
 
 namespace sluice::runtime {
 
-/// What one piece in flight needs.
+/// What one piece in flight needs. Readers sleep until the device is done: those that spin take the processors from those
+/// that read, and from the thread that enqueues.
 struct chunk_slot {
   chunk_slot(std::size_t bytes, const device_ref& device)
-      : work(device), pinned(bytes, work, "chunk staging"), there(bytes, work, "chunk"), done(device) {}
+      : work(device),
+        pinned(bytes, work, "chunk staging"),
+        there(bytes, work, "chunk"),
+        done(device, event_wait::sleep) {}
 
   stream work;
   pinned_buffer pinned;
@@ -44,40 +48,42 @@ class chunk_clock {
 };
 
 /// Decides where each piece comes from: by trial, if that is asked for and possible. Called under the run's mutex.
+///
+/// Measured on one H100 and one H200 host (driver 580), 8 GiB in the page cache: preading goes faster with each reader (38
+/// to 52 GB/s with 8, 66 with 16), registering does not (23 GB/s with 1 to 8 threads: the driver does one range at a
+/// time), and unregistering takes about half as long again. So a trial needs no run of either: what one piece takes its
+/// thread tells what all threads make.
 class chunk_source_choice {
  public:
-  /// `depth` pieces of `count` are in flight.
-  chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::uint64_t depth);
+  /// `count` pieces of `bytes` are to come, `depth` of them in flight, by `readers` threads.
+  chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::size_t bytes,
+                      std::uint64_t depth, unsigned readers);
 
-  /// False until the pieces that decide about piece `i` have been retired. Those are at least `depth` before it.
+  /// False until the pieces that decide about piece `i` have been made ready. Those are long before it.
   [[nodiscard]] bool known(std::uint64_t i) const noexcept;
-  [[nodiscard]] chunk_source of(std::uint64_t i) const noexcept;
-  /// Piece `i` of `bytes` was done at `time`.
-  void retired(std::uint64_t i, std::int64_t time, std::uint64_t bytes) noexcept;
+  [[nodiscard]] chunk_source of(std::uint64_t i) const;
+  /// Piece `i` was made ready at `now`, which took its thread `ns`.
+  void filled(std::uint64_t i, chunk_source source, std::int64_t ns, std::int64_t now);
   /// The driver registers no such memory: everything is staged from now on.
   void cannot_register() noexcept;
-  /// When the decision was made, for those who waited for it.
-  [[nodiscard]] std::int64_t decided_at() const noexcept {
-    return staged_.last > registered_.last ? staged_.last : registered_.last;
-  }
+  /// When the last piece of the trial was ready, for those who waited for it.
+  [[nodiscard]] std::int64_t decided_at() const noexcept { return decided_at_; }
 
-  void tell(chunk_report& report) const noexcept;
+  void tell(chunk_report& report) const;
 
  private:
-  struct trial {
-    std::uint64_t begin = 0, middle = 0, end = 0;  // pieces; the second half counts
-    std::uint64_t retired = 0;                     // pieces
-    std::uint64_t bytes = 0;                       // of the second half
-    std::int64_t half = 0, last = 0;               // when each half was done
+  static constexpr std::uint64_t registered_trials = 2;  // pieces: each takes the driver's lock for a while
 
-    [[nodiscard]] bool over() const noexcept { return retired == end - begin; }
-    [[nodiscard]] double rate() const noexcept;
-    void add(std::uint64_t i, std::int64_t time, std::uint64_t size) noexcept;
-  };
+  [[nodiscard]] bool decided() const noexcept;
+  [[nodiscard]] double staged_rate() const;
+  [[nodiscard]] double registered_rate() const;
 
   chunk_source fixed_ = chunk_source::automatic;  // automatic: by trial
+  double bytes_;
   std::uint64_t depth_;
-  trial staged_, registered_;
+  unsigned readers_;
+  std::vector<std::int64_t> staged_ns_, registered_ns_;  // of the trial's pieces
+  std::int64_t decided_at_ = 0;
 };
 
 /// The calling thread enqueues pieces in order. Each slot belongs to one reader, which fills it with its next piece and,
@@ -94,6 +100,7 @@ class chunk_run {
  private:
   static constexpr std::int64_t not_yet = -1;
 
+  [[nodiscard]] unsigned reader_count() const;
   [[nodiscard]] std::size_t bytes_of(std::uint64_t i) const;
   [[nodiscard]] std::uint64_t offset_of(std::uint64_t i) const { return i * options_.chunk_bytes; }
   [[nodiscard]] chunk_slot& slot_of(std::uint64_t i) const { return *slots_[i % depth_]; }
@@ -104,9 +111,9 @@ class chunk_run {
   void launch(std::uint64_t i, const chunk_pipeline::compute& work);
   void read(unsigned reader, unsigned readers, std::int64_t start) noexcept;
   void fill(std::uint64_t i);
-  bool register_piece(std::uint64_t i);
+  [[nodiscard]] bool register_piece(std::uint64_t i, std::int64_t& ns);
   void retire(std::uint64_t i) noexcept;
-  void release(std::uint64_t i) noexcept;
+  void unregister_all() noexcept;
 
   // Nothing from piece `end` on is to be begun; `error` at piece `at` is why.
   void stop_at(std::uint64_t end);
@@ -127,6 +134,7 @@ class chunk_run {
   std::uint64_t depth_;
   std::vector<chunk_source> from_;  // by piece; its reader writes it before it publishes the piece
 
+  std::mutex registering_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   chunk_source_choice choice_;

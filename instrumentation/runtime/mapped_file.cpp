@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "core/error.hpp"
@@ -99,7 +100,7 @@ void mapped_file::write_at(std::uint64_t offset, std::span<const std::byte> from
     fail("write_at", fmt::format("[{}, {} + {}) leaves the file of {} bytes", offset, offset, from.size(), bytes_));
   }
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
-  std::size_t done = 0;
+  std::size_t done = write_through_mapping(offset, from) ? from.size() : 0;
   while (done < from.size()) {
     const ssize_t n = pwrite(descriptor_, from.data() + done, from.size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
@@ -108,6 +109,20 @@ void mapped_file::write_at(std::uint64_t offset, std::span<const std::byte> from
   }
   device_.backend().host_spends(backend::host_work::write_file, from.size());
   layer_log::file_io(trace::file_operation::write, path_, offset, from.size(), begin);
+}
+
+bool mapped_file::write_through_mapping(std::uint64_t offset, std::span<const std::byte> from) {
+  constexpr std::size_t worth_it = 256u << 10;
+  if (from.size() < worth_it) return false;
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t first = offset / page * page;
+  if (madvise(data_ + first, from.size() + (offset - first), MADV_POPULATE_WRITE) != 0) {
+    // No room on the disk, no such file any more, or a kernel before 5.14: pwrite finds out which.
+    require_whole();
+    return false;
+  }
+  std::memcpy(data_ + offset, from.data(), from.size());
+  return true;
 }
 
 void mapped_file::flush(std::uint64_t offset, std::size_t bytes) {
