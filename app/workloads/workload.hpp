@@ -77,5 +77,9 @@ void overlap(context& c);
 void pinned_vs_pageable(context& c);
 void managed_migration(context& c);
 void leak(context& c);
+void graph_replay(context& c);
+void priority_streams(context& c);
+void mapped_memory(context& c);
+void stencil(context& c);
 
 }  // namespace sluice::workloads

@@ -38,6 +38,27 @@ constexpr std::array table{
              "Memory use between steps never comes back down to where it was; the report's unfreed blocks name the "
              "culprit's tag.",
              0.007, leak},
+    workload{
+        "graph-replay", "A hundred small kernels a turn: launched one by one, then as one graph.",
+        "One by one, the stream waits for the host between kernels; in the graph one short call stands for a hundred "
+        "kernels that follow each other at once.",
+        0.004, graph_replay},
+    workload{
+        "priority-streams",
+        "Short requests beside long batches: on a stream of the same priority, then on the most urgent one.",
+        "At the same priority a request's kernel stands in line behind all batches; the urgent one runs beside them "
+        "and is done long before.",
+        0.0426, priority_streams},
+    workload{
+        "mapped-memory",
+        "A kernel on host memory where it is, and on a copy of it; then write-combined memory for an upload.",
+        "Mapped: no copies, and kernels as long as the link takes. For one pass that is the shorter way, for eight "
+        "passes the copy is.",
+        0.0093, mapped_memory},
+    workload{"stencil", "Sums of neighbours: from global memory, then staged through shared memory.",
+             "The staged kernels show their shared memory in the details, and are shorter, since each word is fetched "
+             "once.",
+             0.0056, stencil},
 };
 
 }  // namespace

@@ -279,8 +279,102 @@ TEST(shows, forty_forgotten_blocks_and_no_other_of_the_users) {
   for (const auto& [block, tag] : live) EXPECT_EQ(tag, "forgotten result");
 }
 
+std::vector<trace::kernel_event> kernels_in(const trace::snapshot& s, interval within) {
+  std::vector<trace::kernel_event> out;
+  for (const auto& k : all_of<trace::kernel_event>(s)) {
+    if (within.holds(k.time)) out.push_back(k);
+  }
+  return out;
+}
+
+// How long the stream stands still between the first kernel and the last.
+trace::time_ns gaps(const std::vector<trace::kernel_event>& kernels) {
+  trace::time_ns sum = 0;
+  for (std::size_t i = 1; i < kernels.size(); ++i) sum += kernels[i].time - kernels[i - 1].end;
+  return sum;
+}
+
+TEST(shows, a_graph_that_does_with_ten_calls_what_a_thousand_launches_do) {
+  const auto s = record("graph-replay");
+  const auto launches = range_named(*s, "launches"), graph = range_named(*s, "graph");
+  const auto calls = [&](interval within, std::string_view name) {
+    int count = 0;
+    for (const auto& call : all_of<trace::api_call_event>(*s)) {
+      count += within.holds(call.time) && s->tables().text(call.name) == name;
+    }
+    return count;
+  };
+  EXPECT_EQ(calls(launches, "cuLaunchKernel"), 1000);
+  EXPECT_EQ(calls(graph, "cuLaunchKernel"), 0);
+  EXPECT_EQ(calls(graph, "cuGraphLaunch"), 10);
+  int replays = 0;
+  for (const auto& g : all_of<trace::graph_launch_event>(*s)) replays += graph.holds(g.time);
+  EXPECT_EQ(replays, 10);
+  EXPECT_LT(graph.end - graph.begin, (launches.end - launches.begin) * 2 / 3);
+  EXPECT_GT(gaps(kernels_in(*s, launches)), 1000 * 100) << "the stream waits for the host";
+}
+
+TEST(shows, an_urgent_stream_whose_kernels_pass_the_batches) {
+  const auto s = record("priority-streams");
+  std::map<std::string, trace::time_ns> waited;
+  for (const std::string name : {"same priority", "urgent"}) {
+    const interval range = range_named(*s, name);
+    trace::time_ns sum = 0;
+    int requests = 0, beside = 0;
+    const auto kernels = kernels_in(*s, range);
+    for (const auto& k : kernels) {
+      if (k.grid_x != 64) continue;  // a request: 16 Ki words
+      ++requests;
+      sum += k.time - k.enqueued;
+      for (const auto& batch : kernels) beside += batch.grid_x != 64 && batch.time < k.time && k.end < batch.end;
+    }
+    EXPECT_EQ(requests, 4) << name;
+    EXPECT_EQ(beside, name == "urgent" ? 4 : 0) << name << ": kernels that run while a batch does";
+    waited[name] = sum;
+  }
+  EXPECT_GT(waited["same priority"], 20 * waited["urgent"]);
+  std::set<std::int64_t> priorities;
+  for (const auto& stream : s->tables().streams.rows()) priorities.insert(stream.priority);
+  EXPECT_GE(priorities.size(), 2u);
+}
+
+TEST(shows, mapped_memory_that_kernels_use_over_the_link) {
+  const auto s = record("mapped-memory");
+  const double peak = static_cast<double>(s->tables().devices.rows()[0].link_peak);
+  const auto length = [&](const char* name) {
+    const auto range = range_named(*s, name);
+    return range.end - range.begin;
+  };
+  const auto mapped = range_named(*s, "mapped, one pass"), copied = range_named(*s, "copied, one pass");
+  EXPECT_EQ(busy(*s, trace::direction::h2d, mapped).size(), 0u) << "nothing is copied";
+  EXPECT_EQ(busy(*s, trace::direction::h2d, copied).size(), 1u);
+  const auto there = kernels_in(*s, copied), over_the_link = kernels_in(*s, mapped);
+  ASSERT_EQ(over_the_link.size(), 1u);
+  EXPECT_GE(static_cast<double>(over_the_link[0].end - over_the_link[0].time), (32u << 20) / peak * 1e9);
+  EXPECT_GT(over_the_link[0].end - over_the_link[0].time, 10 * (there[0].end - there[0].time));
+  EXPECT_LT(length("mapped, one pass"), length("copied, one pass"));
+  EXPECT_GT(length("mapped, eight passes"), 3 * length("copied, eight passes"));
+  bool upload = false;
+  for (const auto& a : all_of<trace::alloc_event>(*s)) {
+    upload = upload || (s->tables().text(a.name) == "write-combined upload" && a.kind == trace::memory_kind::pinned);
+  }
+  EXPECT_TRUE(upload);
+}
+
+TEST(shows, a_stencil_that_stages_through_shared_memory) {
+  const auto s = record("stencil");
+  const auto direct = kernels_in(*s, range_named(*s, "direct")), staged = kernels_in(*s, range_named(*s, "staged"));
+  ASSERT_EQ(direct.size(), 4u);
+  ASSERT_EQ(staged.size(), 4u);
+  EXPECT_EQ(direct[0].dynamic_shared, 0u);
+  EXPECT_EQ(staged[0].dynamic_shared, 2u * (256 + 2 * 128) * 4) << "two tiles with their borders";
+  EXPECT_EQ(s->tables().text(staged[0].name), "stencil_u32");
+  EXPECT_LT(staged[0].end - staged[0].time, (direct[0].end - direct[0].time) / 2);
+}
+
 TEST(shows, the_same_in_every_run) {
-  for (const std::string name : {"leak", "pool-churn", "overlap", "pinned-vs-pageable", "managed-migration"}) {
+  for (const std::string name : {"graph-replay", "priority-streams", "mapped-memory", "stencil", "leak", "pool-churn",
+                                 "overlap", "pinned-vs-pageable", "managed-migration"}) {
     const auto of = [](const trace::snapshot& s) {
       std::vector<std::tuple<trace::time_ns, trace::time_ns, std::uint64_t, std::uint64_t>> rows;
       for (const auto& t : all_of<trace::transfer_event>(s))
