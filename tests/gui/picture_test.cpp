@@ -163,6 +163,37 @@ TEST_P(Picture, TintsTheSelectedRangeOnly) {
             (right - left) * 14);
 }
 
+TEST_P(Picture, OfTheMemoryMapIsToScale) {
+  create(1400, 900);
+  draw("memory-map");
+  shown->app().invoke("moment.set", query::time_range{10'000'000, 10'000'000});
+  ASSERT_TRUE(shown->settle(60));
+  const auto map = shown->app().map().shown();
+  ASSERT_NE(map, nullptr);
+  const query::address_segment& segment = map->segments.at(0);
+  ASSERT_EQ(segment.bytes, sample::segment_bytes);
+  const auto first = shown->app().map().place_of(segment.block, segment.address);
+  const auto last = shown->app().map().place_of(segment.block, segment.address + segment.bytes - 1);
+  ASSERT_TRUE(first && last);
+  // All of its lines, whose number is a power of two: they are full.
+  const region where{static_cast<int>(first->x), static_cast<int>(first->y) - 10, static_cast<int>(last->x),
+                     static_cast<int>(last->y) + 10};
+  const gl::image picture = shown->read();
+  const double holes = count(picture, where, of(colours().pool_free), 2);
+  const double all = (where.right - where.left) * static_cast<double>(where.bottom - where.top);
+  const double free = 1 - static_cast<double>(segment.used) / static_cast<double>(segment.bytes);
+  EXPECT_NEAR(holes / all, free * 0.93, 0.05) << "between lines there is a gap";
+  const query::address_item& block = segment.items.at(1);
+  ASSERT_LT(block.bytes, sample::slot_bytes);
+  const auto end = shown->app().map().place_of(segment.block, block.address + block.bytes);
+  ASSERT_TRUE(end);
+  const auto is_hole = [&](int x) {
+    return near(at(picture, static_cast<int>(end->x) + x, static_cast<int>(end->y) + 6), of(colours().pool_free), 2);
+  };
+  EXPECT_FALSE(is_hole(-4)) << "it ends where it ends";
+  EXPECT_TRUE(is_hole(3));
+}
+
 TEST_P(Picture, OfEveryViewHasTextAndRoom) {
   create(900, 700);
   for (const std::string& view : shown->app().view_names()) {

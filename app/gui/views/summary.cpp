@@ -72,6 +72,13 @@ class summary_view final : public view {
         const query::time_ns air = each.range.length() / 20 + 1;
         with.commands.invoke("timeline.go_to", query::time_range{each.range.begin - air, each.range.end + air});
       }
+      if (each.kind == analysis::finding_kind::fragmentation) {
+        ImGui::SameLine();
+        if (link(with, "Show the map")) {
+          with.commands.invoke("moment.set", each.range);
+          with.commands.invoke("map.open");
+        }
+      }
       if (each.event != trace::event_id::none || each.block != trace::block_id::none) {
         if (each.range.length() > 0) ImGui::SameLine();
         if (link(with, each.event != trace::event_id::none ? "Select the event" : "Select the block")) {
@@ -100,6 +107,7 @@ class summary_view final : public view {
       if (link(with, "at " + format_moment(each.time))) {
         const query::time_ns air = std::max<query::time_ns>(all.span.length() / 40, 50);
         with.commands.invoke("timeline.go_to", query::time_range{each.time - air, each.time + air});
+        with.commands.invoke("moment.set", query::time_range{each.time, each.time});
       }
       ImGui::Indent(with.px(15));
       for (const analysis::holder& holder : each.holders) {
