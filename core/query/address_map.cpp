@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/analysis/mapped_runs.hpp"
 #include "core/query/answering.hpp"
 
 namespace sluice::query {
@@ -90,14 +91,18 @@ class sorter {
       const block_record& block = blocks_[i];
       if (!block.allocated || !block.live_at(question_.time)) continue;
       if (question_.device && block.device != *question_.device) continue;
-      live_.push_back(i);
-      places_.emplace(raw(block.id), i);
+      if (analysis::is_memory_at_an_address(block.kind)) live_.push_back(i);
     }
+    runs_.emplace(blocks_, live_);
+    for (const std::size_t at : live_) places_.emplace(raw(blocks_[at].id), runs_->first_of(at));
+    std::erase_if(live_, [this](std::size_t at) { return runs_->first_of(at) != at; });
     std::sort(live_.begin(), live_.end(), [this](std::size_t a, std::size_t b) { return order(a) < order(b); });
     place_all();
     return find_empty();
   }
 
+  /// Bytes that a block takes, or a run of mappings from its first.
+  [[nodiscard]] std::uint64_t bytes_of(std::size_t at) const { return runs_->bytes_of(at); }
   /// Segments with what lies in them; those that hold nothing now, but did or will, among them.
   [[nodiscard]] const std::unordered_map<std::size_t, std::vector<std::size_t>>& inside() const { return inside_; }
   /// Live blocks that are no segments and lie in none.
@@ -111,9 +116,9 @@ class sorter {
                              block->live_at(question_.time)};
     if (const auto holder = holders_.find(raw(id)); holder != holders_.end()) {
       found.segment = blocks_[holder->second].id;
-    } else if (found.live) {
-      found.segment = id;
-    } else {
+    } else if (const auto place = places_.find(raw(id)); place != places_.end()) {
+      found.segment = blocks_[place->second].id;
+    } else if (!found.live) {
       found.segment = segment_around(*block);
     }
     if (found.segment == trace::block_id::none) return std::nullopt;
@@ -137,6 +142,7 @@ class sorter {
     std::vector<std::size_t> open;
     for (const std::size_t at : live_) {
       const block_record& block = blocks_[at];
+      // That of a mapping is the reservation, which is no memory.
       const auto known = places_.find(raw(block.parent));
       if (block.parent != trace::block_id::none && known != places_.end() && known->second != at) {
         put(known->second, at);
@@ -144,12 +150,12 @@ class sorter {
         const auto over = [&](std::size_t other) {
           const block_record& o = blocks_[other];
           return o.process != block.process || o.device != block.device ||
-                 end_of(o.address, taken_by(o)) <= block.address;
+                 end_of(o.address, bytes_of(other)) <= block.address;
         };
         std::erase_if(open, over);
         const auto holder = std::find_if(open.rbegin(), open.rend(), [&](std::size_t other) {
           const block_record& o = blocks_[other];
-          return o.level < block.level && end_of(o.address, taken_by(o)) >= end_of(block.address, taken_by(block));
+          return o.level < block.level && end_of(o.address, bytes_of(other)) >= end_of(block.address, bytes_of(at));
         });
         if (holder != open.rend()) put(*holder, at);
       }
@@ -161,25 +167,24 @@ class sorter {
 
   /// Live blocks that hold nothing now are segments all the same if others ever lie in them. False once nobody wants the answer.
   [[nodiscard]] bool find_empty() {
-    std::unordered_set<std::uint64_t> ever;
-    if (from_.index.told() == nullptr) {
+    std::unordered_set<std::size_t> ever;
+    if (const analysis::part* told = from_.index.told()) {
+      for (const auto& [id, place] : places_)
+        if (std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), trace::block_id{id}))
+          ever.insert(place);
+    } else {
       trace::block_id last{};
       for (std::size_t i = 0; i < blocks_.size(); ++i) {
         if ((i & 0xfffU) == 0 && from_.cancelled) return false;
         const trace::block_id parent = blocks_[i].parent;
         if (parent == last || parent == trace::block_id::none) continue;
         last = parent;
-        if (places_.contains(raw(parent))) ever.insert(raw(parent));
+        if (const auto place = places_.find(raw(parent)); place != places_.end()) ever.insert(place->second);
       }
     }
-    const auto holds = [&](trace::block_id id) {
-      if (const analysis::part* told = from_.index.told())
-        return std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), id);
-      return ever.contains(raw(id));
-    };
     for (const std::size_t at : live_) {
       if (inside_.contains(at)) continue;
-      if (holds(blocks_[at].id)) {
+      if (ever.contains(at)) {
         inside_.try_emplace(at);
       } else if (!holders_.contains(raw(blocks_[at].id))) {
         lone_.push_back(at);
@@ -192,14 +197,14 @@ class sorter {
   [[nodiscard]] trace::block_id segment_around(const block_record& block) const {
     const auto parent = places_.find(raw(block.parent));
     if (block.parent != trace::block_id::none && parent != places_.end() && inside_.contains(parent->second))
-      return block.parent;
+      return blocks_[parent->second].id;
     if (block.address == 0) return trace::block_id::none;
     const std::uint64_t end = end_of(block.address, taken_by(block));
     const block_record* best = nullptr;  // The innermost, whatever the order of the table.
     for (const auto& [at, blocks] : inside_) {
       const block_record& o = blocks_[at];
       if (o.process != block.process || o.device != block.device || o.level >= block.level) continue;
-      if (o.address > block.address || end_of(o.address, taken_by(o)) < end) continue;
+      if (o.address > block.address || end_of(o.address, bytes_of(at)) < end) continue;
       if (best == nullptr || std::tuple(best->level, raw(best->id)) < std::tuple(o.level, raw(o.id))) best = &o;
     }
     return best == nullptr ? trace::block_id::none : best->id;
@@ -209,7 +214,9 @@ class sorter {
   const sources& from_;
   const std::span<const block_record> blocks_;
   std::vector<std::size_t> live_;
-  std::unordered_map<std::uint64_t, std::size_t> places_;  ///< Of live blocks, by id.
+  std::optional<analysis::mapped_runs> runs_;
+  std::unordered_map<std::uint64_t, std::size_t>
+      places_;  ///< Of live blocks, by id; of mappings that of the first in their run.
   std::unordered_map<std::size_t, std::vector<std::size_t>>
       inside_;                                              ///< In order of address, but for those that name a parent.
   std::unordered_map<std::uint64_t, std::size_t> holders_;  ///< What a live block lies in, by its id.
@@ -236,11 +243,11 @@ class mapper {
     made_.count = all_.size();
     // The largest first: of those beyond the limit only the sums are told.
     std::sort(all_.begin(), all_.end(), [&](const auto& a, const auto& b) {
-      return std::tuple(blocks_[b.at].bytes, blocks_[a.at].id) < std::tuple(blocks_[a.at].bytes, blocks_[b.at].id);
+      return std::tuple(lives.bytes_of(b.at), blocks_[a.at].id) < std::tuple(lives.bytes_of(a.at), blocks_[b.at].id);
     });
     for (const entry& each : all_) {
       if (from_.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
-      add(each);
+      add(each, lives.bytes_of(each.at));
     }
     number_groups();
     for (const trace::block_id each : question_.marks)
@@ -265,7 +272,7 @@ class mapper {
     return at < facts_->categories.size() ? facts_->categories[at] : analysis::block_category{};
   }
 
-  void add(const entry& each) {
+  void add(const entry& each, std::uint64_t bytes) {
     const block_record& block = blocks_[each.at];
     address_segment into;
     into.block = block.id;
@@ -275,7 +282,7 @@ class mapper {
     into.kind = block.kind;
     into.lone = each.inside == nullptr;
     into.address = block.address;
-    into.bytes = std::min(taken_by(block), UINT64_MAX - block.address);
+    into.bytes = std::min(bytes, UINT64_MAX - block.address);
     packer packed(into, question_.pixel != 0 ? question_.pixel : into.bytes / question_.width);
     std::vector<std::size_t> inside = into.lone ? std::vector{each.at} : *each.inside;
     std::sort(inside.begin(), inside.end(), [&](std::size_t a, std::size_t b) {
@@ -351,6 +358,7 @@ result<memory_step> answer_to(const memory_step_question& question, const source
   for (const block_record& block : from.index.memory().blocks()) {
     if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
     if (!block.allocated || (question.device && block.device != *question.device)) continue;
+    if (!analysis::is_memory_at_an_address(block.kind)) continue;
     if (better(block.born)) take(block, found.born, found.born_bytes);
     if (block.freed() && better(block.died)) take(block, found.died, found.died_bytes);
   }

@@ -82,7 +82,8 @@ struct address_map {
 };
 
 /// A segment is a block of a lower layer that others name as the one they lie in (`block_record::parent`), now or at any other time,
-/// or that holds the addresses of a live block of its process and device that names none.
+/// or that holds the addresses of a live block of its process and device that names none. Mappings side by side are one segment, named
+/// after the first; reservations are no memory, and physical memory has no address.
 struct address_map_question {
   trace::time_ns time = 0;
   std::optional<trace::device_id> device{};

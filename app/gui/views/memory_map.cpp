@@ -26,11 +26,14 @@ constexpr std::array<order_choice, 3> orders = {
 /// The layer that says most about a device's memory: the innermost one that still explains a good part of what any layer holds.
 const analysis::memory_peak* telling_peak(const analysis::summary& of, trace::device_id device) {
   std::uint64_t most = 0;
+  const auto counts = [&](const analysis::memory_peak& each) {
+    return each.device == device && each.kind != trace::memory_kind::reservation;
+  };
   for (const analysis::memory_peak& each : of.peaks)
-    if (each.device == device) most = std::max(most, each.bytes);
+    if (counts(each)) most = std::max(most, each.bytes);
   const analysis::memory_peak* best = nullptr;
   for (const analysis::memory_peak& each : of.peaks) {
-    if (each.device != device || each.bytes < most / 4) continue;
+    if (!counts(each) || each.bytes < most / 4) continue;
     if (best == nullptr || std::pair(each.level, each.bytes) > std::pair(best->level, best->bytes)) best = &each;
   }
   return best;

@@ -220,6 +220,42 @@ TEST(address_map, tells_where_a_block_lies_or_lay) {
   EXPECT_EQ(found->marked[2].segment, trace::block_id{1}) << "a segment is where it is";
 }
 
+TEST(address_map, takes_mappings_side_by_side_for_one_segment) {
+  recording made;
+  made.standard_tables();
+  const auto virtual_memory = [&](std::uint64_t id, std::uint64_t address, std::uint64_t bytes, memory_kind kind,
+                                  std::uint64_t parent = 0) {
+    auto row = block(made, 1, id, address, bytes, layer::driver, parent);
+    row.kind = kind;
+    made.writer().add(row);
+  };
+  virtual_memory(1, 0x10000, 0x8000, memory_kind::reservation);
+  virtual_memory(2, 1, 0x1000, memory_kind::physical);
+  virtual_memory(3, 0x11000, 0x1000, memory_kind::mapping, 1);
+  virtual_memory(4, 0x10000, 0x1000, memory_kind::mapping, 1);
+  virtual_memory(5, 0x14000, 0x1000, memory_kind::mapping, 1);
+  made.writer().add(block(made, 2, 6, 0x10800, 0x1000, layer::framework, 4));  // Across both.
+  made.writer().add(block(made, 2, 7, 0x11c00, 0x400, layer::framework, 3));
+  made.writer().add(block(made, 2, 8, 0x14000, 0x100, layer::framework));
+  made.close();
+  engine asked(made.open());
+  const auto found = *asked.ask_now(address_map_question{
+      .time = 3, .width = 100, .lone = true, .marks = {trace::block_id{7}, trace::block_id{3}, trace::block_id{1}}});
+  ASSERT_EQ(found->segments.size(), 2U) << "no reservation, no physical memory";
+  const address_segment& run = found->segments[0];
+  EXPECT_EQ(run.block, trace::block_id{4});
+  EXPECT_EQ(run.bytes, 0x2000U);
+  EXPECT_EQ(run.used, 0x1400U);
+  EXPECT_EQ(run.largest_hole, 0x800U);
+  ASSERT_EQ(run.items.size(), 2U);
+  EXPECT_EQ(run.items[0].bytes, 0x1000U);
+  EXPECT_EQ(found->segments[1].address, 0x14000U);
+  ASSERT_EQ(found->marked.size(), 2U) << "a reservation is nowhere";
+  EXPECT_EQ(found->marked[0].segment, trace::block_id{4});
+  EXPECT_EQ(found->marked[1].segment, trace::block_id{4});
+  EXPECT_EQ(found->marked[1].address, 0x11000U);
+}
+
 TEST(memory_step, is_the_next_birth_or_death) {
   recording made;
   made.standard_tables();
