@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t habitual_rows = 512;
 constexpr std::uint16_t habit_chunks = 32;
 /// zstd must save this share of a plane to be tried on the next ones: a byte of noise costs as much time as a row's other work.
-constexpr std::size_t worth_share = 8;
+constexpr std::size_t worth_share = 24;
 /// Below this a frame's own bytes outweigh what it saves.
 constexpr std::size_t least_packed = 24;
 
