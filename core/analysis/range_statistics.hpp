@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -148,5 +149,25 @@ class index;
 
 /// The figures of `range`, from what `from` has taken in so far. O(events in the range + blocks).
 [[nodiscard]] range_statistics measure(const index& from, const trace::tables& tables, time_range range);
+
+/// The same from indexes of parts of a range, one after another: none need hold all of it. Every figure is as exact as that of one index,
+/// but for the last digits of means.
+class range_measurer {
+ public:
+  explicit range_measurer(time_range range);
+  ~range_measurer();
+  range_measurer(const range_measurer&) = delete;
+  range_measurer& operator=(const range_measurer&) = delete;
+
+  /// What `from` tells of `part`, which begins where the one before ended, the first with the range. O(events in it + blocks).
+  void add(const index& from, time_range part);
+
+  /// Of what was added so far.
+  [[nodiscard]] range_statistics figures(const trace::tables& tables) const;
+
+ private:
+  struct sums;
+  std::unique_ptr<sums> sums_;
+};
 
 }  // namespace sluice::analysis

@@ -58,6 +58,27 @@ void stack_figures::add(const stack_figures& more) {
   alone = sum(alone, more.alone);
 }
 
+std::uint64_t stack_use::bytes() const {
+  stack_figures all;
+  for (const stack_share& share : shares) all.add(share.figures);
+  return all.bytes;
+}
+
+void stack_use::join(const stack_use& more) {
+  std::vector<stack_share> both;
+  both.reserve(shares.size() + more.shares.size());
+  auto next = more.shares.begin();
+  for (stack_share& share : shares) {
+    for (; next != more.shares.end() && next->stack < share.stack; ++next) both.push_back(*next);
+    if (next != more.shares.end() && next->stack == share.stack) share.figures.add((next++)->figures);
+    both.push_back(share);
+  }
+  both.insert(both.end(), next, more.shares.end());
+  shares = std::move(both);
+  cancelled |= more.cancelled;
+  kernels_known |= more.kernels_known;
+}
+
 std::vector<memory_standing> list_memories(const memory_use& memory, time_range range) {
   std::map<memory_key, bool> has_stacks;
   for (const block_record& block : memory.blocks())
@@ -129,24 +150,32 @@ stack_use allocating_stacks(const memory_use& memory, const block_filter& filter
 }
 
 stack_use copying_stacks(const index& from, const copy_filter& filter, time_range range,
-                         const std::atomic<bool>& cancelled) {
+                         const std::atomic<bool>& cancelled, std::optional<time_range> part) {
   gatherer all(cancelled);
   bool kernels_known = false;
+  const time_range here = part.value_or(range);
   const auto& devices = from.devices().devices();
   for (const copy_record& copy : from.copies().copies()) {
     if (!all.goes_on()) break;
     if (filter.device && copy.device != *filter.device) continue;
     if (filter.direction && copy.direction != *filter.direction) continue;
-    const bool instant = copy.begin == copy.end && copy.begin >= range.begin;
-    if (copy.begin >= range.end || (copy.end <= range.begin && !instant)) continue;
-    const time_ns begin = std::max(copy.begin, range.begin);
-    const time_ns end = std::max(begin, std::min(copy.end, range.end));
-    stack_figures figures{copy.bytes, 1, end - begin, 0};
-    if (copy.end != latest_time) figures.bytes = part_of(copy.bytes, end - begin, copy.end - copy.begin);
+    const bool instant = copy.begin == copy.end && copy.begin >= here.begin;
+    if (copy.begin >= here.end || (copy.end <= here.begin && !instant)) continue;
+    const auto length_in = [&](time_range span) {
+      const time_ns begin = std::max(copy.begin, span.begin);
+      return std::max(begin, std::min(copy.end, span.end)) - begin;
+    };
+    stack_figures figures{0, 0, length_in(here), 0};
+    if (here.begin == range.begin || copy.begin >= here.begin) {
+      figures.count = 1;
+      figures.bytes =
+          copy.end == latest_time ? copy.bytes : part_of(copy.bytes, length_in(range), copy.end - copy.begin);
+    }
     const auto device = devices.find(copy.device);
     if (device != devices.end() && from.devices().ran_kernels(copy.device) && copy.direction != trace::direction::h2h) {
       kernels_known = true;
-      if (end > begin) figures.alone = figures.busy - device->second.kernels.busy(begin, end);
+      const time_ns begin = std::max(copy.begin, here.begin);
+      if (figures.busy > 0) figures.alone = figures.busy - device->second.kernels.busy(begin, begin + figures.busy);
     }
     all.add(from.copies().stack_of(copy.call), figures);
   }

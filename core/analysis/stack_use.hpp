@@ -37,6 +37,10 @@ struct stack_use {
   bool cancelled = false;
   bool kernels_known =
       false;  ///< Some device of the copies has recorded kernels: without, `alone` is 0 and says nothing.
+
+  [[nodiscard]] std::uint64_t bytes() const;
+  /// Adds the figures of `more` to those of the same stacks. O(stacks of both).
+  void join(const stack_use& more);
 };
 
 /// Layers hold one another, so there is always one; without a device or a kind, all of them count.
@@ -80,7 +84,8 @@ struct copy_filter {
 
 /// Copies that overlap `range`, by the stack of the call that asked for them. As everywhere, times and bytes count by the
 /// share inside the range (bytes rounded down). Migrations have no call and are left out. O(copies log copies).
+/// `part`: only what this adds to the parts of the range before it, which together are all of it (see range_measurer).
 [[nodiscard]] stack_use copying_stacks(const index& from, const copy_filter& filter, time_range range,
-                                       const std::atomic<bool>& cancelled);
+                                       const std::atomic<bool>& cancelled, std::optional<time_range> part = {});
 
 }  // namespace sluice::analysis

@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "core/analysis/tensors.hpp"
 #include "core/format.hpp"
-#include "core/query/answering.hpp"
+#include "core/query/gathered.hpp"
 
 namespace sluice::query {
 namespace {
@@ -70,38 +71,79 @@ int compare(const block_row& a, const block_row& b, block_column by, const trace
   return 0;
 }
 
-}  // namespace
-
-result<block_table> answer_to(const blocks_question& question, const sources& from) {
-  const time_range range = analysis::bounded(question.range);
-  text_filter filter(question.filter, from.trace.tables());
-  block_table table;
-  const auto facts = from.index.tensors(from.trace);
-  std::size_t seen = 0;
-  for (const block_record& block : from.index.memory().blocks()) {
-    if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
-    if (!block.allocated || !block.live_in(range)) continue;
-    if (question.level && block.level != *question.level) continue;
-    if (question.only_unfreed && (block.freed() || block.born_before())) continue;
-    if (!filter.takes(block)) continue;
-    ++table.count;
-    table.total_bytes += block.bytes;
-    table.rows.push_back(
-        row_of(block, seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{}));
-  }
-  const auto before = [&](const block_row& a, const block_row& b) {
-    const int order = compare(a, b, question.sort, from.trace.tables());
+struct row_order {
+  const blocks_question& question;
+  const trace::tables& tables;
+  bool operator()(const block_row& a, const block_row& b) const {
+    const int order = compare(a, b, question.sort, tables);
     if (order != 0) return question.descending ? order > 0 : order < 0;
     return a.block < b.block;
-  };
-  const std::size_t most = std::min(question.rows, block_table::row_limit);
-  if (table.rows.size() > most) {
-    const auto cut = table.rows.begin() + static_cast<std::ptrdiff_t>(most);
-    std::nth_element(table.rows.begin(), cut, table.rows.end(), before);
-    table.rows.erase(cut, table.rows.end());
   }
-  std::sort(table.rows.begin(), table.rows.end(), before);
-  return table;
+};
+
+/// Keeps the first rows in the order asked for.
+class table_of_blocks final : public gathered<block_table> {
+ public:
+  explicit table_of_blocks(const blocks_question& question)
+      : question_(question), range_(analysis::bounded(question.range)) {}
+
+  result<void> add(const sources& from, time_range part) override {
+    if (!filter_) filter_.emplace(question_.filter, from.trace.tables());
+    const auto facts = from.index.tensors(from.trace);
+    std::size_t seen = 0;
+    for (const block_record& block : from.index.memory().blocks()) {
+      if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+      if (!block.allocated || !block.live_in(part)) continue;
+      // One that lives on from the part before was counted there.
+      if (part.begin != range_.begin && block.born < part.begin) continue;
+      if (question_.level && block.level != *question_.level) continue;
+      if (question_.only_unfreed && (block.freed() || block.born_before())) continue;
+      if (!filter_->takes(block)) continue;
+      ++table_.count;
+      table_.total_bytes += block.bytes;
+      table_.rows.push_back(
+          row_of(block, seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{}));
+    }
+    cut(from.trace.tables());
+    return {};
+  }
+
+  result<block_table> tell(const sources& from) override {
+    std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
+    return table_;
+  }
+
+  /// The answer, when nothing more will be added.
+  block_table take(const sources& from) {
+    std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
+    return std::move(table_);
+  }
+
+ private:
+  void cut(const trace::tables& tables) {
+    const std::size_t most = std::min(question_.rows, block_table::row_limit);
+    if (table_.rows.size() <= most) return;
+    const auto behind = table_.rows.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(table_.rows.begin(), behind, table_.rows.end(), row_order{question_, tables});
+    table_.rows.erase(behind, table_.rows.end());
+  }
+
+  const blocks_question question_;
+  const time_range range_;
+  std::optional<text_filter> filter_;
+  block_table table_;
+};
+
+}  // namespace
+
+gathered_answer<blocks_question> gather(const blocks_question& question) {
+  return std::make_unique<table_of_blocks>(question);
+}
+
+result<block_table> answer_to(const blocks_question& question, const sources& from) {
+  table_of_blocks all(question);
+  if (const auto added = all.add(from, analysis::bounded(question.range)); !added) return tl::unexpected(added.error());
+  return all.take(from);
 }
 
 }  // namespace sluice::query

@@ -7,7 +7,6 @@
 #include <shared_mutex>
 
 #include "core/query/answering.hpp"
-#include "core/query/search.hpp"
 #include "core/query/stored.hpp"
 #include "core/query/task_pool.hpp"
 
@@ -22,23 +21,11 @@ constexpr auto refresh_interval = std::chrono::milliseconds(250);
 constexpr int refresh_share = 100;
 /// A building task makes room for questions after this long.
 constexpr auto building_slice = std::chrono::milliseconds(10);
-/// So does a search, which says this often what it has found.
-constexpr auto search_slice = std::chrono::milliseconds(20);
-constexpr auto search_interval = std::chrono::milliseconds(200);
+/// So does an answer that takes long, which says this often what it knows.
+constexpr auto long_slice = std::chrono::milliseconds(20);
+constexpr auto long_interval = std::chrono::milliseconds(200);
 
 std::atomic<std::uint64_t> next_serial{1};
-
-/// A search that goes on in one task after another.
-struct search_work {
-  search_work(std::shared_ptr<const trace::snapshot> about, std::uint64_t of_generation, bool is_fresh,
-              search_question question)
-      : trace(std::move(about)), generation(of_generation), fresh(is_fresh), finder(std::move(question), *trace) {}
-  const std::shared_ptr<const trace::snapshot> trace;
-  const std::uint64_t generation;
-  const bool fresh;  ///< Nothing is shown yet of what was asked: a part of the answer is better.
-  searcher finder;
-  steady::time_point told{};
-};
 
 }  // namespace
 
@@ -204,11 +191,16 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [this] { return state_->loaded; });
   }
-  if (const auto stored = state_->stored(); stored || reads_rows<Question>) {
+  {
+    const auto stored = state_->stored();
     const auto now = state_->current();
-    auto found =
-        answer_stored(question, sources{state_->nothing, *now, never, state_->frames,
-                                        symbols::frame_book::patience::at_once, stored.get(), nullptr, provisional});
+    const sources by{state_->nothing, *now,    never,      state_->frames, symbols::frame_book::patience::at_once,
+                     stored.get(),    nullptr, provisional};
+    if (const auto answer = start_long_answer(question, by)) {
+      const auto done = answer->work(steady::time_point::max(), never);
+      return done ? shared(answer->so_far(provisional)) : tl::unexpected<error>(done.error());
+    }
+    auto found = stored ? answer_stored(question, by) : std::nullopt;
     if (found) return shared(std::move(*found));
   }
   state_->want_index();
@@ -227,6 +219,17 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
 template <class Question>
 struct slot<Question>::state {
   using value_type = typename Question::answer_type;
+  /// An answer that takes long, and goes on in one task after another.
+  struct work {
+    const Question question;
+    const std::shared_ptr<const trace::snapshot> trace;
+    const std::shared_ptr<const stored_answers> stored;
+    const std::uint64_t generation;
+    const bool fresh;  ///< Nothing is shown yet of what was asked: a part of the answer is better.
+    std::unique_ptr<long_answer<value_type>> answer;  ///< Refers to the others.
+    steady::time_point told{};
+    bool never_provisional = false;
+  };
   struct cell {
     std::mutex mutex;  ///< Held for moments only.
     std::atomic<bool> cancelled{false};
@@ -242,9 +245,9 @@ struct slot<Question>::state {
     bool provisional = false;      ///< Native functions were still to be named,
     std::uint64_t symbols = 0;     ///< and this many lots of names had been found.
     steady::time_point when;
-    steady::duration took{};              ///< To work it out.
-    float progress = 0;                   ///< Of a search that goes on.
-    std::unique_ptr<search_work> search;  ///< Belongs to the task.
+    steady::duration took{};         ///< To work it out.
+    float progress = 0;              ///< Of what takes long.
+    std::unique_ptr<work> going_on;  ///< Belongs to the task.
   };
   std::shared_ptr<cell> current = std::make_shared<cell>();
   std::uint64_t serial = 0;  ///< Of the engine that `current` asks.
@@ -260,9 +263,9 @@ struct slot<Question>::state {
   }
 
   static void run(engine::state& from, const std::shared_ptr<cell>& at) {
-    if constexpr (reads_rows<Question>) return search(from, at);
     const Question question = wanted_of(at);
     if (at->cancelled) return;
+    if (takes_long(from, at, question)) return go_on(from, at);
     std::optional<result<value_type>> at_hand;
     if constexpr (draws<Question>) {
       if (const auto summaries = from.stored()) {
@@ -284,40 +287,54 @@ struct slot<Question>::state {
     return at->wanted;
   }
 
-  /// Goes through the file for a while, then queues itself again: what was found is shown, and other questions have their turn.
-  static void search(engine::state& from, const std::shared_ptr<cell>& at) requires reads_rows<Question> {
-    const Question question = wanted_of(at);
-    if (at->cancelled) return;
-    if (!at->search || !(at->search->finder.question() == question)) {
-      const std::scoped_lock lock(at->mutex);
-      const bool fresh = !at->answered || !(*at->answered == question);
-      at->search = std::make_unique<search_work>(from.current(), from.generation, fresh, question);
-    }
-    search_work& work = *at->search;
-    const auto done = work.finder.work(steady::now() + search_slice, at->cancelled);
+  /// Whether the question is answered in one task after another; if so, `going_on` is about it.
+  static bool takes_long(engine::state& from, const std::shared_ptr<cell>& at, const Question& question) {
+    if constexpr (draws<Question>) return false;
+    if (at->going_on && at->going_on->question == question) return true;
+    const std::scoped_lock lock(at->mutex);
+    const bool fresh = !at->answered || !(*at->answered == question);
+    auto begun = std::unique_ptr<work>(
+        new work{question, from.current(), from.stored(), from.generation, fresh, nullptr, {}, false});
+    begun->answer = start_long_answer(
+        question, sources{from.nothing, *begun->trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
+                          begun->stored.get(), nullptr, begun->never_provisional});
+    at->going_on = begun->answer ? std::move(begun) : nullptr;
+    return at->going_on != nullptr;
+  }
+
+  /// Works for a while, then queues itself again: what is known is shown, and other questions have their turn.
+  static void go_on(engine::state& from, const std::shared_ptr<cell>& at) {
+    work& now = *at->going_on;
+    const std::uint64_t names = from.frames.generation();
+    const auto done = now.answer->work(steady::now() + long_slice, at->cancelled);
     if (at->cancelled) return;
     const bool ended = !done || *done;
-    const bool tells = ended || (work.fresh && steady::now() - work.told >= search_interval);
-    std::shared_ptr<const value_type> found;
-    if (tells && done) found = std::make_shared<const value_type>(work.finder.so_far());
-    if (tells) work.told = steady::now();
+    const bool tells = ended || (now.fresh && steady::now() - now.told >= long_interval);
+    bool provisional = false;
+    result<value_type> known = !done ? tl::unexpected(done.error()) : fail(error_code::cancelled, "not asked for");
+    if (tells && done) known = now.answer->so_far(provisional);
+    if (tells) now.told = steady::now();
     {
       const std::scoped_lock lock(at->mutex);
-      const bool still_wanted = at->wanted == question;
-      at->progress = work.finder.progress();
+      const bool still_wanted = at->wanted == now.question;
+      at->progress = now.answer->progress();
       if (still_wanted && tells) {
-        if (found) at->value = std::move(found);
-        at->failure = done ? std::nullopt : std::optional(done.error());
-        at->answered = question;
-        at->generation = work.generation;
-        at->complete = ended;
-        at->stored = ended && !work.trace->growing();
+        at->failure = known ? std::nullopt : std::optional(known.error());
+        if (known) at->value = std::make_shared<const value_type>(std::move(*known));
+        at->answered = now.question;
+        at->generation = now.generation;
+        at->complete = ended && !provisional;
+        at->stored = ended && !now.trace->growing();
+        at->provisional = provisional;
+        at->symbols = names;
         at->when = steady::now();
       }
-      if (ended) at->search.reset();
       at->running = !ended || !still_wanted;
+      // Kept while functions are still to be named: then only what is known is told again.
+      if (ended && !provisional) at->going_on.reset();
       if (at->running) queue(from, at);
     }
+    if (from.frames.wants_work()) from.pool.add([&from] { from.find_symbols(); });
     if (tells) from.wake();
   }
 
@@ -431,7 +448,8 @@ struct slot<Question>::state {
       }
     }
     const bool complete = newest && at.complete;
-    const float progress = reads_rows<Question> ? at.progress : from.progress.load();
+    // Nobody waits for an index where an answer takes long.
+    const float progress = at.going_on ? at.progress : from.progress.load();
     return {at.value, complete, complete ? 1.0F : progress, same ? at.failure : std::nullopt};
   }
 };

@@ -5,8 +5,33 @@
 
 #include "core/format.hpp"
 #include "core/query/answers_from_digest.hpp"
+#include "core/query/gathered.hpp"
 
 namespace sluice::query {
+
+namespace {
+
+class statistics_of_parts final : public gathered<analysis::range_statistics> {
+ public:
+  explicit statistics_of_parts(time_range range) : measured_(range) {}
+
+  result<void> add(const sources& from, time_range part) override {
+    measured_.add(from.index, part);
+    return {};
+  }
+  result<analysis::range_statistics> tell(const sources& from) override {
+    return measured_.figures(from.trace.tables());
+  }
+
+ private:
+  analysis::range_measurer measured_;
+};
+
+}  // namespace
+
+gathered_answer<statistics_question> gather(const statistics_question& question) {
+  return std::make_unique<statistics_of_parts>(question.range);
+}
 
 result<analysis::range_statistics> answer_to(const statistics_question& question, const sources& from) {
   return analysis::measure(from.index, from.trace.tables(), question.range);

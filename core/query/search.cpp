@@ -108,7 +108,7 @@ void searcher::take(const Row& row, trace::string_id name) {
   if (earliest_.size() > search_results::event_limit) earliest_.pop();
 }
 
-search_results searcher::so_far() const {
+result<search_results> searcher::so_far(bool& /*provisional*/) {
   search_results found;
   found.text = question_.text;
   found.total = total_;
@@ -127,7 +127,7 @@ result<search_results> answer_to(const search_question& question, const sources&
   searcher all(question, from.trace);
   if (auto done = all.work(std::chrono::steady_clock::time_point::max(), from.cancelled); !done)
     return tl::unexpected<error>(done.error());
-  return all.so_far();
+  return all.so_far(from.provisional);
 }
 
 }  // namespace sluice::query

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/query/answering.hpp"
+#include "core/query/long_answer.hpp"
 
 /// How a search goes through a file. Private to core/query.
 namespace sluice::query {
@@ -25,20 +26,17 @@ class wanted_names {
   std::unordered_map<std::uint64_t, char> hits_;
 };
 
-/// A search that can be interrupted after any chunk of the file, and says what it has found so far. Not thread-safe.
-class searcher {
+/// A search. A step looks into a chunk of the file.
+class searcher final : public long_answer<search_results> {
  public:
   /// `trace` outlives it.
   searcher(search_question question, const trace::snapshot& trace);
 
-  [[nodiscard]] const search_question& question() const { return question_; }
-  /// Looks into the next chunk, and further ones until `deadline`. True once all have been looked into. Errors: cancelled, as soon as
-  /// `cancelled` is set; those of reading.
-  [[nodiscard]] result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled);
-  /// Share of the file that has been looked into, 0..1.
-  [[nodiscard]] float progress() const;
-  /// Of what has been looked into. O(names + `event_limit` * log of it).
-  [[nodiscard]] search_results so_far() const;
+  [[nodiscard]] result<bool> work(std::chrono::steady_clock::time_point deadline,
+                                  const std::atomic<bool>& cancelled) override;
+  [[nodiscard]] float progress() const override;
+  /// O(names + `event_limit` * log of it).
+  [[nodiscard]] result<search_results> so_far(bool& provisional) override;
 
  private:
   result<void> look(std::size_t chunk);

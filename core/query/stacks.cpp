@@ -6,6 +6,7 @@
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
 #include "core/query/answers_from_digest.hpp"
+#include "core/query/gathered.hpp"
 
 namespace sluice::query {
 namespace {
@@ -55,27 +56,46 @@ std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const s
   return best;
 }
 
-result<analysis::stack_use> gather(const stacks_question& question, const sources& from, stack_view& into) {
-  const time_range range = analysis::bounded(question.range);
-  if (question.measure == stack_measure::transferred)
-    return analysis::copying_stacks(from.index, {question.device, question.direction}, range, from.cancelled);
-  const auto& memory = from.index.memory();
-  into.choice = choose(into.choices, question);
-  if (!into.choice) return analysis::stack_use{};
-  const memory_choice& chosen = into.choices[*into.choice];
-  const analysis::block_filter filter{chosen.level, chosen.device, chosen.kind};
-  switch (question.measure) {
-    case stack_measure::live:
-      return analysis::live_stacks(memory, filter, analysis::bounded(question.at), from.cancelled);
-    case stack_measure::allocated:
-      return analysis::allocating_stacks(memory, filter, range, from.cancelled);
-    case stack_measure::peak:
-    case stack_measure::transferred:
-      break;
+/// Gathers what stacks are accountable for in a range.
+class use_of_range {
+ public:
+  explicit use_of_range(const stacks_question& question)
+      : question_(question), range_(analysis::bounded(question.range)) {}
+
+  void add(const sources& from, time_range part) {
+    const bool first = part.begin == range_.begin;
+    if (first) about_.choices = list_choices(from);
+    if (question_.measure == stack_measure::transferred) {
+      use_.join(
+          analysis::copying_stacks(from.index, {question_.device, question_.direction}, range_, from.cancelled, part));
+      if (first) use_.time = range_.begin;
+      return;
+    }
+    if (first) about_.choice = choose(about_.choices, question_);
+    if (!about_.choice) return;
+    const memory_choice& chosen = about_.choices[*about_.choice];
+    const analysis::block_filter filter{chosen.level, chosen.device, chosen.kind};
+    const analysis::memory_use& memory = from.index.memory();
+    if (question_.measure == stack_measure::allocated) {
+      use_.join(analysis::allocating_stacks(memory, filter, part, from.cancelled));
+      if (first) use_.time = range_.begin;
+      return;
+    }
+    const time_ns highest = analysis::peak_time(memory, filter, part, from.cancelled);
+    analysis::stack_use held = analysis::live_stacks(memory, filter, highest, from.cancelled);
+    if (first || held.bytes() > use_.bytes()) use_ = std::move(held);
   }
-  return analysis::live_stacks(memory, filter, analysis::peak_time(memory, filter, range, from.cancelled),
-                               from.cancelled);
-}
+
+  [[nodiscard]] const analysis::stack_use& use() const { return use_; }
+  /// The choices, and the one that this is about.
+  [[nodiscard]] const stack_view& about() const { return about_; }
+
+ private:
+  const stacks_question question_;
+  const time_range range_;
+  analysis::stack_use use_;
+  stack_view about_;
+};
 
 std::uint64_t hash_of(const symbols::frame_line& line) {
   return std::hash<std::string>()(fmt::format("{}\x1f{}\x1f{}", symbols::name_of(line), line.file, line.line));
@@ -128,14 +148,47 @@ result<stack_view> tell(const stacks_question& question, const analysis::stack_u
   return view;
 }
 
-}  // namespace
+class stacks_of_parts final : public gathered<stack_view> {
+ public:
+  explicit stacks_of_parts(const stacks_question& question) : question_(question), range_(question) {}
 
-result<stack_view> answer_to(const stacks_question& question, const sources& from) {
+  result<void> add(const sources& from, time_range part) override {
+    range_.add(from, part);
+    if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+    return {};
+  }
+  result<stack_view> tell(const sources& from) override {
+    return query::tell(question_, range_.use(), from, range_.about());
+  }
+
+ private:
+  const stacks_question question_;
+  use_of_range range_;
+};
+
+/// What is live at the moment that is asked for.
+result<stack_view> live_at(const stacks_question& question, const sources& from) {
   stack_view view;
   view.choices = list_choices(from);
-  const auto use = gather(question, from, view);
-  if (!use) return tl::unexpected(use.error());
-  return tell(question, *use, from, std::move(view));
+  view.choice = choose(view.choices, question);
+  if (!view.choice) return tell(question, {}, from, std::move(view));
+  const memory_choice& chosen = view.choices[*view.choice];
+  const analysis::stack_use use = analysis::live_stacks(from.index.memory(), {chosen.level, chosen.device, chosen.kind},
+                                                        analysis::bounded(question.at), from.cancelled);
+  return tell(question, use, from, std::move(view));
+}
+
+}  // namespace
+
+gathered_answer<stacks_question> gather(const stacks_question& question) {
+  return std::make_unique<stacks_of_parts>(question);
+}
+
+result<stack_view> answer_to(const stacks_question& question, const sources& from) {
+  if (question.measure == stack_measure::live) return live_at(question, from);
+  stacks_of_parts all(question);
+  if (const auto added = all.add(from, analysis::bounded(question.range)); !added) return tl::unexpected(added.error());
+  return all.tell(from);
 }
 
 std::optional<result<stack_view>> answer_from_digest(const stacks_question& question, const sources& from) {

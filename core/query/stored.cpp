@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/query/answers_from_digest.hpp"
+#include "core/query/gathered.hpp"
+#include "core/query/search.hpp"
 
 namespace sluice::query {
 namespace {
@@ -11,8 +13,9 @@ namespace {
 constexpr std::size_t taken_otherwise = 150'000'000;
 /// Some two epochs.
 constexpr std::size_t least_for_parts = 40'000'000;
-/// A question about more epochs than these is one for an index of all.
+/// A question about more epochs than these is answered from them some at a time.
 constexpr std::size_t most_epochs = 8;
+constexpr std::size_t epochs_a_run = 2;
 
 // --- when a question is about ---------------------------------------------------------------------------------------
 
@@ -79,53 +82,104 @@ std::optional<time_range> time_of(const Question& /*question*/, const sources& /
   return std::nullopt;
 }
 
-/// The answer of an index of the epochs that the question is about, if they are few.
+struct epoch_run {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+epoch_run epochs_of(time_range range, const analysis::part_store& store) {
+  return {store.epoch_at(range.begin), store.epoch_at(std::max(range.begin, range.end - 1))};
+}
+
+/// Gathered from indexes of some epochs each: what it takes of memory does not grow with the range. A step is one index.
+template <class Question>
+class answer_by_runs final : public long_answer<typename Question::answer_type> {
+ public:
+  answer_by_runs(const Question& question, const sources& from, time_range range)
+      : from_(from),
+        store_(from.stored->parts->store()),
+        range_(range),
+        epochs_(epochs_of(range, store_)),
+        next_(epochs_.first),
+        told_until_(range.begin),
+        answer_(gather(question)) {}
+
+  result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
+    while (next_ <= epochs_.last) {
+      if (cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+      if (const auto taken = take_next(); !taken) return tl::unexpected(taken.error());
+      if (std::chrono::steady_clock::now() >= deadline) break;
+    }
+    return next_ > epochs_.last;
+  }
+
+  [[nodiscard]] float progress() const override {
+    const double all = static_cast<double>(epochs_.last + 1 - epochs_.first);
+    return static_cast<float>(static_cast<double>(next_ - epochs_.first) / all);
+  }
+
+  result<typename Question::answer_type> so_far(bool& provisional) override {
+    return answer_->tell(about(from_.index, provisional));
+  }
+
+ private:
+  [[nodiscard]] sources about(const analysis::index& part, bool& provisional) const {
+    return {part, from_.trace, from_.cancelled, from_.frames, from_.patience, nullptr, nullptr, provisional};
+  }
+
+  result<void> take_next() {
+    const std::size_t last = std::min(next_ + epochs_a_run - 1, epochs_.last);
+    const auto index = store_.index_of(next_, last);
+    if (!index) return tl::unexpected(index.error());
+    const time_range part{told_until_, last == epochs_.last ? range_.end : store_.run_of(next_, last).end};
+    next_ = last + 1;
+    told_until_ = part.end;
+    bool unused = false;
+    return answer_->add(about(**index, unused), part);
+  }
+
+  const sources from_;
+  const analysis::part_store& store_;
+  const time_range range_;
+  const epoch_run epochs_;
+  std::size_t next_;
+  time_ns told_until_;
+  const gathered_answer<Question> answer_;
+};
+
+/// The range of a question that is about so many epochs that they are answered from one after another.
+template <class Question>
+std::optional<time_range> long_time_of(const Question& question, const sources& from) {
+  if constexpr (is_gathered<Question>) {
+    if (from.stored == nullptr || !from.stored->parts) return std::nullopt;
+    const std::optional<time_range> about = time_of(question, from);
+    if (!about) return std::nullopt;
+    const time_range range = analysis::bounded(*about);
+    const epoch_run epochs = epochs_of(range, from.stored->parts->store());
+    if (epochs.last - epochs.first >= most_epochs) return range;
+  }
+  return std::nullopt;
+}
+
+sources about_part(const sources& from, const analysis::index& part) {
+  return {part, from.trace, from.cancelled, from.frames, from.patience, nullptr, nullptr, from.provisional};
+}
+
+/// The answer of an index of the epochs that the question is about; nothing, if it is about no time.
 template <class Question>
 std::optional<result<typename Question::answer_type>> answer_by_part(const Question& question, const sources& from) {
   if (!from.stored->parts) return std::nullopt;
   const std::optional<time_range> about = time_of(question, from);
-  if (!about) return std::nullopt;
-  const time_range range = analysis::bounded(*about);
-  analysis::part_cache& parts = *from.stored->parts;
-  const std::size_t first = parts.store().epoch_at(range.begin);
-  const std::size_t last = parts.store().epoch_at(std::max(range.begin, range.end - 1));
-  if (last - first >= most_epochs) return std::nullopt;
-  const auto part = parts.get(first, last);
-  if (!part) return std::nullopt;
-  return answer_to(question, sources{**part, from.trace, from.cancelled, from.frames, from.patience, nullptr, nullptr,
-                                     from.provisional});
-}
-
-/// Whether a block may be born or die in `run`.
-bool has_memory(const trace::snapshot& trace, time_range run) {
-  return std::any_of(trace.chunks().begin(), trace.chunks().end(), [&](const trace::chunk_info& chunk) {
-    const bool tells = chunk.type == trace::row_type::alloc || chunk.type == trace::row_type::free ||
-                       chunk.type == trace::row_type::live_block || chunk.type == trace::row_type::checkpoint;
-    return tells && chunk.min_time < run.end && chunk.max_time >= run.begin;
-  });
-}
-
-/// Goes from epoch to epoch until there is a step.
-std::optional<result<memory_step>> step_by_parts(const memory_step_question& question, const sources& from) {
-  if (!from.stored->parts) return std::nullopt;
-  analysis::part_cache& parts = *from.stored->parts;
-  const std::size_t last = parts.store().epochs().size() - 1;
-  for (std::size_t epoch = parts.store().epoch_at(analysis::bounded(question.time));;
-       question.forward ? ++epoch : --epoch) {
-    if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
-    const time_range run = parts.store().run_of(epoch, epoch);
-    memory_step found{.since = question.time, .forward = question.forward};
-    if (has_memory(from.trace, run)) {
-      const auto part = parts.get(epoch, epoch);
-      if (!part) return std::nullopt;
-      auto step = answer_to(question, sources{**part, from.trace, from.cancelled, from.frames, from.patience, nullptr,
-                                              nullptr, from.provisional});
-      if (!step) return step;
-      // What it knows of other epochs are only the blocks that live in this one too.
-      if (step->time != trace::unknown_time && step->time >= run.begin && step->time < run.end) found = *step;
-    }
-    if (found.time != trace::unknown_time || epoch == (question.forward ? last : 0)) return found;
+  if (!about) {
+    // No chunk of the file has what the details are wanted of, so no index would.
+    if constexpr (std::is_same_v<Question, details_question>) return answer_to(question, about_part(from, from.index));
+    return std::nullopt;
   }
+  analysis::part_cache& parts = *from.stored->parts;
+  const epoch_run epochs = epochs_of(analysis::bounded(*about), parts.store());
+  const auto part = parts.get(epochs.first, epochs.last);
+  if (!part) return tl::unexpected(part.error());
+  return answer_to(question, about_part(from, **part));
 }
 
 }  // namespace
@@ -157,9 +211,7 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
 
 template <class Question>
 std::optional<result<typename Question::answer_type>> answer_stored(const Question& question, const sources& from) {
-  if constexpr (reads_rows<Question>) {
-    return answer_to(question, from);
-  } else if constexpr (draws<Question>) {
+  if constexpr (draws<Question>) {
     bool coarse = false;
     sources by_tiles = from;
     by_tiles.coarse = &coarse;
@@ -167,15 +219,29 @@ std::optional<result<typename Question::answer_type>> answer_stored(const Questi
     if (coarse && !from.in_haste) return std::nullopt;
     if (from.coarse != nullptr) *from.coarse = coarse;
     return found;
-  } else if constexpr (std::is_same_v<Question, memory_step_question>) {
-    return step_by_parts(question, from);
   } else {
     auto found = answer_from_digest(question, from);
     return found ? std::move(found) : answer_by_part(question, from);
   }
 }
 
-#define SLUICE_QUESTION(Q) template std::optional<result<Q::answer_type>> answer_stored<Q>(const Q&, const sources&);
+template <class Question>
+std::unique_ptr<long_answer<typename Question::answer_type>> start_long_answer(const Question& question,
+                                                                               const sources& from) {
+  if constexpr (reads_rows<Question>) {
+    return std::make_unique<searcher>(question, from.trace);
+  } else if constexpr (is_gathered<Question>) {
+    const std::optional<time_range> range = long_time_of(question, from);
+    if (!range || answer_from_digest(question, from)) return nullptr;
+    return std::make_unique<answer_by_runs<Question>>(question, from, *range);
+  } else {
+    return nullptr;
+  }
+}
+
+#define SLUICE_QUESTION(Q)                                                                   \
+  template std::optional<result<Q::answer_type>> answer_stored<Q>(const Q&, const sources&); \
+  template std::unique_ptr<long_answer<Q::answer_type>> start_long_answer<Q>(const Q&, const sources&);
 SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
 #undef SLUICE_QUESTION
 

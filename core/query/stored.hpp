@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/query/answering.hpp"
+#include "core/query/long_answer.hpp"
 
 /// Answers from what a file says of itself (core/trace/summary_rows.hpp), without an index of all its events. Private to core/query.
 namespace sluice::query {
@@ -13,9 +14,15 @@ namespace sluice::query {
 [[nodiscard]] std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace,
                                                           std::size_t memory_bytes);
 
-/// The answer, if `from.stored` or the rows have it; `from.index` is not looked at. Else nothing, and an index has to answer.
+/// The answer, if `from.stored` has it; `from.index` is not looked at. Else nothing, and an index has to answer.
 template <class Question>
 [[nodiscard]] std::optional<result<typename Question::answer_type>> answer_stored(const Question& question,
                                                                                   const sources& from);
+
+/// The answer to a question that takes long: to a search, or about more of a recording than one index should hold. Null for all others.
+/// What `from` names outlives it; `from.stored` may be null.
+template <class Question>
+[[nodiscard]] std::unique_ptr<long_answer<typename Question::answer_type>> start_long_answer(const Question& question,
+                                                                                             const sources& from);
 
 }  // namespace sluice::query

@@ -241,7 +241,10 @@ class Bench:
                                 ("blocks live at a time, first time", "blocks live at a random time, first time", 50),
                                 ("blocks live at a time, again", "blocks live at a random time, again", 5),
                                 ("address map of all segments at a time, first time", "address map at a random time, first time", 50),
-                                ("address map of all segments at a time, again", "address map at a random time, again", 5)):
+                                ("address map of all segments at a time, again", "address map at a random time, again", 5),
+                                ("figures of half the trace", "figures of half the trace", None),
+                                ("blocks of half the trace", "blocks of half the trace", None),
+                                ("stacks at the peak of half the trace", "stacks at the peak of half the trace", None)):
             if key not in figures:
                 continue
             median, worst = figures[key]

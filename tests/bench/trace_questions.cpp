@@ -205,6 +205,23 @@ void ask_at_random_times(query::engine& engine, query::time_range whole) {
   ask_twice(engine, "blocks live at a time", blocks);
 }
 
+/// What is about more events than an index should hold.
+void ask_about_half(query::engine& engine, query::time_range whole) {
+  const query::time_range half{whole.begin + whole.length() / 4, whole.end - whole.length() / 4};
+  const auto timed = [&](const char* what, const auto& question) {
+    const stopwatch one;
+    ask(engine, question);
+    print(what, {one.ms()});
+  };
+  timed("figures of half the trace", query::statistics_question{half});
+  query::blocks_question blocks;
+  blocks.range = half;
+  timed("blocks of half the trace", blocks);
+  query::stacks_question stacks;
+  stacks.range = half;
+  timed("stacks at the peak of half the trace", stacks);
+}
+
 /// Of an engine of its own: the parts that another has read would answer.
 void ask_for_maps(const trace_file& file, query::time_range whole) {
   query::engine engine(file, {});
@@ -234,6 +251,7 @@ int measure(const std::string& path, int wanted) {
     seen = zooms_and_pans(tracks->span, wanted);
     zoom(engine, *tracks, seen);
     ask_at_random_times(engine, tracks->span);
+    ask_about_half(engine, tracks->span);
   }
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);

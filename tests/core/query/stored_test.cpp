@@ -13,6 +13,7 @@
 #include "core/query/engine.hpp"
 #include "core/trace/visit.hpp"
 #include "tests/core/analysis/recording.hpp"
+#include "tests/core/query/answers_in_words.hpp"
 
 /// What an engine answers from a file's own summaries, against what it answers of the same recording without any.
 namespace sluice::query {
@@ -232,6 +233,55 @@ TEST_P(stored_answers_test, go_through_the_same_steps_of_memory) {
   const auto [back, last] = ask(memory_step_question{plain->span.end + 1'000'000, false, {}});
   EXPECT_EQ(back->time, last->time);
   EXPECT_NE(back->time, trace::unknown_time);
+}
+
+TEST_P(stored_answers_test, about_a_long_time_are_gathered_from_parts_and_the_same) {
+  const time_range whole = with_->ask_now(tracks_question{}).value()->span;
+  const auto same = [&](const auto& question) {
+    const auto [gathered, plain] = ask(question);
+    EXPECT_EQ(in_words(*gathered), in_words(*plain));
+  };
+  for (int i = 0; i < 6; ++i) {
+    const time_ns cut = whole.length() / (4 + static_cast<time_ns>(random_() % 8));
+    const time_range range{whole.begin + cut, whole.end - static_cast<time_ns>(random_() % 3) * cut / 2 - 1};
+    same(statistics_question{range});
+    blocks_question blocks;
+    blocks.range = range;
+    blocks.rows = i % 2 == 0 ? 100 : block_table::row_limit;
+    blocks.sort = i % 3 == 0 ? block_column::born : block_column::bytes;
+    blocks.only_unfreed = i == 4;
+    same(blocks);
+    for (const stack_measure what : {stack_measure::peak, stack_measure::allocated, stack_measure::transferred}) {
+      stacks_question stacks;
+      stacks.range = range;
+      stacks.measure = what;
+      same(stacks);
+    }
+  }
+}
+
+TEST_P(stored_answers_test, about_a_long_time_are_shown_as_far_as_they_are_known_and_can_be_changed) {
+  const time_range whole = with_->ask_now(tracks_question{}).value()->span;
+  slot<statistics_question> view;
+  for (int i = 1; i < 20; ++i) {
+    const statistics_question question{{whole.begin + i, whole.end - 1}};
+    answer<analysis::range_statistics> last = view.ask(*with_, question);
+    if (i % 5 != 0) continue;  // The next question withdraws it.
+    for (; !last.complete; last = view.ask(*with_, question)) {
+      ASSERT_FALSE(last.failure) << last.failure->to_string();
+      EXPECT_LE(last.progress, 1.0F);
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(in_words(*last.value), in_words(*with_->ask_now(question).value()));
+  }
+}
+
+TEST_P(stored_answers_test, say_that_there_is_no_such_event) {
+  const details_question question{trace::event_id{UINT64_MAX / 2}, {}};
+  const auto stored = with_->ask_now(question);
+  const auto plain = without_->ask_now(question);
+  ASSERT_FALSE(stored);
+  EXPECT_EQ(stored.error().code, plain.error().code);
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
