@@ -8,6 +8,7 @@
 
 #include "core/analysis/index.hpp"
 #include "core/analysis/line_use.hpp"
+#include "core/analysis/mapped_runs.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -149,26 +150,32 @@ std::vector<fragmentation_figure> find_fragmentation(const memory_use& memory, c
   std::vector<fragmentation_figure> all;
   for (const memory_peak& peak : peaks) {
     if (peak.level == trace::layer::driver) continue;
-    std::map<trace::block_id, std::vector<std::pair<std::uint64_t, std::uint64_t>>> segments;
+    const std::span<const block_record> blocks = memory.blocks();
+    std::vector<std::size_t> mappings;
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (blocks[i].kind == trace::memory_kind::mapping && blocks[i].allocated && blocks[i].live_at(peak.time))
+        mappings.push_back(i);
+    const mapped_runs runs(blocks, mappings);
+    std::map<std::size_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>> segments;
     bool inside = true;  // Addresses that contradict the parents say nothing about holes.
     for (const block_record& block : memory.blocks()) {
       if (!block.allocated || block.level != peak.level || block.kind != peak.kind || block.device != peak.device)
         continue;
       const block_record* segment = memory.find(block.parent);
       if (segment == nullptr || !segment->live_at(peak.time)) continue;
-      auto& children = segments[block.parent];
+      const std::size_t first = runs.first_of(static_cast<std::size_t>(segment - blocks.data()));
+      auto& children = segments[first];
       if (!block.live_at(peak.time)) continue;
-      const std::uint64_t offset = block.address - segment->address;
-      inside = inside && block.address >= segment->address && offset < segment->bytes;
-      children.emplace_back(offset, block.reserved_bytes);
+      inside = inside && block.address >= segment->address && block.address - segment->address < segment->bytes;
+      children.emplace_back(block.address - blocks[first].address, block.reserved_bytes);
     }
     if (segments.empty() || !inside) continue;
     fragmentation_figure figure;
     figure.device = peak.device;
     figure.level = peak.level;
     figure.time = peak.time;
-    for (auto& [id, children] : segments) {
-      const std::uint64_t bytes = memory.find(id)->bytes;
+    for (auto& [at, children] : segments) {
+      const std::uint64_t bytes = blocks[at].kind == trace::memory_kind::mapping ? runs.bytes_of(at) : blocks[at].bytes;
       ++figure.segments;
       figure.segment_bytes += bytes;
       add_holes(children, bytes, figure);

@@ -220,6 +220,36 @@ TEST(summary, measures_the_holes_in_segments) {
   EXPECT_DOUBLE_EQ(figure.fragmentation, 0.5);
 }
 
+TEST(summary, measures_holes_across_mappings_that_lie_side_by_side) {
+  recording made;
+  made.standard_tables();
+  const auto add = [&](time_ns time, std::uint64_t id, std::uint64_t address, std::uint64_t bytes, layer level,
+                       memory_kind kind, std::uint64_t parent) {
+    auto row = made.event<trace::alloc_event>(time);
+    row.block = trace::block_id{id};
+    row.parent = trace::block_id{parent};
+    row.address = address;
+    row.bytes = bytes;
+    row.level = level;
+    row.kind = kind;
+    row.device = trace::device_id{1};
+    made.writer().add(row);
+  };
+  add(1, 1, 10'000, 100'000, layer::driver, memory_kind::reservation, 0);
+  for (const std::uint64_t i : {0, 1, 2, 3})
+    add(2, 2 + i, 10'000 + i * 1000, 1000, layer::driver, memory_kind::mapping, 1);
+  add(3, 10, 10'500, 2'000, layer::framework, memory_kind::device,
+      2);  // Over three of them, the second holds nothing else.
+  add(4, 11, 13'900, 100, layer::framework, memory_kind::device, 5);
+  const summary all = summary_of(made);
+  ASSERT_EQ(all.fragmentation.size(), 1U);
+  const fragmentation_figure& figure = all.fragmentation[0];
+  EXPECT_EQ(figure.segments, 1U);
+  EXPECT_EQ(figure.segment_bytes, 4'000U);
+  EXPECT_EQ(figure.free_bytes, 1'900U);
+  EXPECT_EQ(figure.largest_free, 1'400U);
+}
+
 TEST(summary, of_a_range_is_about_that_range_alone) {
   recording made;
   made.standard_tables();
