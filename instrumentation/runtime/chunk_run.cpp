@@ -23,9 +23,9 @@ std::int64_t chunk_clock::now() const {
 
 // --- where pieces come from --------------------------------------------------------------------------------
 
-chunk_source_choice::chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::size_t bytes,
-                                         std::uint64_t depth, unsigned readers)
-    : bytes_(static_cast<double>(bytes)), depth_(depth), readers_(readers) {
+chunk_source_choice::chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count,
+                                         std::uint64_t parts, std::uint64_t depth, unsigned readers)
+    : parts_(parts), depth_(depth), readers_(readers) {
   if (wanted != chunk_source::automatic) {
     fixed_ = wanted == chunk_source::registered && !can_register ? chunk_source::staged : wanted;
   } else if (!can_register || depth < registered_trials || count < 4 * depth) {
@@ -34,7 +34,7 @@ chunk_source_choice::chunk_source_choice(chunk_source wanted, bool can_register,
 }
 
 bool chunk_source_choice::decided() const noexcept {
-  return staged_ns_.size() == depth_ && registered_ns_.size() == registered_trials;
+  return staged_.size() == depth_ * parts_ && registered_.size() == registered_trials;
 }
 
 bool chunk_source_choice::known(std::uint64_t i) const noexcept {
@@ -51,27 +51,29 @@ chunk_source chunk_source_choice::of(std::uint64_t i) const {
   return registered_rate() > with_unregistering * staged_rate() ? chunk_source::registered : chunk_source::staged;
 }
 
-void chunk_source_choice::filled(std::uint64_t i, chunk_source source, std::int64_t ns, std::int64_t now) {
+void chunk_source_choice::filled(std::uint64_t i, chunk_source source, std::size_t bytes, std::int64_t ns,
+                                 std::int64_t now) {
   if (fixed_ != chunk_source::automatic || i >= depth_ + registered_trials) return;
-  (source == chunk_source::registered ? registered_ns_ : staged_ns_).push_back(ns);
+  (source == chunk_source::registered ? registered_ : staged_)
+      .push_back(static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(ns, 1)) * 1e9);
   decided_at_ = std::max(decided_at_, now);
 }
 
 namespace {
 
-// The median, for one piece that met something else must not decide. In units a second.
-double rate_of(double amount, std::vector<std::int64_t> ns) {
-  if (ns.empty()) return 0;
-  const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
-  std::nth_element(ns.begin(), middle, ns.end());
-  return *middle > 0 ? amount / static_cast<double>(*middle) * 1e9 : 0;
+// One piece that met something else must not decide.
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 }  // namespace
 
-double chunk_source_choice::staged_rate() const { return rate_of(bytes_ * readers_, staged_ns_); }
+double chunk_source_choice::staged_rate() const { return readers_ * median(staged_); }
 
-double chunk_source_choice::registered_rate() const { return rate_of(bytes_, registered_ns_); }
+double chunk_source_choice::registered_rate() const { return median(registered_); }
 
 void chunk_source_choice::cannot_register() noexcept { fixed_ = chunk_source::staged; }
 
@@ -125,16 +127,29 @@ chunk_run::chunk_run(const chunk_options& options, const device_ref& device,
       time_(device.backend().clock()),
       count_((in.size_bytes() + options.chunk_bytes - 1) / options.chunk_bytes),
       depth_(std::min<std::uint64_t>(slots.size(), count_)),
+      parts_((options.chunk_bytes + largest_part - 1) / largest_part),
       from_(count_, chunk_source::staged),
-      choice_(wanted_source(options, in, device), can_register(options, in), count_, options.chunk_bytes, depth_,
-              reader_count()),
+      choice_(wanted_source(options, in, device), can_register(options, in), count_, parts_, depth_, reader_count()),
+      planned_(count_, chunk_source::automatic),
       filled_(count_, not_yet),
       launched_(count_, not_yet),
+      filled_at_(count_, not_yet),
+      to_fill_(count_, parts_),
+      to_retire_(count_, parts_),
       end_(count_),
       failed_at_(count_) {}
 
 unsigned chunk_run::reader_count() const {
-  return static_cast<unsigned>(std::min<std::uint64_t>(options_.readers, depth_));
+  return static_cast<unsigned>(std::min<std::uint64_t>(options_.readers, depth_ * parts_));
+}
+
+chunk_run::range chunk_run::part(std::uint64_t i, std::uint64_t k) const {
+  const std::size_t begin = k * largest_part, end = bytes_of(i);
+  return {std::min(begin, end), begin < end ? std::min(largest_part, end - begin) : 0};
+}
+
+std::span<std::byte> chunk_run::staging(std::uint64_t i, range which) const {
+  return slot_of(i).pinned.as<std::byte>().subspan(which.begin, which.bytes);
 }
 
 std::size_t chunk_run::bytes_of(std::uint64_t i) const {
@@ -186,7 +201,7 @@ void chunk_run::rethrow() const {
 void chunk_run::launch_all(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
                            const std::stop_token& stop) {
   for (std::uint64_t i = 0; i < count_; ++i) {
-    if (!await(filled_, i)) return;
+    if (!await_filled(i)) return;
     if (stop.stop_requested()) {
       report_.stopped = true;
       return stop_at(i);
@@ -196,7 +211,12 @@ void chunk_run::launch_all(const chunk_pipeline::compute& work, const chunk_pipe
     } catch (...) {
       return fail_at(i, i, std::current_exception());
     }
-    publish(launched_, i);
+    {
+      const std::lock_guard lock(mutex_);
+      launched_[i] = time_.now();
+      launched_count_ = i + 1;
+    }
+    launched_more_.notify_all();
     if (tell) tell(static_cast<double>(i + 1) / static_cast<double>(count_));
   }
 }
@@ -217,44 +237,48 @@ void chunk_run::launch(std::uint64_t i, const chunk_pipeline::compute& work) {
 void chunk_run::read(unsigned reader, unsigned readers, std::int64_t start) noexcept {
   pthread_setname_np(pthread_self(), fmt::format("reader {}", reader).c_str());
   time_.begin_at(start);
-  std::uint64_t next_to_retire = 0;  // pieces of this reader before it have been
-  const auto is_mine = [&](std::uint64_t i) { return i % depth_ % readers == reader; };
-  const auto retire_below = [&](std::uint64_t end) {
-    for (; next_to_retire < end; ++next_to_retire) {
-      if (is_mine(next_to_retire)) retire(next_to_retire);
-    }
-  };
-  std::uint64_t i = 0;
-  for (; i < count_; ++i) {
-    if (!is_mine(i)) continue;
-    if (i >= depth_) retire_below(i - depth_ + 1);
-    try {
-      fill(i);
-    } catch (...) {
-      fail_at(i, i, std::current_exception());
-    }
-    const std::lock_guard lock(mutex_);
-    if (i >= end_) break;
-    filled_[i] = time_.now();
-    changed_.notify_all();
+  for (std::uint64_t turn = 0;; ++turn) {
+    const std::uint64_t taken = time_.simulated() ? reader + turn * readers : next_.fetch_add(1);
+    const std::uint64_t i = taken / parts_, k = taken % parts_;
+    if (i >= count_ + depth_) break;  // the last pieces are retired in the turns of pieces that there are not
+    if (i >= depth_) retire(i - depth_, k);
+    if (i < count_) fill(i, k);
   }
-  retire_below(std::min(i + 1, count_));
   const std::lock_guard lock(mutex_);
   latest_ = std::max(latest_, time_.now());
 }
 
-void chunk_run::fill(std::uint64_t i) {
-  const chunk_source source = await_source(i);
+void chunk_run::fill(std::uint64_t i, std::uint64_t k) noexcept {
+  range mine = part(i, k);
   std::int64_t ns = 0;
-  if (source == chunk_source::pinned || (source == chunk_source::registered && register_piece(i, ns))) {
-    from_[i] = source;
-  } else {
-    const std::int64_t begin = time_.now();
-    in_.read_at(offset_of(i), slot_of(i).pinned.as<std::byte>().first(bytes_of(i)));
-    ns = time_.now() - begin;
+  chunk_source source = chunk_source::automatic;
+  try {
+    source = await_source(i);
+    if (source == chunk_source::automatic) return;
+    if (source != chunk_source::staged && k == 0) {
+      if (source == chunk_source::registered && !register_piece(i, ns)) {
+        source = chunk_source::staged;  // and for the other parts, too
+        mine = {0, bytes_of(i)};
+      }
+      from_[i] = source;
+    }
+    if (source == chunk_source::staged && mine.bytes != 0) {
+      const std::int64_t begin = time_.now();
+      in_.read_at(offset_of(i) + mine.begin, staging(i, mine));
+      ns = time_.now() - begin;
+    }
+  } catch (...) {
+    return fail_at(i, i, std::current_exception());
   }
   const std::lock_guard lock(mutex_);
-  choice_.filled(i, from_[i], ns, time_.now());
+  const std::int64_t now = time_.now();
+  if (source == chunk_source::registered) mine = {0, bytes_of(i)};
+  if (source == chunk_source::staged || k == 0) choice_.filled(i, source, mine.bytes, ns, now);
+  filled_at_[i] = std::max(filled_at_[i], now);
+  if (--to_fill_[i] != 0) return;
+  filled_[i] = filled_at_[i];
+  filled_more_.notify_one();
+  if (i < 2 * depth_) launched_more_.notify_all();  // readers may wait for the end of the trial
 }
 
 bool chunk_run::register_piece(std::uint64_t i, std::int64_t& ns) {
@@ -268,7 +292,7 @@ bool chunk_run::register_piece(std::uint64_t i, std::int64_t& ns) {
   if (!device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true})) {
     const std::lock_guard lock(mutex_);
     choice_.cannot_register();
-    changed_.notify_all();
+    launched_more_.notify_all();
     return false;
   }
   ns = time_.now() - begin;
@@ -282,13 +306,14 @@ void chunk_run::unregister_all() noexcept {
   }
 }
 
-void chunk_run::retire(std::uint64_t i) noexcept {
-  if (!await(launched_, i)) return;
+void chunk_run::retire(std::uint64_t i, std::uint64_t k) noexcept {
+  if (!await_launched(i)) return;
+  const range mine = part(i, k);
   try {
     slot_of(i).done.sync();
     // What was copied from pages that the file has lost meanwhile is not the file's.
     if (from_[i] != chunk_source::staged) in_.require_whole();
-    if (out_) out_->write_at(offset_of(i), slot_of(i).pinned.as<std::byte>().first(bytes_of(i)));
+    if (out_ && mine.bytes != 0) out_->write_at(offset_of(i) + mine.begin, staging(i, mine));
   } catch (...) {
     std::unique_lock lock(mutex_);
     const std::uint64_t end = launched_count_;
@@ -296,6 +321,7 @@ void chunk_run::retire(std::uint64_t i) noexcept {
     return fail_at(i, end, std::current_exception());
   }
   const std::lock_guard lock(mutex_);
+  if (--to_retire_[i] != 0) return;
   report_.bytes += bytes_of(i);
   ++report_.chunks;
 }
@@ -305,41 +331,46 @@ void chunk_run::retire(std::uint64_t i) noexcept {
 void chunk_run::stop_at(std::uint64_t end) {
   const std::lock_guard lock(mutex_);
   end_ = std::min(end_, end);
-  changed_.notify_all();
+  filled_more_.notify_all();
+  launched_more_.notify_all();
 }
 
 void chunk_run::fail_at(std::uint64_t at, std::uint64_t end, std::exception_ptr error) {
-  const std::lock_guard lock(mutex_);
-  if (!error_ || at < failed_at_) {
-    error_ = std::move(error);
-    failed_at_ = at;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!error_ || at < failed_at_) {
+      error_ = std::move(error);
+      failed_at_ = at;
+    }
   }
-  end_ = std::min(end_, end);
-  changed_.notify_all();
+  stop_at(end);
 }
 
-void chunk_run::publish(std::vector<std::int64_t>& times, std::uint64_t i) {
-  const std::lock_guard lock(mutex_);
-  times[i] = time_.now();
-  if (&times == &launched_) launched_count_ = i + 1;
-  changed_.notify_all();
-}
-
-bool chunk_run::await(const std::vector<std::int64_t>& times, std::uint64_t i) {
+bool chunk_run::await_filled(std::uint64_t i) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return i >= end_ || times[i] != not_yet; });
-  if (times[i] == not_yet) return false;
-  time_.receive(times[i]);
+  filled_more_.wait(lock, [&] { return i >= end_ || filled_[i] != not_yet; });
+  if (i >= end_) return false;
+  time_.receive(filled_[i]);
+  return true;
+}
+
+bool chunk_run::await_launched(std::uint64_t i) {
+  std::unique_lock lock(mutex_);
+  launched_more_.wait(lock, [&] { return i >= end_ || launched_[i] != not_yet; });
+  if (launched_[i] == not_yet) return false;
+  time_.receive(launched_[i]);
   return true;
 }
 
 chunk_source chunk_run::await_source(std::uint64_t i) {
   std::unique_lock lock(mutex_);
-  if (choice_.known(i)) return choice_.of(i);
-  changed_.wait(lock, [&] { return i >= end_ || choice_.known(i); });
-  if (i >= end_) return chunk_source::staged;
-  time_.receive(choice_.decided_at());
-  return choice_.of(i);
+  if (planned_[i] == chunk_source::automatic && i < end_) {
+    launched_more_.wait(lock, [&] { return i >= end_ || choice_.known(i); });
+    if (i < end_ && planned_[i] == chunk_source::automatic) planned_[i] = choice_.of(i);
+  }
+  // Also where nobody had to wait: what threads really do must not show on the simulated clock.
+  if (i >= 2 * depth_) time_.receive(choice_.decided_at());
+  return i < end_ ? planned_[i] : chunk_source::automatic;
 }
 
 }  // namespace sluice::runtime

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -42,6 +43,7 @@ class chunk_clock {
   void begin_at(std::int64_t time) const {
     if (clock_) clock_->adopt(time);
   }
+  [[nodiscard]] bool simulated() const { return clock_ != nullptr; }
 
  private:
   backend::simulated_clock* clock_;
@@ -49,21 +51,21 @@ class chunk_clock {
 
 /// Decides where each piece comes from: by trial, if that is asked for and possible. Called under the run's mutex.
 ///
-/// Measured on one H100 and one H200 host (driver 580), 8 GiB in the page cache: preading goes faster with each reader (38
-/// to 52 GB/s with 8, 66 with 16), registering does not (23 GB/s with 1 to 8 threads: the driver does one range at a
-/// time), and unregistering takes about half as long again. So a trial needs no run of either: what one piece takes its
+/// Measured on the host of an H100 (driver 580), 8 GiB in the page cache: preading goes faster with each reader (25 GB/s with
+/// 4, 38 to 43 with 8, 66 with 16), registering does not (14 to 26 GB/s with 1 to 8 threads: the driver does one range at a
+/// time), and unregistering takes up to half as long again. So a trial needs no run of either: what one piece takes its
 /// thread tells what all threads make.
 class chunk_source_choice {
  public:
-  /// `count` pieces of `bytes` are to come, `depth` of them in flight, by `readers` threads.
-  chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::size_t bytes,
+  /// `count` pieces of `parts` parts are to come, `depth` pieces of them in flight, by `readers` threads.
+  chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::uint64_t parts,
                       std::uint64_t depth, unsigned readers);
 
   /// False until the pieces that decide about piece `i` have been made ready. Those are long before it.
   [[nodiscard]] bool known(std::uint64_t i) const noexcept;
   [[nodiscard]] chunk_source of(std::uint64_t i) const;
-  /// Piece `i` was made ready at `now`, which took its thread `ns`.
-  void filled(std::uint64_t i, chunk_source source, std::int64_t ns, std::int64_t now);
+  /// `bytes` of piece `i` were made ready at `now`, which took a thread `ns`.
+  void filled(std::uint64_t i, chunk_source source, std::size_t bytes, std::int64_t ns, std::int64_t now);
   /// The driver registers no such memory: everything is staged from now on.
   void cannot_register() noexcept;
   /// When the last piece of the trial was ready, for those who waited for it.
@@ -79,16 +81,19 @@ class chunk_source_choice {
   [[nodiscard]] double registered_rate() const;
 
   chunk_source fixed_ = chunk_source::automatic;  // automatic: by trial
-  double bytes_;
-  std::uint64_t depth_;
+  std::uint64_t parts_, depth_;
   unsigned readers_;
-  std::vector<std::int64_t> staged_ns_, registered_ns_;  // of the trial's pieces
+  std::vector<double> staged_, registered_;  // bytes a second that one thread made, in the trial
   std::int64_t decided_at_ = 0;
 };
 
-/// The calling thread enqueues pieces in order. Each slot belongs to one reader, which fills it with its next piece and,
-/// before that, retires the one that was in it: waits for the device and writes the result. Whatever ends the run early
-/// says from which piece on nothing is to be done; everything before goes on to its end.
+/// The calling thread enqueues pieces in order. The readers make pieces ready and retire them part by part, in order, each
+/// taking the next part that nobody has taken: so all of them work on the pieces that are needed next, copies may be large
+/// while few pieces are in flight, and a slow thread holds nobody up. Whoever takes part k of piece i first retires part k
+/// of piece i - depth, which was in the same place: waits for the device and writes the result. On the simulated device
+/// each reader has its own parts, so that every run takes the same time.
+///
+/// Whatever ends the run early says from which piece on nothing is to be done; everything before goes on to its end.
 class chunk_run {
  public:
   chunk_run(const chunk_options& options, const device_ref& device,
@@ -99,8 +104,16 @@ class chunk_run {
 
  private:
   static constexpr std::int64_t not_yet = -1;
+  /// Smaller ones cost calls, larger ones memory in flight.
+  static constexpr std::size_t largest_part = 1u << 20;
+
+  /// A part of a piece, in bytes of the piece; empty where the last piece is shorter.
+  struct range {
+    std::size_t begin, bytes;
+  };
 
   [[nodiscard]] unsigned reader_count() const;
+  [[nodiscard]] range part(std::uint64_t i, std::uint64_t k) const;
   [[nodiscard]] std::size_t bytes_of(std::uint64_t i) const;
   [[nodiscard]] std::uint64_t offset_of(std::uint64_t i) const { return i * options_.chunk_bytes; }
   [[nodiscard]] chunk_slot& slot_of(std::uint64_t i) const { return *slots_[i % depth_]; }
@@ -110,17 +123,19 @@ class chunk_run {
                   const std::stop_token& stop);
   void launch(std::uint64_t i, const chunk_pipeline::compute& work);
   void read(unsigned reader, unsigned readers, std::int64_t start) noexcept;
-  void fill(std::uint64_t i);
+  void fill(std::uint64_t i, std::uint64_t k) noexcept;
+  [[nodiscard]] std::span<std::byte> staging(std::uint64_t i, range which) const;
   [[nodiscard]] bool register_piece(std::uint64_t i, std::int64_t& ns);
-  void retire(std::uint64_t i) noexcept;
+  void retire(std::uint64_t i, std::uint64_t k) noexcept;
   void unregister_all() noexcept;
 
   // Nothing from piece `end` on is to be begun; `error` at piece `at` is why.
   void stop_at(std::uint64_t end);
   void fail_at(std::uint64_t at, std::uint64_t end, std::exception_ptr error);
-  void publish(std::vector<std::int64_t>& times, std::uint64_t i);
   // False if that will not happen any more.
-  bool await(const std::vector<std::int64_t>& times, std::uint64_t i);
+  bool await_filled(std::uint64_t i);
+  bool await_launched(std::uint64_t i);
+  // Automatic if the piece will not be needed any more.
   chunk_source await_source(std::uint64_t i);
   [[noreturn]] void rethrow() const;
 
@@ -132,13 +147,19 @@ class chunk_run {
   chunk_clock time_;
   std::uint64_t count_;
   std::uint64_t depth_;
-  std::vector<chunk_source> from_;  // by piece; its reader writes it before it publishes the piece
+  std::uint64_t parts_;             // of a piece
+  std::vector<chunk_source> from_;  // by piece; whoever has its first part writes it before that is filled
+  std::atomic<std::uint64_t> next_{0};
 
   std::mutex registering_;
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  std::mutex mutex_;                       // guards what follows
+  std::condition_variable filled_more_;    // the calling thread waits for it
+  std::condition_variable launched_more_;  // the readers do
   chunk_source_choice choice_;
-  std::vector<std::int64_t> filled_, launched_;  // when, by piece
+  std::vector<chunk_source> planned_;               // by piece: the same for all of its parts
+  std::vector<std::int64_t> filled_, launched_;     // when, by piece
+  std::vector<std::int64_t> filled_at_;             // when the latest part was
+  std::vector<std::uint64_t> to_fill_, to_retire_;  // parts, by piece
   std::uint64_t launched_count_ = 0;
   std::uint64_t end_;
   std::int64_t latest_ = 0;  // when the last reader was done
