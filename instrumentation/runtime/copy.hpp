@@ -14,6 +14,11 @@ namespace sluice::runtime {
 /// stream has passed. Throws error.
 void copy_async(void* to, const void* from, std::size_t bytes, const stream_ref& stream);
 
+using backend::copy_piece;
+/// Enqueues many copies as one batch: one call of the driver's where it has that, which costs far less than so many calls. None
+/// of them is ordered before another; the stream's next work comes after all. As for one copy otherwise. Throws error.
+void copy_batch_async(std::span<const copy_piece> pieces, const stream_ref& stream);
+
 /// Copies and waits for the stream. Throws error.
 void copy(void* to, const void* from, std::size_t bytes, const stream_ref& stream = current_stream());
 

@@ -1,5 +1,7 @@
 #include "instrumentation/runtime/device.hpp"
 
+#include <dlfcn.h>
+
 #include "instrumentation/backend/cuda/open.hpp"
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/device_state.hpp"
@@ -75,6 +77,24 @@ void set_device(const device_ref& device) { chosen = device.state(); }
 device_guard::device_guard(const device_ref& device) : before_(chosen) { chosen = device.state(); }
 
 device_guard::~device_guard() { chosen = std::static_pointer_cast<device_state>(before_); }
+
+int runtime_version() noexcept {
+  using version_of = int(int*);
+  int version = 0;
+  // Among what the program exports first, then in the libraries that Python and its kind load privately.
+  if (auto* of = reinterpret_cast<version_of*>(dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion"))) {
+    return of(&version) == 0 ? version : 0;
+  }
+  for (const char* soname : {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}) {
+    void* library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD);
+    if (!library) continue;
+    auto* of = reinterpret_cast<version_of*>(dlsym(library, "cudaRuntimeGetVersion"));
+    if (of && of(&version) != 0) version = 0;
+    dlclose(library);
+    if (version != 0) break;
+  }
+  return version;
+}
 
 int built_version() noexcept { return backend::cuda_built_version(); }
 

@@ -72,6 +72,11 @@ class device_guard {
   std::shared_ptr<void> before_;
 };
 
+// Three versions, each as 1000 * major + 10 * minor. They may differ: a program that was built with one toolkit may have the
+// CUDA runtime of another in its process, over a driver that knows a third.
+
+/// The CUDA runtime (libcudart) that this process has loaded or linked, whoever did; 0 without any. This runtime needs none.
+[[nodiscard]] int runtime_version() noexcept;
 /// The CUDA version this program was built with, as 1000 * major + 10 * minor; 0 if built without CUDA.
 [[nodiscard]] int built_version() noexcept;
 /// The highest CUDA version the installed driver supports, likewise; 0 without a driver.

@@ -1,8 +1,9 @@
 #include "instrumentation/backend/simulated/clock.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <thread>
-#include <vector>
 
 namespace sluice::backend {
 
@@ -15,16 +16,23 @@ struct thread_time {
 
 // The clocks this thread has been on, latest used first. Programs have one; tests make many, so old ones fall off the
 // end.
+// Nothing here is ever destroyed: a thread's last streams go while its thread-local objects do, and still ask for the time.
 constexpr std::size_t most_clocks = 16;
-thread_local std::vector<thread_time> times;
+thread_local std::array<thread_time, most_clocks> times{};
+thread_local std::size_t clocks = 0;
 
 // This thread's time on a clock; a thread new to it begins at `first`.
 thread_time& time_on(std::uint64_t clock, std::int64_t first) {
-  if (!times.empty() && times.front().clock == clock) return times.front();
-  auto it = std::find_if(times.begin(), times.end(), [&](const thread_time& t) { return t.clock == clock; });
-  if (it == times.end()) {
-    if (times.size() >= most_clocks) times.pop_back();
-    it = times.insert(times.end(), thread_time{clock, first});
+  if (clocks != 0 && times.front().clock == clock) return times.front();
+  const auto end = times.begin() + static_cast<std::ptrdiff_t>(clocks);
+  auto it = std::find_if(times.begin(), end, [&](const thread_time& t) { return t.clock == clock; });
+  if (it == end) {
+    if (clocks < most_clocks) {
+      ++clocks;
+    } else {
+      --it;
+    }
+    *it = {clock, first};
   }
   std::rotate(times.begin(), it, it + 1);
   return times.front();

@@ -1,0 +1,48 @@
+// Devices, streams of other libraries, streams of threads, and what versions there are.
+//   example_devices
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/stream.hpp"
+
+using namespace sluice::runtime;
+
+int main() try {
+  fmt::print("CUDA {}; built with {}, driver {}, runtime in this process {}\n",
+             is_available() ? "is there" : why_unavailable(), built_version(), driver_version(), runtime_version());
+  for (const device_ref& each : devices()) {
+    const device_guard guard(each);
+    const auto memory = each.memory();
+    fmt::print("{}: {}, {} of {} bytes free\n", current_device().id(), each.name(), memory.free_bytes,
+               memory.total_bytes);
+  }
+  set_device(devices().front());
+
+  // A stream that another library made, by its handle; work below goes to it without being told.
+  const stream theirs;
+  const stream_ref wrapped = stream_ref::from_native(current_device(), theirs.get());
+  device_buffer a;
+  {
+    const stream_guard guard(wrapped);
+    a = device_buffer(1 << 20);
+    set_async(a.data(), 7, a.size_bytes(), current_stream());
+  }
+  // Another thread waits for it on the device, on a stream of its own.
+  ipc_event filled;
+  filled.record(wrapped);
+  unsigned char seen = 0;
+  std::thread([&] {
+    const stream_ref mine = per_thread_stream();
+    mine.wait(filled);
+    copy(&seen, a.data(), 1, mine);
+  }).join();
+  current_device().sync();
+  fmt::print("{}\n", seen == 7 ? "the other thread saw it" : "the other thread saw WRONG bytes");
+  return seen == 7 ? 0 : 1;
+} catch (const error& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
+}
