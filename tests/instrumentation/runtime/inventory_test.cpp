@@ -44,15 +44,11 @@ const std::set<std::string> every_row = words({
 
 // Rows that are still to be written. A row leaves this list with the change that adds its entry.
 const std::set<std::string> not_yet = words({
-    "D1 D2 D3 D4 D5",
+    "D5",
     "M3",
     "P2 P3 P4 P5 P6 P7",
     "A1 A2 A3 A4 A5",
     "H2 H3",
-    "S1 S2 S3 S4 S5",
-    "E1 E2",
-    "G1",
-    "N5",
 });
 
 struct row {
