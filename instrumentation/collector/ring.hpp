@@ -181,9 +181,11 @@ class ring_producer {
   SLUICE_INLINE void write_at(char* place, record_header* record, record_type type, std::size_t bytes,
                               const void* extra, std::size_t extra_bytes) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
-    record->type = static_cast<std::uint16_t>(type);
-    record->words = static_cast<std::uint16_t>(length / 8);
-    copy_words(place, record, bytes);
+    // In one piece: a load that spans smaller stores, which have only just been made, waits until they are in the cache.
+    const std::uint64_t first = static_cast<std::uint64_t>(type) | (static_cast<std::uint64_t>(length / 8) << 16) |
+                                (static_cast<std::uint64_t>(record->flags) << 32);
+    std::memcpy(place, &first, sizeof first);
+    copy_words(place + sizeof first, reinterpret_cast<const char*>(record) + sizeof first, bytes - sizeof first);
     const std::size_t whole = extra_bytes / 8 * 8;
     copy_words(place + bytes, extra, whole);
     if (whole != extra_bytes) {
@@ -192,7 +194,13 @@ class ring_producer {
     }
     head_ += length;
     header_->head.store(head_, std::memory_order_release);
+    // The reader's core has had the lines that come next: asked for now, they are here when they are written.
+    const char* ahead = data_ + ((head_ + write_ahead) & (capacity_ - 1));
+    expect_write(ahead);
+    expect_write(ahead + 64);
   }
+
+  static constexpr std::size_t write_ahead = 256;
 
   /// The last quarter is for records that `uses_reserve`.
   [[nodiscard]] std::size_t ordinary_limit() const noexcept { return capacity_ - capacity_ / 4; }

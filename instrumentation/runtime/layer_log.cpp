@@ -23,8 +23,6 @@ Record at(std::uint64_t time) noexcept {
   return r;
 }
 
-std::atomic<std::uint32_t> recordings{1};
-
 std::uint64_t intern(std::string_view text) noexcept { return collector::intern(text.data(), text.size()); }
 
 /// A block's name behind those of the scopes that it was made in.
@@ -52,7 +50,6 @@ std::uint64_t now() noexcept {
   return collector::now();
 }
 
-std::uint32_t generation() noexcept { return recordings.load(std::memory_order_relaxed); }
 void recording_comes() noexcept { recordings.fetch_add(1, std::memory_order_relaxed); }
 void recording_is_here() noexcept { recordings.fetch_add(1, std::memory_order_relaxed); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 
@@ -23,7 +24,8 @@ namespace sluice::runtime::layer_log {
 
 /// Counts recordings: what is called by a key in one is called by another in the next. Never 0. It moves twice a recording, by
 /// `recording_comes` before the first event can be written and by `recording_is_here` once names can be sent.
-[[nodiscard]] std::uint32_t generation() noexcept;
+inline constinit std::atomic<std::uint32_t> recordings{1};
+[[nodiscard]] inline std::uint32_t generation() noexcept { return recordings.load(std::memory_order_relaxed); }
 void recording_comes() noexcept;
 void recording_is_here() noexcept;
 

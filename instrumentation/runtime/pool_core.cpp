@@ -30,7 +30,8 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
       clock_(device.backend().clock()),
       trace_key_(device.state()->next_pool_key()),
       ordinal_(device.description().ordinal),
-      kind_(static_cast<std::uint8_t>(backend::trace_kind(space))),
+      level_and_kind_((static_cast<std::uint64_t>(trace::layer::pool) << 32) |
+                      (static_cast<std::uint64_t>(backend::trace_kind(space)) << 40)),
       source_(std::move(source)) {}
 
 // --- threads' fronts ---------------------------------------------------------------------------------------

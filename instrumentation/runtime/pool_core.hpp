@@ -184,7 +184,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   backend::simulated_clock* clock_;
   std::uint64_t trace_key_;
   std::uint32_t ordinal_;
-  std::uint8_t kind_;  // trace::memory_kind
+  std::uint64_t
+      level_and_kind_;  // as records end: a word whose upper half begins with trace::layer and trace::memory_kind
 
   std::mutex mutex_;
   std::atomic<bool> closed_{false};

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <cstring>
+
 #include "instrumentation/backend/driver_log.hpp"
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
@@ -10,6 +13,25 @@
 // follow from the blocks: the pool's state is told when it grows or shrinks, and now and then.
 
 namespace sluice::runtime::pooling {
+
+namespace {
+
+/// Small fields side by side, as one word: a record is copied word by word at once, and a load that spans several stores waits
+/// for them.
+void fill(void* first, std::uint64_t word) noexcept { std::memcpy(first, &word, sizeof word); }
+
+using collector::alloc_record;
+using collector::free_record;
+static_assert(offsetof(alloc_record, context) == offsetof(alloc_record, device) + 4 &&
+              offsetof(alloc_record, device) % 8 == 0);
+static_assert(offsetof(alloc_record, level) == offsetof(alloc_record, correlation) + 4 &&
+              offsetof(alloc_record, kind) == offsetof(alloc_record, correlation) + 5 &&
+              offsetof(alloc_record, correlation) % 8 == 0);
+static_assert(offsetof(free_record, level) == offsetof(free_record, correlation) + 4 &&
+              offsetof(free_record, kind) == offsetof(free_record, correlation) + 5 &&
+              offsetof(free_record, correlation) % 8 == 0);
+
+}  // namespace
 
 void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, space_, options_.name); }
 
@@ -42,10 +64,8 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
   r.stream = keys.stream;
   r.name = tag != 0 ? tag : keys.pool;
   r.parent = b.parent;
-  r.device = ordinal_;
-  r.context = static_cast<std::uint32_t>(keys.stream >> 32);
-  r.level = static_cast<std::uint8_t>(trace::layer::pool);
-  r.kind = kind_;
+  fill(&r.device, std::uint64_t{ordinal_} | (keys.stream >> 32 << 32));  // and the context
+  fill(&r.correlation, level_and_kind_);
   b.recorded = layer_log::generation();
   collector::emit_bytes(&r.header, collector::record_type::alloc, sizeof r);
 }
@@ -55,8 +75,7 @@ void pool_core::note_freed(const stream_ref& stream, const block& b) noexcept {
   r.header.time = layer_log::now();
   r.address = b.trace_address;
   r.stream = names(stream).stream;
-  r.level = static_cast<std::uint8_t>(trace::layer::pool);
-  r.kind = kind_;
+  fill(&r.correlation, level_and_kind_);
   collector::emit_bytes(&r.header, collector::record_type::free, sizeof r);
 }
 

@@ -5,33 +5,25 @@
 
 namespace sluice::runtime {
 
-namespace {
-
-constinit thread_local const scoped_tag* innermost = nullptr;
-
-}  // namespace
-
-scoped_tag::scoped_tag(std::string_view name) : outer_(innermost) {
+scoped_tag::scoped_tag(std::string_view name) : outer_(innermost_) {
   if (outer_ != nullptr) path_.append(outer_->path_).append("/");
   path_.append(name);
-  innermost = this;
+  innermost_ = this;
 }
 
-scoped_tag::~scoped_tag() { innermost = outer_; }
+scoped_tag::~scoped_tag() { innermost_ = outer_; }
 
 std::string_view scoped_tag::current() noexcept {
-  return innermost == nullptr ? std::string_view{} : std::string_view{innermost->path_};
+  return innermost_ == nullptr ? std::string_view{} : std::string_view{innermost_->path_};
 }
 
-std::uint64_t scoped_tag::current_key() noexcept {
-  const scoped_tag* tag = innermost;
-  if (tag == nullptr) return 0;
+std::uint64_t scoped_tag::key() const noexcept {
   const std::uint32_t now = layer_log::generation();
-  if (tag->generation_ != now) {
-    tag->key_ = collector::intern(tag->path_.data(), tag->path_.size());
-    tag->generation_ = now;
+  if (generation_ != now) {
+    key_ = collector::intern(path_.data(), path_.size());
+    generation_ = now;
   }
-  return tag->key_;
+  return key_;
 }
 
 }  // namespace sluice::runtime

@@ -24,9 +24,12 @@ class scoped_tag {
   [[nodiscard]] static std::string_view current() noexcept;
 
   /// The key of `current` in the present recording, 0: there is no scope. Internal.
-  [[nodiscard]] static std::uint64_t current_key() noexcept;
+  [[nodiscard]] static std::uint64_t current_key() noexcept { return innermost_ == nullptr ? 0 : innermost_->key(); }
 
  private:
+  [[nodiscard]] std::uint64_t key() const noexcept;
+
+  static inline constinit thread_local const scoped_tag* innermost_ = nullptr;
   const scoped_tag* outer_;
   std::string path_;
   mutable std::uint64_t key_ = 0;

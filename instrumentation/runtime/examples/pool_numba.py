@@ -8,6 +8,9 @@ import sluice_pool
 sluice_pool.use_in_numba()
 
 import numpy  # noqa: E402: the manager is chosen before Numba makes its context
+
+if not hasattr(numpy, "row_stack"):
+    numpy.row_stack = numpy.vstack  # NumPy 2.4 has dropped a name that some versions of Numba still ask for.
 from numba import cuda  # noqa: E402
 
 
