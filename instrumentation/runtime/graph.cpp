@@ -27,8 +27,10 @@ void active_capture::keep(std::shared_ptr<void> owner) {
   kept_.push_back(std::move(owner));
 }
 
+bool capturing() noexcept { return captures.load(std::memory_order_acquire) != 0; }
+
 std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
-  if (captures.load(std::memory_order_acquire) == 0) return nullptr;
+  if (!capturing()) return nullptr;
   backend::device& device = stream.device().backend();
   const auto info = device.stream_capture(stream.handle());
   if (!info || info->status == backend::capture_status::none) return nullptr;

@@ -42,6 +42,9 @@ class active_capture {
   std::vector<std::shared_ptr<void>> kept_;
 };
 
+/// A `graph_capture` is under way somewhere in the process: one load.
+[[nodiscard]] bool capturing() noexcept;
+
 /// The capture that work on `stream` becomes part of; null if it runs. Knows captures that a `graph_capture` began: while
 /// there is none in the process it is one load. Never throws, never breaks a capture.
 [[nodiscard]] std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept;

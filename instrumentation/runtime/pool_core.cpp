@@ -188,14 +188,18 @@ block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
   } catch (const std::bad_alloc&) {
     // Without a lane, or with less in it, the next allocation takes longer.
   }
-  b->requested = bytes;
-  b->state.store(block_state::used, std::memory_order_relaxed);
-  count(f, *b, 1);
+  hand_out(f, *b, bytes);
+  return b;
+}
+
+void pool_core::hand_out(front* f, block& b, std::uint64_t bytes) noexcept {
+  b.requested = bytes;
+  b.state.store(block_state::used, std::memory_order_relaxed);
+  count(f, b, 1);
   peak_taken_ = std::max(peak_taken_, heap_.taken_bytes());
   // A thread that takes what another freed is past that moment, as with a message from it.
-  if (clock_ != nullptr) clock_->advance_to(b->freed_at);
+  if (clock_ != nullptr) clock_->advance_to(b.freed_at);
   sample();
-  return b;
 }
 
 block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
@@ -220,8 +224,11 @@ block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
   return nullptr;
 }
 
+// A stream that is being captured can be neither asked nor waited for: that would break the capture.
+
 void pool_core::clean_idle_streams() {
   for (zone* z : heap_.busy_zones()) {
+    if (is_captured(z->stream)) continue;
     const auto idle = device_.backend().stream_idle(backend::stream_handle{z->stream});
     if (idle && *idle) heap_.retag(*z, heap_.clean());
   }
@@ -229,6 +236,7 @@ void pool_core::clean_idle_streams() {
 
 void pool_core::wait_for_streams() noexcept {
   for (zone* z : heap_.busy_zones()) {
+    if (is_captured(z->stream)) continue;
     (void)device_.backend().sync_stream(backend::stream_handle{z->stream});
     heap_.retag(*z, heap_.clean());
   }
@@ -238,7 +246,7 @@ void pool_core::steal(const stream_ref& stream) {
   backend::device& d = device_.backend();
   zone& own = heap_.zone_of(stream.get());
   for (zone* z : heap_.busy_zones()) {
-    if (z == &own) continue;
+    if (z == &own || is_captured(z->stream)) continue;
     // One event now covers every free on that stream so far.
     const auto event = d.create_event({});
     if (!event) continue;
@@ -374,9 +382,14 @@ void pool_core::close() noexcept {
   const std::lock_guard lock(mutex_);
   drain_fronts();
   wait_for_streams();
-  release(0, trace::pool_operation::shrink);
-  source_.reset();
   closed_.store(true, std::memory_order_release);
+  finish_closing();
+}
+
+/// What graphs hold goes when they do.
+void pool_core::finish_closing() noexcept {
+  release(0, trace::pool_operation::shrink);
+  if (arenas_.empty()) source_.reset();
 }
 
 // --- statistics --------------------------------------------------------------------------------------------

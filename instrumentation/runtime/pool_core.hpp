@@ -3,12 +3,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/trace/model.hpp"
+#include "instrumentation/runtime/pool_arena.hpp"
 #include "instrumentation/runtime/pool_front.hpp"
 #include "instrumentation/runtime/pool_growth.hpp"
 #include "instrumentation/runtime/pool_heap.hpp"
@@ -19,6 +21,10 @@
 
 namespace sluice::backend {
 class simulated_clock;
+}
+
+namespace sluice::runtime {
+class active_capture;
 }
 
 namespace sluice::runtime::pooling {
@@ -98,6 +104,11 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// A used block is freed on `stream`, where `keep` had no room.
   void give_back(std::uint64_t stream, block* b) noexcept;
 
+  /// The same on a stream that is being captured.
+  [[nodiscard]] block* allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes);
+  /// A block that is freed in a capture, or (`capture` is null) one that a graph holds.
+  void give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream, block* b) noexcept;
+
   [[nodiscard]] pool_stats stats();
   void reset_peaks() noexcept;
   std::uint64_t trim(std::uint64_t keep_bytes);
@@ -157,7 +168,14 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   [[nodiscard]] block* look_again(const void* address) noexcept;
 
+  // Captures.
+  [[nodiscard]] bool is_captured(std::uint64_t stream) const noexcept;
+  [[nodiscard]] capture_arena& arena_of(active_capture& capture);
+  void release_arena(std::uint64_t capture) noexcept;
+
   // With the mutex held.
+  void hand_out(front* f, block& b, std::uint64_t bytes) noexcept;
+  void finish_closing() noexcept;
   [[nodiscard]] block* find(const stream_ref& stream, std::uint64_t bytes);
   void clean_idle_streams();
   void wait_for_streams() noexcept;
@@ -192,7 +210,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   std::unique_ptr<growth> source_;
   pool_heap heap_;
   std::vector<std::unique_ptr<front>> fronts_;
-  front_counts gone_;  // of threads that have ended
+  front_counts gone_;                                               // of threads that have ended
+  std::map<std::uint64_t, std::unique_ptr<capture_arena>> arenas_;  // by capture
   std::uint64_t peak_taken_ = 0, peak_reserved_ = 0;
   mutable std::uint64_t told_used_ = 0;
   std::atomic<std::uint64_t> refused_frees_{0};

@@ -17,6 +17,8 @@ class growth {
   virtual ~growth() = default;
   /// Sizes of segments are multiples of this.
   [[nodiscard]] virtual std::uint64_t step() const noexcept = 0;
+  /// It may grow on a thread that captures a stream: nothing that it calls may wait for one.
+  [[nodiscard]] virtual bool grows_in_captures() const noexcept { return false; }
   /// Where a segment of up to `bytes` has room, beside the memory that is there; 0: segments do not join.
   [[nodiscard]] virtual std::uint64_t next_address(std::uint64_t /*bytes*/) const noexcept { return 0; }
   /// A new segment of `bytes`, a multiple of `step`, at what `next_address` has said. out_of_memory when there is none to be
@@ -49,6 +51,7 @@ class growth_by_mapping final : public growth {
   ~growth_by_mapping() override;
 
   [[nodiscard]] std::uint64_t step() const noexcept override { return step_; }
+  [[nodiscard]] bool grows_in_captures() const noexcept override { return true; }
   [[nodiscard]] std::uint64_t next_address(std::uint64_t bytes) const noexcept override;
   [[nodiscard]] backend::outcome<segment> grow(std::uint64_t bytes, std::uint64_t at) override;
   void shrink(const segment& s) noexcept override;

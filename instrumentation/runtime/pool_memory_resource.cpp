@@ -6,6 +6,7 @@
 
 #include "instrumentation/backend/simulated/clock.hpp"
 #include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
 #include "instrumentation/runtime/pool_core.hpp"
 
@@ -72,6 +73,12 @@ pool_memory_resource::~pool_memory_resource() {
 }
 
 void* pool_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
+  if (capturing()) [[unlikely]] {
+    const auto capture = capture_of(stream);
+    if (capture != nullptr) {
+      return allocated_or_throw(core_->allocate_captured(*capture, stream, bytes), stream, bytes, 0);
+    }
+  }
   if (block* b = core_->hit(stream.get(), bytes)) [[likely]] {
     if (layer_log::on()) core_->note_allocated(stream, *b, 0);
     return pointer(*b);
@@ -81,7 +88,11 @@ void* pool_memory_resource::do_allocate(const stream_ref& stream, std::size_t by
 
 void* pool_memory_resource::allocate_slowly(const stream_ref& stream, std::size_t bytes) {
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
-  block* b = core_->allocate(stream, bytes);
+  return allocated_or_throw(core_->allocate(stream, bytes), stream, bytes, begin);
+}
+
+void* pool_memory_resource::allocated_or_throw(block* b, const stream_ref& stream, std::size_t bytes,
+                                               std::uint64_t begin) {
   if (b == nullptr) {
     const pool_stats held = core_->stats();
     core_->note_failed(stream, bytes);
@@ -109,6 +120,10 @@ bool pool_memory_resource::try_deallocate(const stream_ref& stream, void* addres
   if (layer_log::on()) core_->note_freed(stream, *b);
   if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
   const std::uint64_t on = stream.get();
+  if (capturing() || b->arena != nullptr) [[unlikely]] {
+    const auto capture = capture_of(stream);
+    if (capture != nullptr || b->arena != nullptr) return core_->give_back_captured(capture, on, b), true;
+  }
   if (!core_->keep(on, b)) [[unlikely]]
     core_->give_back(on, b);
   return true;

@@ -10,7 +10,8 @@ namespace sluice::runtime {
 
 namespace pooling {
 class pool_core;
-}
+struct block;
+}  // namespace pooling
 
 struct pool_options {
   std::uint64_t limit_bytes = 0;           ///< hard limit on what the pool reserves; 0: none
@@ -40,8 +41,9 @@ struct pool_options {
 /// that, blocks of busy streams, making the asking stream wait for them by an event. So concurrency is only paid for under
 /// pressure.
 ///
-/// On a stream that is being captured, memory comes from an arena of that capture: it is reused within the capture alone, and
-/// comes back to the pool when the graph and everything made of it are gone.
+/// On a stream that a graph_capture is capturing, memory comes from an arena of that capture: it is reused within the capture
+/// alone, and comes back to the pool when the graph and everything made of it are gone, also if it is freed before. Meanwhile a
+/// pool that maps its segments can grow; another one has what lies free and belongs to no stream.
 ///
 /// Thread-safe. Memory may be freed by another thread than allocated it, threads may end and the pool may go in any order; it
 /// must outlive the calls into it. Throws out_of_memory with the pool's statistics, and error if the device fails otherwise. A
@@ -80,6 +82,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
 
  private:
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
+  [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,
+                                         std::uint64_t begin);
   void retire(backend::stream_handle stream) noexcept override;
   void announce() noexcept override;
 

@@ -11,6 +11,7 @@
 #include "instrumentation/runtime/async_pool_resource.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/graph.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
 // What only pools promise.
@@ -249,6 +250,91 @@ TEST_P(pool, of_the_drivers_keeps_what_its_threshold_says_and_tells_its_highs) {
   EXPECT_EQ(p.stats().used_high, 0u);
   EXPECT_EQ(p.trim(), kept.reserved_bytes);
   EXPECT_EQ(p.stats().reserved_bytes, 0u);
+}
+
+// --- captured streams --------------------------------------------------------------------------------------
+
+TEST_P(pool, serves_a_capture_from_memory_that_stays_the_graphs_until_all_of_it_is_gone) {
+  const auto p = make({.growth_bytes = 4 * mib});
+  if (!p->grows_by_mapping()) GTEST_SKIP() << "the device has no virtual memory";
+  const stream s, t;
+  const pinned_buffer host(mib, s);
+  p->deallocate(s, p->allocate(s, mib), mib);  // what the thread keeps of the stream is not for the graph
+  void* first = nullptr;
+  std::optional<graph_exec> exec;
+  {
+    graph_capture capture(s);
+    first = p->allocate(s, mib);
+    set_async(first, 5, mib, s);
+    copy_async(host.data(), first, mib, s);
+    p->deallocate(s, first, mib);
+    void* second = p->allocate(s, mib);
+    EXPECT_EQ(second, first) << "reused within the capture, where nodes run one after the other";
+    p->deallocate(s, second, mib);
+    void* large = p->allocate(s, 9 * mib);
+    EXPECT_NE(large, nullptr) << "grown while the stream is captured";
+    p->deallocate(s, large, 9 * mib);
+    const graph g = capture.finish();
+    exec.emplace(g);
+  }
+  EXPECT_EQ(p->stats().used, 0u);
+  std::vector<void*> others;
+  for (int i = 0; i < 20; ++i) others.push_back(p->allocate(i % 2 == 0 ? s : t, mib));
+  EXPECT_EQ(std::count(others.begin(), others.end(), first), 0) << "nobody else has it while the graph can run";
+  for (int i = 0; i < 20; ++i) set_async(others[static_cast<std::size_t>(i)], 9, mib, i % 2 == 0 ? s : t);
+  t.sync();
+  exec->launch(s);
+  s.sync();
+  const auto bytes = host.as<unsigned char>();
+  EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](auto c) { return c == 5; }));
+  for (int i = 0; i < 20; ++i) p->deallocate(i % 2 == 0 ? s : t, others[static_cast<std::size_t>(i)], mib);
+  p->trim();
+  EXPECT_GE(p->stats().reserved, 9 * mib) << "trimmed, but for what the graph holds";
+  exec.reset();
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u);
+  EXPECT_EQ(p->stats().kept, 0u);
+}
+
+TEST_P(pool, leaves_to_a_graph_what_is_freed_while_it_is_captured_or_after) {
+  auto p = make();
+  const stream s;
+  void* before = p->allocate(s, mib);
+  void* kept = nullptr;
+  std::optional<graph_exec> exec;
+  {
+    graph_capture capture(s);
+    set_async(before, 1, mib, s);
+    p->deallocate(s, before, mib);
+    if (p->grows_by_mapping()) kept = p->allocate(s, mib);
+    exec.emplace(capture.finish());
+  }
+  if (kept != nullptr) p->deallocate(s, kept, mib);
+  void* other = p->allocate(s, mib);
+  EXPECT_NE(other, before) << "freed in the capture, whose nodes use it";
+  EXPECT_NE(other, kept) << "freed after it; the graph's all the same";
+  p->deallocate(s, other, mib);
+  const auto upstream = device().memory().free_bytes;
+  p.reset();
+  exec->launch(s);
+  s.sync();
+  exec.reset();
+  EXPECT_GE(device().memory().free_bytes, upstream) << "a pool that went before its graph gives back when that goes";
+}
+
+TEST_P(pool, hands_back_what_a_capture_had_that_came_to_nothing) {
+  const auto p = make({.growth_bytes = 4 * mib});
+  if (!p->grows_by_mapping()) GTEST_SKIP() << "the device has no virtual memory";
+  const stream s;
+  void* a = nullptr;
+  {
+    graph_capture capture(s);
+    a = p->allocate(s, mib);
+  }
+  EXPECT_TRUE(p->owns(a)) << "it is still the caller's";
+  p->deallocate(s, a, mib);
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u);
 }
 
 // --- hostile use -------------------------------------------------------------------------------------------

@@ -1,0 +1,90 @@
+#include "instrumentation/runtime/pool_arena.hpp"
+
+#include <algorithm>
+
+#include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/pool_core.hpp"
+
+namespace sluice::runtime::pooling {
+
+bool pool_core::is_captured(std::uint64_t stream) const noexcept {
+  return capturing() && capture_of(stream_ref::from_native(device_, stream)) != nullptr;
+}
+
+/// The arena of a capture, made at its first allocation. The capture keeps it, and its graph after that.
+capture_arena& pool_core::arena_of(active_capture& capture) {
+  auto& place = arenas_[capture.id()];
+  if (place == nullptr) {
+    place = std::make_unique<capture_arena>();
+    const std::shared_ptr<void> owner(
+        place.get(), [core = shared_from_this(), id = capture.id()](void*) { core->release_arena(id); });
+    place->owner = owner;
+    capture.keep(owner);
+  }
+  return *place;
+}
+
+block* pool_core::allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes) {
+  const std::uint64_t want = size_for(bytes);
+  front* f = front_here();
+  const std::lock_guard lock(mutex_);
+  capture_arena& arena = arena_of(capture);
+  auto& freed = arena.free[stream.get()];
+  // Twice the size at most: the rest of a block is not cut off here.
+  const auto fits = [&](const block* b) { return b->bytes >= want && b->bytes / 2 <= want; };
+  const auto again = std::find_if(freed.rbegin(), freed.rend(), fits);
+  block* b = nullptr;
+  if (again != freed.rend()) {
+    b = *again;
+    freed.erase(std::next(again).base());
+  } else {
+    // Nothing that work is still under way on: the graph may run before it, on any stream.
+    zone& clean = heap_.clean();
+    b = heap_.take_any(want, clean);
+    if (b == nullptr && source_->grows_in_captures() && grow(want, clean)) b = heap_.take_any(want, clean);
+    if (b == nullptr) return nullptr;
+    b->arena = &arena;
+    arena.all.push_back(b);
+  }
+  hand_out(f, *b, bytes);
+  return b;
+}
+
+void pool_core::give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream,
+                                   block* b) noexcept {
+  const std::lock_guard lock(mutex_);
+  count(nullptr, *b, -1);
+  b->state.store(block_state::cached, std::memory_order_relaxed);
+  if (b->arena == nullptr) {
+    // From before the capture, and used by its nodes: the graph's from now on.
+    capture_arena& arena = arena_of(*capture);
+    b->arena = &arena;
+    arena.all.push_back(b);
+    arena.freed_outside.push_back(b);
+    return;
+  }
+  auto& arena = *static_cast<capture_arena*>(b->arena);
+  const auto own = capture == nullptr ? arenas_.end() : arenas_.find(capture->id());
+  if (own != arenas_.end() && own->second.get() == &arena) {
+    arena.free[stream].push_back(b);
+    return;
+  }
+  arena.freed_outside.push_back(b);
+  // Another graph's nodes used it, too: its graph keeps the block's.
+  if (capture != nullptr) capture->keep(arena.owner.lock());
+}
+
+/// The graph and all that was made of it are gone, and so is its work. What a caller still has becomes an ordinary block.
+void pool_core::release_arena(std::uint64_t capture) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto at = arenas_.find(capture);
+  if (at == arenas_.end()) return;
+  for (block* b : at->second->all) {
+    b->arena = nullptr;
+    if (b->state.load(std::memory_order_relaxed) == block_state::cached) heap_.give(b, heap_.clean());
+  }
+  arenas_.erase(at);
+  if (closed_.load(std::memory_order_relaxed)) finish_closing();
+}
+
+}  // namespace sluice::runtime::pooling
