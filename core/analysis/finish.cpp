@@ -7,6 +7,7 @@
 #include "core/analysis/part_store.hpp"
 #include "core/analysis/tensors.hpp"
 #include "core/analysis/tile_bins.hpp"
+#include "core/free_memory.hpp"
 #include "core/summary/tiles.hpp"
 #include "core/trace/reader.hpp"
 
@@ -14,6 +15,9 @@ namespace sluice::analysis {
 namespace {
 
 using summaries::tile;
+
+/// Measured on recordings of 1 to 100 million events.
+constexpr std::uint64_t bytes_an_event = 95;
 
 /// Fills and writes the tiles of a recording, the epochs first, those over them as soon as their parts are there.
 class tiler {
@@ -70,7 +74,8 @@ result<void> finish(trace::file_writer& file, const finish_options& options) {
   const auto trace = (*opened)->latest();
   std::uint64_t events = 0;
   for (const trace::chunk_info& chunk : trace->chunks()) events += trace::is_event(chunk.type) ? chunk.rows : 0;
-  if (events < std::max<std::uint64_t>(options.least_events, 1) || events > options.most_events) return file.close();
+  const std::uint64_t room = options.most_bytes != 0 ? options.most_bytes : free_memory_bytes() / 3 * 2;
+  if (events < std::max<std::uint64_t>(options.least_events, 1) || events > room / bytes_an_event) return file.close();
   index all;
   while (!all.absorb(*trace, SIZE_MAX)) {
   }

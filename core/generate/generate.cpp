@@ -123,9 +123,7 @@ result<generated> generate(const generate_options& options, const std::string& p
   if (!file) return tl::unexpected<error>(file.error());
   run(*file, what, options).until(options.events);
   const std::uint64_t events = file->events();
-  analysis::finish_options ending;
-  ending.most_events = UINT64_MAX;
-  const auto closed = analysis::finish(*file, ending);
+  const auto closed = analysis::finish(*file);
   if (!closed) return tl::unexpected<error>(closed.error());
   return generated{events, file->bytes_written()};
 }

@@ -217,9 +217,7 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
     for (const trace::free_event& row : ends) file->add(moved(row, *by, i));
     written += ends.size();
   }
-  analysis::finish_options ending;
-  ending.most_events = UINT64_MAX;
-  const auto closed = analysis::finish(*file, ending);
+  const auto closed = analysis::finish(*file);
   if (!closed) return tl::unexpected<error>(closed.error());
   return generated{written, file->bytes_written()};
 }

@@ -284,6 +284,19 @@ TEST_P(stored_answers_test, say_that_there_is_no_such_event) {
   EXPECT_EQ(stored.error().code, plain.error().code);
 }
 
+TEST(summaries, are_left_out_where_they_would_take_too_much_memory) {
+  for (const std::uint64_t most : {std::uint64_t{1'000}, std::uint64_t{1'000'000}}) {
+    testing::recording made;
+    made.standard_tables();
+    for (int i = 0; i < 1000; ++i) made.writer().add(made.event<trace::marker_event>(i));
+    analysis::finish_options ending;
+    ending.least_events = 1;
+    ending.most_bytes = most;
+    ASSERT_TRUE(analysis::finish(made.writer(), ending));
+    EXPECT_EQ(trace::file::open(made.path()).value()->latest()->summaries().empty(), most == 1'000);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
                          ::testing::Values(program_pattern::training, program_pattern::inference), [](const auto& of) {
                            return of.param == program_pattern::training ? "training" : "inference";
