@@ -1,0 +1,99 @@
+// Pools and the resources around them: statistics, limits, trim, adaptors, resources of functions, and which one is used where.
+#include <fmt/format.h>
+
+#include "instrumentation/runtime/adaptors.hpp"
+#include "instrumentation/runtime/async_pool_resource.hpp"
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/callback_memory_resource.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/tags.hpp"
+
+using namespace sluice::runtime;
+
+namespace {
+
+constexpr std::size_t mib = 1u << 20;
+int wrong = 0;
+
+void expect(bool holds, const char* what) {
+  fmt::print("{} {}\n", holds ? "ok   " : "WRONG", what);
+  wrong += holds ? 0 : 1;
+}
+
+resource_ptr from_driver() { return std::make_shared<device_memory_resource>(); }
+
+void a_pool_says_what_it_holds(const stream_ref& on) {
+  pool_memory_resource pool(from_driver(), {.limit_bytes = 64 * mib, .growth_bytes = 8 * mib, .name = "example"});
+  const scoped_tag tag("example");
+  void* block = pool.allocate(on, 3 * mib);
+  const pool_stats held = pool.stats();
+  fmt::print("      {} used of {} reserved, fragmentation {:.0f} %\n", held.used, held.reserved,
+             100 * held.fragmentation());
+  expect(held.used == 3 * mib, "a pool's statistics are of one moment");
+  try {
+    (void)pool.allocate(on, 100 * mib);
+  } catch (const out_of_memory& e) {
+    expect(e.largest_free_block() == held.largest_free, e.what());
+  }
+  pool.set_limit(128 * mib);
+  pool.deallocate(on, block, 3 * mib);
+  expect(pool.trim() == held.reserved, "trim gives back what nobody uses");
+}
+
+void the_drivers_pool(const stream_ref& on) {
+  async_pool_resource pool(current_device(), {.release_threshold = 16 * mib});
+  pool.deallocate(on, pool.allocate(on, mib), mib);
+  on.sync();
+  expect(pool.stats().used_high >= mib, "the driver's pool tells its highs");
+  pool.trim();
+}
+
+void adaptors_and_functions(const stream_ref& on) {
+  const auto pool = default_resource();
+  const auto counted = std::make_shared<statistics_resource_adaptor>(std::make_shared<callback_memory_resource>(
+      pool->device(), memory_space::device,
+      [&](std::size_t bytes, const stream_ref& s) { return pool->allocate(s, bytes); },
+      [&](void* address, std::size_t bytes, const stream_ref& s) { pool->deallocate(s, address, bytes); }));
+  {
+    const scoped_resource here(counted);
+    const device_buffer buffer(mib, on);
+    expect(counted->statistics().bytes.current == mib, "a scope's buffers come from its resource");
+  }
+  const auto before = set_current_resource(current_device(), counted);
+  expect(current_resource() == counted, "and a device's from the one that was set");
+  set_current_resource(current_device(), before);
+  vtable_memory_resource table(pool->device(), memory_space::device, export_resource(pool));
+  table.deallocate(on, table.allocate(on, mib), mib);
+  bool asked = false;
+  failure_callback_resource_adaptor helped(
+      std::make_shared<limiting_resource_adaptor>(pool, mib),
+      [&](const out_of_memory&) { return std::exchange(asked, true) ? false : true; });
+  try {
+    (void)helped.allocate(on, 2 * mib);
+  } catch (const out_of_memory&) {
+    expect(asked, "callbacks are asked before memory is said to be out");
+  }
+}
+
+void pinned_memory(const stream_ref& on) {
+  const auto pinned = std::make_shared<pinned_pool_resource>();
+  const auto before = set_current_pinned_resource(current_device(), pinned);
+  const auto from = current_pinned_resource();
+  void* block = from->allocate(on, mib);
+  expect(pinned->stats().used == mib, "a pool of pinned memory counts its bytes, too");
+  from->deallocate(on, block, mib);
+  set_current_pinned_resource(current_device(), before);
+  void* other = default_pinned_resource()->allocate(on, mib);
+  default_pinned_resource()->deallocate(on, other, mib);
+}
+
+}  // namespace
+
+int main() {
+  const stream s;
+  a_pool_says_what_it_holds(s);
+  the_drivers_pool(s);
+  adaptors_and_functions(s);
+  pinned_memory(s);
+  return wrong;
+}
