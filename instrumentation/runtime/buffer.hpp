@@ -73,14 +73,14 @@ class async_buffer : public buffer {
       : buffer(std::make_shared<async_memory_resource>(stream.device()), stream, bytes, tag) {}
 };
 
-/// Page-locked host memory: copies to and from it are asynchronous and run at the link's speed. Freeing waits for the
-/// stream.
+/// Page-locked host memory, from `current_pinned_resource` unless told otherwise: copies to and from it are asynchronous and run at
+/// the link's speed. Freeing waits for the stream, if no pool keeps the memory.
 class pinned_buffer : public buffer {
  public:
   pinned_buffer() = default;
   explicit pinned_buffer(std::size_t bytes, const stream_ref& stream = current_stream(),
                          std::string_view tag = "pinned_buffer")
-      : buffer(std::make_shared<pinned_memory_resource>(stream.device()), stream, bytes, tag) {}
+      : buffer(current_pinned_resource(stream.device()), stream, bytes, tag) {}
   pinned_buffer(std::size_t bytes, const stream_ref& stream, const resource_ptr& resource,
                 std::string_view tag = "pinned_buffer")
       : buffer(resource, stream, bytes, tag) {}

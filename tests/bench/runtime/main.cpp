@@ -1,6 +1,5 @@
 // What the runtime costs, on the CUDA device and on the simulated one.
 //   ./dev bench runtime
-#include <cstdlib>
 #include <vector>
 
 #include "tests/bench/runtime/lines.hpp"
@@ -21,8 +20,6 @@ topic_lines::topic_lines(topic lines) { topics().push_back(lines); }
 }  // namespace sluice::bench
 
 int main(int argc, char** argv) {
-  // Room for what a line records between two looks at the writer.
-  setenv("SLUICE_RING_BYTES", "16777216", 0);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   using namespace sluice;

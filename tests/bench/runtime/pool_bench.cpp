@@ -57,9 +57,10 @@ void alloc_free_recorded(benchmark::State& state, const device_ref& device, std:
     const auto wait_for_the_writer = [] {
       while (!collector::has_room(64)) std::this_thread::sleep_for(std::chrono::microseconds(200));
     };
-    constexpr int batch = 4096;
-    // Once around the ring, which is memory that nobody has touched yet.
-    for (int i = 0; i < 40; ++i) {
+    // A ring of the usual size has room for so many in the part that is kept for memory events.
+    constexpr int batch = 1024;
+    // Around the ring, which is memory that nobody has touched yet.
+    for (int i = 0; i < 20; ++i) {
       some(batch);
       wait_for_the_writer();
     }

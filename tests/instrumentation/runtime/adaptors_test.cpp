@@ -211,6 +211,10 @@ TEST_P(adaptors, serve_pinned_memory_apart_from_device_memory) {
   EXPECT_EQ(current_pinned_resource(device()), pinned);
   EXPECT_EQ(current_resource(device())->space(), memory_space::device);
   {
+    const pinned_buffer made(mib, stream_ref(device()));
+    EXPECT_EQ(pinned->stats().used, mib) << "buffers use it";
+  }
+  {
     const scoped_resource scope(std::make_shared<pinned_memory_resource>(device()));
     EXPECT_NE(current_pinned_resource(device()), pinned);
   }
