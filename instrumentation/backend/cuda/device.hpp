@@ -29,6 +29,7 @@ class cuda_device final : public device {
 
   [[nodiscard]] const device_description& description() const noexcept override { return description_; }
   [[nodiscard]] bool driver_layer_recorded() const noexcept override { return capture_records(); }
+  [[nodiscard]] outcome<void> make_current() override { return check(enter(), "cuCtxSetCurrent"); }
   void recording_begins(const std::string& socket_name) override;
   void recording_ends() override;
   [[nodiscard]] std::string driver_version() const override;

@@ -20,9 +20,9 @@ namespace {
 constexpr std::uint64_t count = 4096;
 constexpr int steps = 100;
 
-void add(const stream_ref& s, const device_buffer& to, std::uint32_t increment) {
+void add(const stream_ref& s, const device_buffer& to, std::uint32_t increment, std::uint32_t rounds = 1) {
   launch(kernels::affine_u32, launch_config::for_size(count), s, to.as<std::uint32_t>().data(), count, 1u, increment,
-         1u);
+         rounds);
 }
 
 /// Two chains of kernels side by side; `b` joins back into `s`.
@@ -83,7 +83,7 @@ int main() try {
   // While the busy stream has a queue of work, what the urgent one has runs first.
   const priority_range range = stream_priorities();
   const stream busy(stream_mode::non_blocking, range.least), urgent(stream_mode::non_blocking, range.greatest);
-  for (int i = 0; i < steps; ++i) add(busy, a, 0);
+  for (int i = 0; i < steps; ++i) add(busy, a, 0, 100'000);
   add(urgent, b, 0);
   urgent.sync();
   const bool first = !busy.is_idle();

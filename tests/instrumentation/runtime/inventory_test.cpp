@@ -44,7 +44,6 @@ const std::set<std::string> every_row = words({
 
 // Rows that are still to be written. A row leaves this list with the change that adds its entry.
 const std::set<std::string> not_yet = words({
-    "D5",
     "M3",
 });
 

@@ -1,0 +1,150 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "instrumentation/runtime/kernel.hpp"
+#include "instrumentation/runtime/library_handle.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+// cuBLAS's binary interface, as far as it is used here; the same from version 11 on.
+struct cublas_library {
+  int (*create)(void**) = nullptr;
+  int (*destroy)(void*) = nullptr;
+  int (*version)(void*, int*) = nullptr;
+  int (*set_stream)(void*, void*) = nullptr;
+  int (*set_workspace)(void*, void*, std::size_t) = nullptr;
+  int (*sgemm)(void*, int, int, int, int, int, const float*, const float*, int, const float*, int, const float*, float*,
+               int) = nullptr;
+};
+
+constexpr int no_transpose = 0;  // CUBLAS_OP_N
+
+/// Opened once and never closed: its handles are used until threads end.
+const cublas_library& library() {
+  static const cublas_library opened = [] {
+    void* file = nullptr;
+    for (const char* soname : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}) {
+      if ((file = dlopen(soname, RTLD_NOW | RTLD_LOCAL))) break;
+    }
+    cublas_library l;
+    if (!file) return l;
+    const auto find = [&](auto& member, const char* symbol) {
+      member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(dlsym(file, symbol));
+    };
+    find(l.destroy, "cublasDestroy_v2");
+    find(l.version, "cublasGetVersion_v2");
+    find(l.set_stream, "cublasSetStream_v2");
+    find(l.set_workspace, "cublasSetWorkspace_v2");
+    find(l.sgemm, "cublasSgemm_v2");
+    if (l.destroy && l.version && l.set_stream && l.set_workspace && l.sgemm) find(l.create, "cublasCreate_v2");
+    return l;
+  }();
+  return opened;
+}
+
+void check(int result, const char* call) {
+  if (result != 0) throw error({status::failed, result, call, "cuBLAS answers with its own error number"});
+}
+
+/// What cuBLAS recommends: 32 MiB from Hopper on, 4 MiB before.
+std::size_t workspace_for(const device_ref& device) {
+  const bool large = device.description().compute_major >= 9 || device.simulated();
+  return std::size_t{large ? 32u : 4u} << 20;
+}
+
+// --- the simulated device's own ----------------------------------------------------------------------------
+
+using backend::kernel_arguments;
+using backend::kernel_work;
+
+gemm_shape shape_in(const kernel_arguments& a) {
+  return {a.get<std::uint32_t>(0), a.get<std::uint32_t>(1), a.get<std::uint32_t>(2)};
+}
+
+void run_sgemm(const launch_config& /*shape*/, const kernel_arguments& a) {
+  const gemm_shape shape = shape_in(a);
+  const auto alpha = a.get<float>(3), beta = a.get<float>(6);
+  const auto* left = a.get<const float*>(4);
+  const auto* right = a.get<const float*>(5);
+  auto* out = a.get<float*>(7);
+  for (std::uint64_t column = 0; column < shape.columns; ++column) {
+    for (std::uint64_t row = 0; row < shape.rows; ++row) {
+      float sum = 0;
+      for (std::uint64_t i = 0; i < shape.inner; ++i)
+        sum += left[i * shape.rows + row] * right[column * shape.inner + i];
+      float& to = out[column * shape.rows + row];
+      to = alpha * sum + (beta == 0 ? 0 : beta * to);
+    }
+  }
+}
+
+kernel_work work_of_sgemm(const launch_config& /*shape*/, const kernel_arguments& a) {
+  const gemm_shape shape = shape_in(a);
+  const std::uint64_t m = shape.rows, n = shape.columns, k = shape.inner;
+  kernel_work work;
+  work.touch(a.get<const float*>(4), m * k * sizeof(float), false);
+  work.touch(a.get<const float*>(5), k * n * sizeof(float), false);
+  work.touch(a.get<float*>(7), m * n * sizeof(float), true);
+  work.operations = 2 * m * n * k;
+  return work;
+}
+
+const kernel_definition sgemm_on_host{"sgemm", run_sgemm, work_of_sgemm};
+
+}  // namespace
+
+cublas::cublas(const device_ref& device)
+    : stream_(device), workspace_(workspace_for(device), stream_, current_resource(device), workspace_tag) {
+  if (device.simulated()) return;
+  if (!library().create) {
+    throw error({status::unavailable, 0, "library_handle<cublas>",
+                 "libcublas.so (11 to 13) is not to be found: put its folder into LD_LIBRARY_PATH"});
+  }
+  const device_guard guard(device);
+  value_or_throw(device.backend().make_current());
+  check(library().create(&handle_), "cublasCreate");
+  library().version(handle_, &version_);
+}
+
+cublas::~cublas() {
+  if (!handle_) return;
+  (void)stream_.device().backend().make_current();
+  library().destroy(handle_);  // waits for what it has under way
+}
+
+void cublas::use(const stream_ref& stream) {
+  if (!handle_) {
+    stream_ = stream;
+    return;
+  }
+  value_or_throw(stream.device().backend().make_current());
+  check(library().set_stream(handle_, reinterpret_cast<void*>(stream.get())), "cublasSetStream");
+  // Setting the stream makes it forget the workspace.
+  check(library().set_workspace(handle_, workspace_.data(), workspace_.size_bytes()), "cublasSetWorkspace");
+  stream_ = stream;
+}
+
+void cublas::sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c) const {
+  if (shape.rows == 0 || shape.columns == 0) return;
+  if (!handle_) {
+    launch(sgemm_on_host, launch_config::for_size(std::uint64_t{shape.rows} * shape.columns), stream_, shape.rows,
+           shape.columns, shape.inner, alpha, a, b, beta, c);
+    return;
+  }
+  constexpr std::uint32_t most = 0x7fffffff;
+  if (shape.rows > most || shape.columns > most || shape.inner > most) {
+    throw error({status::invalid_value, 0, "cublas::sgemm",
+                 fmt::format("{} x {} x {}: cuBLAS takes up to {}", shape.rows, shape.columns, shape.inner, most)});
+  }
+  const int m = static_cast<int>(shape.rows), n = static_cast<int>(shape.columns), k = static_cast<int>(shape.inner);
+  value_or_throw(stream_.device().backend().make_current());
+  check(library().sgemm(handle_, no_transpose, no_transpose, m, n, k, &alpha, a, m, b, std::max(k, 1), &beta, c, m),
+        "cublasSgemm");
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,116 @@
+#include "instrumentation/runtime/library_handle.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/trace/reader.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/recording.hpp"
+#include "tests/instrumentation/runtime/on_each_device.hpp"
+
+// Handles of libraries: one per device and thread, with a workspace that is seen.
+
+namespace sluice::runtime {
+namespace {
+
+class libraries : public on_each_device {
+ protected:
+  void SetUp() override {
+    on_each_device::SetUp();
+    if (IsSkipped() || simulated()) return;
+    try {
+      const library_handle<cublas> there;
+    } catch (const error& e) {
+      GTEST_SKIP() << "skipped: " << e.what();
+    }
+  }
+  void TearDown() override {
+    library_handle<cublas>::release_all();
+    on_each_device::TearDown();
+  }
+};
+SLUICE_ON_EACH_DEVICE(libraries);
+
+std::vector<float> noise(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> in(-1, 1);
+  std::vector<float> out(count);
+  for (float& value : out) value = in(random);
+  return out;
+}
+
+TEST_P(libraries, multiply_matrices_as_the_definition_says) {
+  const stream s;
+  for (const gemm_shape shape : {gemm_shape{1, 1, 1}, gemm_shape{3, 5, 7}, gemm_shape{64, 33, 128}}) {
+    const std::size_t m = shape.rows, n = shape.columns, k = shape.inner;
+    const auto a = noise(m * k, 1), b = noise(k * n, 2), before = noise(m * n, 3);
+    const device_buffer da(a.size() * 4, s), db(b.size() * 4, s), dc(before.size() * 4, s);
+    copy(da.data(), a.data(), a.size() * 4, s);
+    copy(db.data(), b.data(), b.size() * 4, s);
+    copy(dc.data(), before.data(), before.size() * 4, s);
+    const library_handle<cublas> blas(s);
+    blas->sgemm(shape, 2.0F, da.as<float>().data(), db.as<float>().data(), 0.5F, dc.as<float>().data());
+    std::vector<float> c(m * n);
+    copy(c.data(), dc.data(), c.size() * 4, s);
+    for (std::size_t column = 0; column < n; ++column) {
+      for (std::size_t row = 0; row < m; ++row) {
+        double sum = 0;
+        for (std::size_t i = 0; i < k; ++i) sum += double{a[i * m + row]} * b[column * k + i];
+        const double expected = 2 * sum + 0.5 * double{before[column * m + row]};
+        ASSERT_NEAR(c[column * m + row], expected, 1e-2 * std::sqrt(static_cast<double>(k))) << row << ", " << column;
+      }
+    }
+  }
+}
+
+TEST_P(libraries, have_one_handle_per_device_and_thread) {
+  const stream s, t;
+  const library_handle<cublas> first(s), again(t);
+  EXPECT_EQ(&*first, &*again);
+  const cublas* other = nullptr;
+  std::thread([&] {
+    const device_guard guard(device());
+    const library_handle<cublas> theirs;
+    other = &*theirs;
+    EXPECT_NE(other, &*first);
+  }).join();
+  const device_ref elsewhere(backend::make_simulated_device());
+  const library_handle<cublas> on_another{stream_ref(elsewhere)};
+  EXPECT_NE(&*on_another, &*first);
+  EXPECT_EQ(on_another->get(), nullptr) << "no library behind the simulated device";
+  EXPECT_EQ(first->get() == nullptr, simulated());
+  EXPECT_EQ(first->version() == 0, simulated());
+}
+
+TEST_P(libraries, have_a_workspace_that_is_seen) {
+  library_handle<cublas>::release_all();
+  const auto path = std::filesystem::temp_directory_path() / ("sluice_blas_" + std::to_string(getpid()) + ".sluice");
+  std::size_t bytes = 0;
+  {
+    recording r(path.string(), device());
+    const library_handle<cublas> blas;
+    bytes = blas->workspace_bytes();
+    library_handle<cublas>::release_all();
+    r.finish();
+  }
+  const auto file = trace::file::open(path.string());
+  ASSERT_TRUE(file);
+  const auto snapshot = (*file)->latest();
+  std::vector<std::uint64_t> seen;
+  (void)snapshot->for_each<trace::alloc_event>([&](const auto& a) {
+    if (snapshot->tables().text(a.name) == cublas::workspace_tag && a.level == trace::layer::user)
+      seen.push_back(a.bytes);
+  });
+  std::filesystem::remove(path);
+  EXPECT_THAT(seen, testing::ElementsAre(bytes));
+  EXPECT_GE(bytes, std::size_t{4} << 20);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
