@@ -46,6 +46,13 @@ void the_drivers_pool(const stream_ref& on) {
   on.sync();
   expect(pool.stats().used_high >= mib, "the driver's pool tells its highs");
   pool.trim();
+  async_buffer last;
+  {
+    const stream other;
+    last = async_buffer(mib, other);
+  }
+  last.reset();
+  expect(last.empty(), "a buffer is freed on its stream, which it kept for that");
 }
 
 void adaptors_and_functions(const stream_ref& on) {
