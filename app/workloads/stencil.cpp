@@ -56,8 +56,8 @@ void stencil(context& c) {
           return;
         }
         runtime::launch(staged ? runtime::kernels::stencil_u32 : runtime::kernels::stencil_direct_u32,
-                        staged ? runtime::stencil_shape(words, radius) : runtime::launch_shape::for_size(words), stream,
-                        out.data(), static_cast<const std::uint32_t*>(in.data()), std::uint64_t{words}, radius);
+                        staged ? runtime::stencil_shape(words, radius) : runtime::launch_config::for_size(words),
+                        stream, out.data(), static_cast<const std::uint32_t*>(in.data()), std::uint64_t{words}, radius);
         c.progress((staged ? 0.5 : 0.0) + 0.5 * (i + 1) / passes);
       }
       end.record(stream);

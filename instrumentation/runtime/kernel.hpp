@@ -9,7 +9,6 @@ namespace sluice::runtime {
 
 using backend::kernel_definition;
 using backend::launch_config;
-using launch_shape = backend::launch_config;  // its old name, until nobody uses it
 
 /// Enqueues a kernel. `arguments` are copied; their types must be those of the kernel's parameters. Throws error.
 template <class... Ts>
