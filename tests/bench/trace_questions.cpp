@@ -96,7 +96,7 @@ class standing_questions {
       for (standing& each : slots_)
         answered += std::visit([&](auto& of) { return has(from, of, each.track, range); }, each.of);
       if (answered == slots_.size()) return;
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(100));  // Whoever answers needs the core more.
     }
   }
 
