@@ -196,12 +196,12 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
     const auto now = state_->current();
     const sources by{state_->nothing, *now,    never,      state_->frames, symbols::frame_book::patience::at_once,
                      stored.get(),    nullptr, provisional};
+    auto found = stored ? answer_stored(question, by) : std::nullopt;
+    if (found) return shared(std::move(*found));
     if (const auto answer = start_long_answer(question, by)) {
       const auto done = answer->work(steady::time_point::max(), never);
       return done ? shared(answer->so_far(provisional)) : tl::unexpected<error>(done.error());
     }
-    auto found = stored ? answer_stored(question, by) : std::nullopt;
-    if (found) return shared(std::move(*found));
   }
   state_->want_index();
   std::shared_ptr<const trace::snapshot> now;
@@ -225,8 +225,8 @@ struct slot<Question>::state {
     const std::shared_ptr<const trace::snapshot> trace;
     const std::shared_ptr<const stored_answers> stored;
     const std::uint64_t generation;
-    const bool fresh;  ///< Nothing is shown yet of what was asked: a part of the answer is better.
-    std::unique_ptr<long_answer<value_type>> answer;  ///< Refers to the others.
+    bool fresh = false;  ///< Nothing is shown yet of what was asked: a part of the answer is better.
+    std::unique_ptr<long_answer<value_type>> answer{};  ///< Refers to the others.
     steady::time_point told{};
     bool never_provisional = false;
   };
@@ -265,7 +265,7 @@ struct slot<Question>::state {
   static void run(engine::state& from, const std::shared_ptr<cell>& at) {
     const Question question = wanted_of(at);
     if (at->cancelled) return;
-    if (takes_long(from, at, question)) return go_on(from, at);
+    if (at->going_on && at->going_on->question == question) return go_on(from, at);
     std::optional<result<value_type>> at_hand;
     if constexpr (draws<Question>) {
       if (const auto summaries = from.stored()) {
@@ -287,17 +287,14 @@ struct slot<Question>::state {
     return at->wanted;
   }
 
-  /// Whether the question is answered in one task after another; if so, `going_on` is about it.
+  /// Whether the question is to be answered in one task after another; if so, `going_on` is about it.
   static bool takes_long(engine::state& from, const std::shared_ptr<cell>& at, const Question& question) {
-    if constexpr (draws<Question>) return false;
-    if (at->going_on && at->going_on->question == question) return true;
-    const std::scoped_lock lock(at->mutex);
-    const bool fresh = !at->answered || !(*at->answered == question);
-    auto begun = std::unique_ptr<work>(
-        new work{question, from.current(), from.stored(), from.generation, fresh, nullptr, {}, false});
+    auto begun = std::unique_ptr<work>(new work{question, from.current(), from.stored(), from.generation});
     begun->answer = start_long_answer(
         question, sources{from.nothing, *begun->trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
                           begun->stored.get(), nullptr, begun->never_provisional});
+    const std::scoped_lock lock(at->mutex);
+    begun->fresh = !at->answered || !(*at->answered == question);
     at->going_on = begun->answer ? std::move(begun) : nullptr;
     return at->going_on != nullptr;
   }
@@ -381,7 +378,12 @@ struct slot<Question>::state {
       by_file =
           answer_stored(question, sources{from.nothing, *now, at->cancelled, from.frames,
                                           symbols::frame_book::patience::later, summaries.get(), nullptr, provisional});
-      if (!by_file) from.want_index();
+    }
+    if (!by_file) {
+      if constexpr (!draws<Question>) {
+        if (takes_long(from, at, question)) return go_on(from, at);
+      }
+      if (summaries) from.want_index();
     }
     const bool stored = by_file.has_value() && !now->growing();
     if (by_file) {

@@ -92,6 +92,10 @@ epoch_run epochs_of(time_range range, const analysis::part_store& store) {
   return {store.epoch_at(range.begin), store.epoch_at(std::max(range.begin, range.end - 1))};
 }
 
+sources about_part(const sources& from, const analysis::index& part, bool& provisional) {
+  return {part, from.trace, from.cancelled, from.frames, from.patience, nullptr, nullptr, provisional};
+}
+
 /// Gathered from indexes of some epochs each: what it takes of memory does not grow with the range. A step is one index.
 template <class Question>
 class answer_by_runs final : public long_answer<typename Question::answer_type> {
@@ -120,14 +124,10 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
   }
 
   result<typename Question::answer_type> so_far(bool& provisional) override {
-    return answer_->tell(about(from_.index, provisional));
+    return answer_->tell(about_part(from_, from_.index, provisional));
   }
 
  private:
-  [[nodiscard]] sources about(const analysis::index& part, bool& provisional) const {
-    return {part, from_.trace, from_.cancelled, from_.frames, from_.patience, nullptr, nullptr, provisional};
-  }
-
   result<void> take_next() {
     const std::size_t last = std::min(next_ + epochs_a_run - 1, epochs_.last);
     const auto index = store_.index_of(next_, last);
@@ -135,8 +135,7 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
     const time_range part{told_until_, last == epochs_.last ? range_.end : store_.run_of(next_, last).end};
     next_ = last + 1;
     told_until_ = part.end;
-    bool unused = false;
-    return answer_->add(about(**index, unused), part);
+    return answer_->add(about_part(from_, **index, from_.provisional), part);
   }
 
   const sources from_;
@@ -148,39 +147,29 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
   const gathered_answer<Question> answer_;
 };
 
-/// The range of a question that is about so many epochs that they are answered from one after another.
+/// Whether they are so many that a question about them is answered from one after another.
 template <class Question>
-std::optional<time_range> long_time_of(const Question& question, const sources& from) {
-  if constexpr (is_gathered<Question>) {
-    if (from.stored == nullptr || !from.stored->parts) return std::nullopt;
-    const std::optional<time_range> about = time_of(question, from);
-    if (!about) return std::nullopt;
-    const time_range range = analysis::bounded(*about);
-    const epoch_run epochs = epochs_of(range, from.stored->parts->store());
-    if (epochs.last - epochs.first >= most_epochs) return range;
-  }
-  return std::nullopt;
+bool are_many(epoch_run epochs) {
+  return is_gathered<Question> && epochs.last - epochs.first >= most_epochs;
 }
 
-sources about_part(const sources& from, const analysis::index& part) {
-  return {part, from.trace, from.cancelled, from.frames, from.patience, nullptr, nullptr, from.provisional};
-}
-
-/// The answer of an index of the epochs that the question is about; nothing, if it is about no time.
+/// The answer of an index of the epochs that the question is about; nothing, if it is about no time or too many of them.
 template <class Question>
 std::optional<result<typename Question::answer_type>> answer_by_part(const Question& question, const sources& from) {
   if (!from.stored->parts) return std::nullopt;
   const std::optional<time_range> about = time_of(question, from);
   if (!about) {
     // No chunk of the file has what the details are wanted of, so no index would.
-    if constexpr (std::is_same_v<Question, details_question>) return answer_to(question, about_part(from, from.index));
+    if constexpr (std::is_same_v<Question, details_question>)
+      return answer_to(question, about_part(from, from.index, from.provisional));
     return std::nullopt;
   }
   analysis::part_cache& parts = *from.stored->parts;
   const epoch_run epochs = epochs_of(analysis::bounded(*about), parts.store());
+  if (are_many<Question>(epochs)) return std::nullopt;
   const auto part = parts.get(epochs.first, epochs.last);
   if (!part) return tl::unexpected(part.error());
-  return answer_to(question, about_part(from, **part));
+  return answer_to(question, about_part(from, **part, from.provisional));
 }
 
 }  // namespace
@@ -232,9 +221,11 @@ std::unique_ptr<long_answer<typename Question::answer_type>> start_long_answer(c
   if constexpr (reads_rows<Question>) {
     return std::make_unique<searcher>(question, from.trace);
   } else if constexpr (is_gathered<Question>) {
-    const std::optional<time_range> range = long_time_of(question, from);
-    if (!range || answer_from_digest(question, from)) return nullptr;
-    return std::make_unique<answer_by_runs<Question>>(question, from, *range);
+    if (from.stored == nullptr || !from.stored->parts) return nullptr;
+    const std::optional<time_range> about = time_of(question, from);
+    if (!about || !are_many<Question>(epochs_of(analysis::bounded(*about), from.stored->parts->store())))
+      return nullptr;
+    return std::make_unique<answer_by_runs<Question>>(question, from, analysis::bounded(*about));
   } else {
     return nullptr;
   }
