@@ -7,12 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <vector>
-
-#include "core/import/huge_pages.hpp"
 
 namespace sluice::importing {
 namespace {
@@ -22,18 +18,6 @@ constexpr std::size_t stored_bytes = std::size_t{256} << 10;  // read from a com
 constexpr int gzip_only = 15 + 16;                            // zlib's window bits, with a gzip header
 
 }  // namespace
-
-void content::release::operator()(std::byte* memory) const { std::free(memory); }
-
-bool content::reserve(std::size_t capacity) {
-  if (capacity <= capacity_ && data_) return true;
-  auto* grown = static_cast<std::byte*>(allocate_huge(capacity + padding));
-  if (grown == nullptr) return false;
-  if (size_ > 0) std::memcpy(grown, data_.get(), size_);
-  data_.reset(grown);
-  capacity_ = capacity;
-  return true;
-}
 
 struct input::state {
   std::string path;
@@ -168,37 +152,6 @@ result<std::size_t> input::read(std::span<std::byte> into) { return state_->read
 double input::share_read() const {
   return state_->size == 0 ? 1.0
                            : std::min(1.0, static_cast<double>(state_->offset) / static_cast<double>(state_->size));
-}
-
-result<content> input::read_all(std::size_t limit) {
-  state& s = *state_;
-  if (auto ready = s.rewind(); !ready) return tl::unexpected(ready.error());
-  content all;
-  // A gzip file says nothing that can be believed of its length; deflate packs 1032 to 1 at best.
-  const std::uint64_t guess = s.compressed ? std::min<std::uint64_t>(s.size * 8, limit) : s.size;
-  const auto too_long = [&] {
-    return fail(error_code::corrupt,
-                "holds more than the " + std::to_string(limit) + " bytes that may be held at a time", s.path,
-                s.compressed ? "if it is meant to be that large, allow more memory" : "allow more memory", limit);
-  };
-  if (guess > limit) return too_long();
-  const auto grow = [&](std::size_t capacity) { return all.reserve(capacity); };
-  if (!grow(static_cast<std::size_t>(guess) + 1)) return fail(error_code::io, "there is no memory to read it", s.path);
-  for (;;) {
-    if (all.size_ == all.capacity_) {
-      if (all.size_ > limit) return too_long();
-      if (!grow(std::min(all.capacity_ * 2, limit + 1))) {
-        return fail(error_code::io, "there is no memory to read it", s.path);
-      }
-    }
-    const auto got = s.read({all.data_.get() + all.size_, all.capacity_ - all.size_});
-    if (!got) return tl::unexpected(got.error());
-    if (*got == 0) break;
-    all.size_ += *got;
-  }
-  if (all.size_ > limit) return too_long();
-  std::memset(all.data_.get() + all.size_, 0, content::padding);
-  return all;
 }
 
 }  // namespace sluice::importing

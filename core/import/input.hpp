@@ -10,27 +10,6 @@
 
 namespace sluice::importing {
 
-/// All of a file's content in memory, with eight zero bytes behind it that readers may look at.
-class content {
- public:
-  static constexpr std::size_t padding = 8;
-
-  content() = default;
-  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
-
- private:
-  friend class input;
-  struct release {
-    void operator()(std::byte* memory) const;
-  };
-  /// Room for `capacity` bytes and the padding; false without memory.
-  bool reserve(std::size_t capacity);
-
-  std::unique_ptr<std::byte[], release> data_;
-  std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
-};
-
 /// A foreign file as a stream of bytes, inflated if it is gzip. Reads are `pread` and `read`: a file cut short is an error, not a
 /// signal. One thread owns it.
 class input {
@@ -52,10 +31,6 @@ class input {
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
   /// The share of the file that `read` has used up, 0..1.
   [[nodiscard]] double share_read() const;
-
-  /// All of the content, from its beginning, whatever was read before. Errors: as `read`; corrupt when it is longer than `limit`
-  /// bytes, which a small gzip file can be.
-  [[nodiscard]] result<content> read_all(std::size_t limit);
 
  private:
   struct state;

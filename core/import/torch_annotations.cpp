@@ -80,20 +80,20 @@ void write_settings(shared& all) {
     row.target = id;
     row.key = all.out().intern(key);
     row.text = all.stacks.text(v);
-    if (v.is(pickle_kind::integer) || v.is(pickle_kind::boolean)) row.integer = v.integer;
-    if (v.is(pickle_kind::real)) row.real = v.real;
+    row.integer = all.from.integer(v);
+    row.real = all.from.real(v);
     all.out().add(row);
   };
-  const auto items = all.from.items(all.of.settings);
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const std::string key(all.from.text(items[i]));
-    if (!items[i + 1].is(pickle_kind::dictionary)) {
-      add(key, items[i + 1]);
+  const pickle_pairs items = all.from.pairs(all.of.settings);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string key(all.from.text(items.key(i)));
+    if (!items.value(i).is(pickle_kind::dictionary)) {
+      add(key, items.value(i));
       continue;
     }
-    const auto inner = all.from.items(items[i + 1]);
-    for (std::size_t j = 0; j + 1 < inner.size() && j < 128; j += 2) {
-      add(key + "." + std::string(all.from.text(inner[j])), inner[j + 1]);
+    const pickle_pairs inner = all.from.pairs(items.value(i));
+    for (std::size_t j = 0; j < inner.size() && j < 64; ++j) {
+      add(key + "." + std::string(all.from.text(inner.key(j))), inner.value(j));
     }
   }
 }

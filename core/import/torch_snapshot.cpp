@@ -1,7 +1,7 @@
 #include "core/import/torch_snapshot.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <string>
 
 #include "core/import/importers.hpp"
@@ -179,7 +179,7 @@ class reader {
  private:
   word meaning(const pickle_value& of) {
     if (!of.is(pickle_kind::text)) return word::unknown;
-    word& known = learned_[of.index];
+    word& known = learned_[of.index()];
     if (known == word::unlearned) {
       const std::string_view text = from_.text(of);
       const auto* found =
@@ -191,11 +191,12 @@ class reader {
 
   /// Something that is shared may stand in many lists; it is read in the first.
   bool first_time(const pickle_value& container) {
-    if (seen_[container.index]) {
+    if (seen_[container.index()] != 0) {
       work_.not_understood("lists that stand in the snapshot twice");
       return false;
     }
-    return seen_[container.index] = true;
+    seen_[container.index()] = 1;
+    return true;
   }
 
   bool looks_like_segments(const pickle_value& list) const {
@@ -204,37 +205,49 @@ class reader {
     return items.empty() ? !from_.root().is(pickle_kind::list) : from_.find(items[0], "blocks") != nullptr;
   }
 
-  static std::uint64_t container_of(const pickle_value& v) {
-    return v.is(pickle_kind::list) || v.is(pickle_kind::tuple) ? v.index : no_container;
+  static std::uint32_t container_of(const pickle_value& v) {
+    return v.is(pickle_kind::list) || v.is(pickle_kind::tuple) ? v.index() : no_container;
   }
 
   /// Sizes and addresses; false for what is none.
   bool take(const pickle_value& v, std::uint64_t& into) {
-    if (!v.is(pickle_kind::integer) || v.integer < 0 || static_cast<std::uint64_t>(v.integer) >= most_bytes)
-      return false;
-    into = static_cast<std::uint64_t>(v.integer);
+    const std::int64_t said = from_.integer(v);
+    if (!v.is(pickle_kind::integer) || said < 0 || static_cast<std::uint64_t>(said) >= most_bytes) return false;
+    into = static_cast<std::uint64_t>(said);
     return true;
   }
   /// Streams are handles: any number.
   bool take_handle(const pickle_value& v, std::uint64_t& into) {
     if (!v.is(pickle_kind::integer)) return false;
-    into = static_cast<std::uint64_t>(v.integer);
+    into = static_cast<std::uint64_t>(from_.integer(v));
     return true;
   }
   bool take_time(const pickle_value& v, std::int64_t& into) {
-    if (!v.is(pickle_kind::integer) || v.integer < 0 || v.integer > latest_us) return false;
-    into = v.integer;
+    const std::int64_t said = from_.integer(v);
+    if (!v.is(pickle_kind::integer) || said < 0 || said > latest_us) return false;
+    into = said;
     return true;
   }
   bool take_pool(const pickle_value& v, pool_name& into) {
     const auto pair = from_.items(v);
     if (pair.size() != 2 || !pair[0].is(pickle_kind::integer) || !pair[1].is(pickle_kind::integer)) return false;
-    into = {pair[0].integer, pair[1].integer};
+    into = {from_.integer(pair[0]), from_.integer(pair[1])};
     return true;
   }
+  void take_pool(const pickle_value& v, entry& into) {
+    pool_name name;
+    if (!take_pool(v, name)) return;
+    auto& known = pools_[name];
+    if (known == 0) {
+      made_.pools.push_back(name);
+      known = static_cast<std::uint32_t>(made_.pools.size());
+    }
+    into.pool = known;
+  }
   bool take_device(const pickle_value& v, std::int64_t& into) {
-    if (!v.is(pickle_kind::integer) || v.integer < -1 || v.integer > 4096) return false;
-    into = v.integer;
+    const std::int64_t said = from_.integer(v);
+    if (!v.is(pickle_kind::integer) || said < -1 || said > 4096) return false;
+    into = said;
     return true;
   }
 
@@ -274,10 +287,10 @@ class reader {
     const std::size_t extras_before = into.extras.size();
     const pickle_value* action_text = nullptr;
     bool good = true;
-    const auto items = from_.items(from);
-    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-      const pickle_value& v = items[i + 1];
-      switch (meaning(items[i])) {
+    const pickle_pairs items = from_.pairs(from);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const pickle_value& v = items.value(i);
+      switch (meaning(items.key(i))) {
         case word::action:
           action_text = &v;
           made.what = action_of(meaning(v));
@@ -302,7 +315,7 @@ class reader {
           made.forward_frames = container_of(v);
           break;
         case word::pool_id:
-          made.has_pool = take_pool(v, made.pool);
+          take_pool(v, made);
           break;
         case word::compile_context:
           if (v.is(pickle_kind::text) && from_.text(v) != "N/A" && !from_.text(v).empty()) {
@@ -310,7 +323,7 @@ class reader {
           }
           break;
         default:
-          keep(items[i], v, number, into);
+          keep(items.key(i), v, number, into);
           break;
       }
     }
@@ -349,10 +362,10 @@ class reader {
     segment made;
     const pickle_value* blocks = nullptr;
     bool good = from.is(pickle_kind::dictionary);
-    const auto items = from_.items(from);
-    for (std::size_t i = 0; good && i + 1 < items.size(); i += 2) {
-      const pickle_value& v = items[i + 1];
-      switch (meaning(items[i])) {
+    const pickle_pairs items = from_.pairs(from);
+    for (std::size_t i = 0; good && i < items.size(); ++i) {
+      const pickle_value& v = items.value(i);
+      switch (meaning(items.key(i))) {
         case word::device:
           good = take_device(v, made.device);
           break;
@@ -375,13 +388,13 @@ class reader {
           made.small = meaning(v) == word::small;
           break;
         case word::is_expandable:
-          made.expandable = v.is(pickle_kind::boolean) && v.integer != 0;
+          made.expandable = v.is(pickle_kind::boolean) && from_.integer(v) != 0;
           break;
         case word::blocks:
           blocks = &v;
           break;
         case word::unknown:
-          unknown_key("segments", items[i]);
+          unknown_key("segments", items.key(i));
           break;
         default:
           break;  // sums of its blocks: allocated_size, active_size, requested_size
@@ -407,10 +420,10 @@ class reader {
     block made;
     made.address = next;
     bool good = from.is(pickle_kind::dictionary), requested = false;
-    const auto items = from_.items(from);
-    for (std::size_t i = 0; good && i + 1 < items.size(); i += 2) {
-      const pickle_value& v = items[i + 1];
-      switch (meaning(items[i])) {
+    const pickle_pairs items = from_.pairs(from);
+    for (std::size_t i = 0; good && i < items.size(); ++i) {
+      const pickle_value& v = items.value(i);
+      switch (meaning(items.key(i))) {
         case word::address:
           good = take(v, made.address);
           break;
@@ -430,7 +443,7 @@ class reader {
           made.is = state_of(meaning(v));
           break;
         case word::unknown:
-          unknown_key("blocks", items[i]);
+          unknown_key("blocks", items.key(i));
           break;
         default:
           break;
@@ -461,10 +474,10 @@ class reader {
     for (const pickle_value& each : from_.items(list)) {
       annotation made;
       bool good = each.is(pickle_kind::dictionary);
-      const auto items = from_.items(each);
-      for (std::size_t i = 0; good && i + 1 < items.size(); i += 2) {
-        const pickle_value& v = items[i + 1];
-        const word key = meaning(items[i]);
+      const pickle_pairs items = from_.pairs(each);
+      for (std::size_t i = 0; good && i < items.size(); ++i) {
+        const pickle_value& v = items.value(i);
+        const word key = meaning(items.key(i));
         if (key == word::name) made.name = from_.text(v);
         if (key == word::device) good = take_device(v, made.device);
         if (key == word::time_us) good = take_time(v, made.time_us);
@@ -484,9 +497,9 @@ class reader {
     constexpr std::string_view known[] = {"segments",    "device_traces",      "host_segments",
                                           "host_traces", "allocator_settings", "external_annotations"};
     if (!root.is(pickle_kind::dictionary)) return;
-    const auto items = from_.items(root);
-    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-      const std::string_view key = from_.text(items[i]);
+    const pickle_pairs items = from_.pairs(root);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const std::string_view key = from_.text(items.key(i));
       if (std::find(std::begin(known), std::end(known), key) == std::end(known)) {
         work_.not_understood("values under the key '" + std::string(key.substr(0, 40)) + "'");
       }
@@ -495,8 +508,9 @@ class reader {
 
   const pickle_document& from_;
   job& work_;
-  huge_vector<word> learned_;  ///< By text.
-  std::vector<bool> seen_;     ///< By container: lists of entries, segments and blocks that were read.
+  zeros<word> learned_;  ///< By text.
+  zeros<char> seen_;     ///< By container: lists of entries, segments and blocks that were read.
+  std::map<pool_name, std::uint32_t> pools_;
   snapshot made_;
 };
 
@@ -507,15 +521,27 @@ result<snapshot> read_snapshot(const pickle_document& from, job& work) { return 
 }  // namespace torch
 
 result<void> import_torch_snapshot(job& work) {
-  // The pickle as a whole, and beside it what it holds: a value is 16 bytes, a dictionary's item two of them.
-  const auto content = work.source().read_all(work.memory_bytes() / 2);
-  if (!content) return tl::unexpected(content.error());
-  if (auto ready = work.advance(0.1); !ready) return ready;
-  const auto document = read_pickle(content->bytes(), work.memory_bytes() - content->bytes().size());
+  // What a pickle holds must be held as a whole, because any value may be referred to until the end; its bytes need not.
+  std::uint64_t read = 0;
+  const auto source = [&](std::span<std::byte> into) -> result<std::size_t> {
+    if (auto ready = work.advance(0.4 * work.source().share_read()); !ready) return tl::unexpected(ready.error());
+    auto got = work.source().read(into);
+    if (got) read += *got;
+    // A few bytes of gzip may become any number.
+    if (work.source().compressed() && read > work.memory_bytes()) {
+      return fail(error_code::corrupt,
+                  "holds more than the " + std::to_string(work.memory_bytes()) + " bytes that may be held at a time",
+                  work.source().path(), "if it is meant to be that large, allow more memory", work.memory_bytes());
+    }
+    return got;
+  };
+  const auto document = read_pickle(source, work.memory_bytes());
   if (!document) {
     error why = document.error();
-    why.file = work.source().path();
-    why.hint = "expected what torch.cuda.memory._dump_snapshot writes";
+    if (why.file.empty()) {  // the pickle's, not its source's
+      why.file = work.source().path();
+      why.hint = "expected what torch.cuda.memory._dump_snapshot writes";
+    }
     return tl::unexpected(std::move(why));
   }
   if (document->trailing_bytes() > 0) work.not_understood("bytes behind the pickle", document->trailing_bytes());

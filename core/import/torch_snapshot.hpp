@@ -29,7 +29,8 @@ enum class action : std::uint8_t {
 /// The pool that a segment belongs to: (0, 0) is the default one.
 using pool_name = std::pair<std::int64_t, std::int64_t>;
 
-inline constexpr std::uint64_t no_container = ~std::uint64_t{0};
+/// What no list of the document has as its number.
+inline constexpr std::uint32_t no_container = ~std::uint32_t{0};
 inline constexpr std::int64_t no_time = INT64_MIN;
 
 /// A key of an entry that has no place in the model, kept as an attribute.
@@ -40,24 +41,24 @@ struct extra {
 };
 
 struct entry {
-  action what = action::other;
-  bool has_pool = false;
   std::uint64_t address = 0;  ///< Of `out_of_memory`: the device's free bytes.
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
   std::int64_t time_us = no_time;
-  std::uint64_t frames = no_container;  ///< A list of the document.
-  std::uint64_t forward_frames =
-      no_container;  ///< What the forward pass was at when it made what this backward pass works on.
-  pool_name pool;
+  std::uint32_t frames = no_container;  ///< A list of the document.
+  std::uint32_t forward_frames =
+      no_container;        ///< What the forward pass was at when it made what this backward pass works on.
+  std::uint32_t pool = 0;  ///< 0: it names none. Otherwise the place of its pool in `snapshot::pools`, and 1.
+  action what = action::other;
 };
+static_assert(sizeof(entry) == 48);
 
 struct block {
   enum class state : std::uint8_t { inactive, allocated, pending_free };
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t requested = 0;
-  std::uint64_t frames = no_container;
+  std::uint32_t frames = no_container;
   state is = state::inactive;
 };
 
@@ -66,7 +67,7 @@ struct segment {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
-  std::uint64_t frames = no_container;
+  std::uint32_t frames = no_container;
   pool_name pool;
   bool expandable = false;
   bool small = false;
@@ -94,6 +95,7 @@ struct snapshot {
   std::vector<segment> segments;       ///< Of devices, at the end.
   std::vector<segment> host_segments;  ///< Of pinned memory.
   std::vector<block> blocks;
+  std::vector<pool_name> pools;  ///< That entries name.
   std::vector<annotation> annotations;
   pickle_value settings;  ///< The dictionary `allocator_settings`, or none.
 };

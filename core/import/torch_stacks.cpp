@@ -1,5 +1,6 @@
 #include "core/import/torch_stacks.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "core/trace/inferred.hpp"
@@ -27,7 +28,7 @@ stack_writer::stack_writer(const pickle_document& from, job& work)
 
 trace::string_id stack_writer::text(const pickle_value& of) {
   if (!of.is(pickle_kind::text)) return trace::string_id::none;
-  trace::string_id& known = strings_[of.index];
+  trace::string_id& known = strings_[of.index()];
   if (known == trace::string_id::none) known = work_.out().intern(from_.text(of));
   return known;
 }
@@ -49,22 +50,22 @@ std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
     work_.not_understood("frames that are no dictionaries");
     return nothing;
   }
-  std::uint32_t& known = frames_[dictionary.index];
+  std::uint32_t& known = frames_[dictionary.index()];
   if (known != 0) return known;
   trace::string_id name{}, file{};
   std::uint64_t line = 0;
   trace::frame_kind kind = trace::frame_kind::native;
-  const auto items = from_.items(dictionary);
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const std::string_view key = from_.text(items[i]);
-    const pickle_value& v = items[i + 1];
+  const pickle_pairs items = from_.pairs(dictionary);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string_view key = from_.text(items.key(i));
+    const pickle_value& v = items.value(i);
     if (key == "name") {
       name = text(v);
     } else if (key == "filename") {
       file = text(v);
       kind = kind_of(from_.text(v));
     } else if (key == "line") {
-      line = v.is(pickle_kind::integer) && v.integer > 0 ? static_cast<std::uint64_t>(v.integer) : 0;
+      line = v.is(pickle_kind::integer) ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, from_.integer(v))) : 0;
     } else {
       work_.not_understood("values of frames under the key '" + std::string(key.substr(0, 40)) + "'");
     }
@@ -102,11 +103,8 @@ std::uint64_t stack_writer::child(std::uint64_t parent, std::uint64_t frame) {
   return last_stack_;
 }
 
-std::uint64_t stack_writer::add_frames(std::uint64_t list, std::uint64_t parent) {
-  pickle_value of;
-  of.kind = pickle_kind::list;
-  of.index = list;
-  auto items = from_.items(of);
+std::uint64_t stack_writer::add_frames(std::uint32_t list, std::uint64_t parent) {
+  auto items = from_.items_of(list);
   if (items.size() > deepest) {
     work_.not_understood("frames of stacks that are deeper than " + std::to_string(deepest), items.size() - deepest);
     items = items.first(deepest);  // the innermost
@@ -118,7 +116,7 @@ std::uint64_t stack_writer::add_frames(std::uint64_t list, std::uint64_t parent)
   return parent;
 }
 
-trace::stack_id stack_writer::stack_of(std::uint64_t frames, std::uint64_t forward) {
+trace::stack_id stack_writer::stack_of(std::uint32_t frames, std::uint32_t forward) {
   if (frames == no_container && forward == no_container) return {};
   if (forward != no_container) {
     // Rare, and a pair of lists: the tree of stacks finds it again.

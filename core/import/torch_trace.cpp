@@ -136,7 +136,7 @@ class allocator_writer {
   struct first_segment {
     std::uint64_t begin = 0, end = 0;
     std::uint64_t stream = 0;
-    std::uint64_t frames = no_container;
+    std::uint32_t frames = no_container;
     bool expandable = false;
   };
 
@@ -187,8 +187,8 @@ class allocator_writer {
     auto row = event<trace::alloc_event>(time, source);
     owner made{static_cast<trace::block_id>(++all_.last_block), {}};
     // Entries that name no pool, of segments that are gone at the end: the allocator's own is likeliest.
-    if (from != nullptr && from->has_pool) {
-      made.pool = from->pool;
+    if (from != nullptr && from->pool != 0) {
+      made.pool = all_.of.pools[from->pool - 1];
     } else if (const auto* known = pools_.find(begin)) {
       made.pool = known->owner;
     }
@@ -283,8 +283,8 @@ class allocator_writer {
     row.name = all_.torch_name;
     const auto* in = segments.find(address);
     if (in != nullptr) row.parent = in->owner.block;
-    if (from != nullptr && from->has_pool) {
-      row.pool = all_.pool(host_, ordinal_, from->pool);
+    if (from != nullptr && from->pool != 0) {
+      row.pool = all_.pool(host_, ordinal_, all_.of.pools[from->pool - 1]);
     } else if (in != nullptr) {
       row.pool = all_.pool(host_, ordinal_, in->owner.pool);
     }
@@ -464,8 +464,8 @@ class allocator_writer {
         for (const auto& [theirs, ours] : category_names)
           if (all_.from.text(at->value) == theirs) row.text = all_.out().intern(ours);
       }
-      if (at->value.is(pickle_kind::integer) || at->value.is(pickle_kind::boolean)) row.integer = at->value.integer;
-      if (at->value.is(pickle_kind::real)) row.real = at->value.real;
+      row.integer = all_.from.integer(at->value);
+      row.real = all_.from.real(at->value);
       all_.out().add(row);
     }
   }

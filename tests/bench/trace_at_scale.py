@@ -289,8 +289,8 @@ class Bench:
                 continue
             self.import_seconds[file] = run.seconds
             self.line(what, f"{run.seconds:.2f} s", bar, run.seconds <= limit, f"{os.path.getsize(path) / 10**6:.0f} MB")
-            if resident:
-                self.line("  resident at most", f"{run.resident / MIB:.0f} MiB", f"{resident} MB", run.resident <= resident * 10**6)
+            self.line("  resident at most", f"{run.resident / MIB:.0f} MiB", f"{resident} MB" if resident else "",
+                      run.resident <= resident * 10**6 if resident else None, f"{run.processor:.2f} s of processor time")
 
     def run(self):
         options = self.options
