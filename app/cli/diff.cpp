@@ -15,6 +15,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/text_table.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/analysis/digest.hpp"
 #include "core/analysis/index.hpp"
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
@@ -34,24 +35,31 @@ struct diff_verb {
   std::string format = "text";
 };
 
-/// A recording, taken in.
 struct opened {
   std::string path;
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
-  std::unique_ptr<analysis::index> index = std::make_unique<analysis::index>();
+  std::unique_ptr<analysis::index> index;  ///< Of all events; null until somebody needs them.
 };
 
 result<opened> open(const std::string& path) {
   auto file = open_recording(path);
   if (!file) return tl::unexpected(file.error());
-  opened made;
-  made.path = path;
-  made.file = *file;
-  made.snapshot = made.file->latest();
-  while (!made.index->absorb(*made.snapshot, made.snapshot->chunks().size() + 1)) {
+  return opened{path, *file, (*file)->latest(), nullptr};
+}
+
+/// The figures of the whole are in the file, if it was closed and is not small; those of a range take its events.
+analysis::compared_figures figures_of(opened& of, analysis::time_range range, bool whole) {
+  if (whole) {
+    const auto digest = analysis::find_digest(*of.snapshot);
+    if (auto kept = digest ? analysis::figures_to_compare(*digest) : std::nullopt) return std::move(*kept);
   }
-  return made;
+  if (of.index == nullptr) {
+    of.index = std::make_unique<analysis::index>();
+    while (!of.index->absorb(*of.snapshot, of.snapshot->chunks().size() + 1)) {
+    }
+  }
+  return analysis::figures_to_compare(*of.index, of.snapshot->tables(), range);
 }
 
 std::string device_name(std::int64_t ordinal) { return ordinal < 0 ? "host" : "GPU " + std::to_string(ordinal); }
@@ -193,26 +201,27 @@ result<std::string> run(const diff_verb& wanted) {
     return fail(error_code::invalid_argument, "one recording alone has nothing to be compared with", wanted.files[0],
                 "name another, or two ranges of it with --range and --against");
   }
-  const auto first = open(wanted.files[0]);
+  auto first = open(wanted.files[0]);
   if (!first) return tl::unexpected(first.error());
-  const auto other = wanted.files.size() == 2
-                         ? open(wanted.files[1])
-                         : result<opened>(opened{first->path, first->file, first->snapshot, nullptr});
-  if (!other) return tl::unexpected(other.error());
+  auto second = wanted.files.size() == 2 ? open(wanted.files[1]) : result<opened>(opened{});
+  if (!second) return tl::unexpected(second.error());
+  opened& other = wanted.files.size() == 2 ? *second : *first;
   const auto before = range_of(wanted.range, *first);
   if (!before) return tl::unexpected(before.error());
-  const auto after = range_of(wanted.against.empty() ? wanted.range : wanted.against, *other);
+  const std::string& text_after = wanted.against.empty() ? wanted.range : wanted.against;
+  const auto after = range_of(text_after, other);
   if (!after) return tl::unexpected(after.error());
   symbols::frame_book names_before;
   symbols::frame_book names_after;
-  const auto& index_after = other->index ? *other->index : *first->index;
-  const auto found = analysis::compare({*first->index, *first->snapshot, *before}, names_before,
-                                       {index_after, *other->snapshot, *after}, names_after);
+  const auto figures_before = figures_of(*first, *before, wanted.range.empty());
+  const auto figures_after = figures_of(other, *after, text_after.empty());
+  const auto found = analysis::compare({figures_before, first->snapshot->tables()}, names_before,
+                                       {figures_after, other.snapshot->tables()}, names_after);
   const auto title = [](const opened& of, analysis::time_range range, bool whole) {
     return whole ? of.path : fmt::format("{}, {} to {}", of.path, format_moment(range.begin), format_moment(range.end));
   };
   const std::string name_before = title(*first, *before, wanted.range.empty());
-  const std::string name_after = title(*other, *after, wanted.range.empty() && wanted.against.empty());
+  const std::string name_after = title(other, *after, text_after.empty());
   return wanted.format == "json" ? json_of(found, name_before, name_after) : text_of(found, name_before, name_after);
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/analysis/digest.hpp"
 #include "core/analysis/index.hpp"
 
 namespace sluice::analysis {
@@ -33,17 +34,15 @@ void append(std::string& key, const frame_line& line) {
   key.push_back('\n');
 }
 
-/// One side with what is asked of it more than once.
+/// One side with the names of its stacks.
 class side {
  public:
-  side(const diff_side& of, frame_book& book)
-      : of_(of), book_(book), figures_(measure(of.from, of.snapshot.tables(), of.range)) {}
+  side(const diff_side& of, frame_book& book) : of_(of), book_(book) {}
 
-  [[nodiscard]] const range_statistics& figures() const { return figures_; }
-  [[nodiscard]] const diff_side& about() const { return of_; }
+  [[nodiscard]] const compared_figures& figures() const { return of_.figures; }
 
   [[nodiscard]] std::int64_t ordinal(trace::device_id device) const {
-    const trace::device_row* row = of_.snapshot.tables().devices.find(device);
+    const trace::device_row* row = of_.tables.devices.find(device);
     return row == nullptr ? -1 : row->ordinal;
   }
 
@@ -54,7 +53,7 @@ class side {
   const named_stack& stack(trace::stack_id id) {
     const auto [at, fresh] = stacks_.try_emplace(raw(id));
     if (!fresh || id == trace::stack_id::none) return at->second;
-    at->second.lines = book_.stack(id, of_.snapshot.tables(), frame_book::patience::at_once);
+    at->second.lines = book_.stack(id, of_.tables, frame_book::patience::at_once);
     for (const frame_line& line : at->second.lines) append(at->second.key, line);
     return at->second;
   }
@@ -62,7 +61,6 @@ class side {
  private:
   const diff_side& of_;
   frame_book& book_;
-  range_statistics figures_;
   std::unordered_map<std::uint64_t, named_stack> stacks_;
 };
 
@@ -109,7 +107,8 @@ void add_memory(side& of, bool is_after,
                          std::pair<stack_table, stack_table>>& stacks) {
   // Devices without an ordinal, or of one ordinal in a merged recording, are told apart by their order.
   std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind>, int> seen;
-  for (const memory_statistics& figures : of.figures().memory) {
+  for (const compared_memory& memory : of.figures().memory) {
+    const memory_statistics& figures = memory.figures;
     const std::int64_t device = of.ordinal(figures.device);
     const auto key = std::tuple(device, figures.level, figures.kind, seen[{device, figures.level, figures.kind}]++);
     memory_change& change = into[key];
@@ -117,10 +116,8 @@ void add_memory(side& of, bool is_after,
     change.level = figures.level;
     change.kind = figures.kind;
     (is_after ? change.after : change.before) = figures;
-    const block_filter filter{figures.level, figures.device, figures.kind};
-    const memory_use& memory = of.about().from.memory();
-    stacks[key].first.add(of, live_stacks(memory, filter, figures.maximum_time, never), is_after);
-    stacks[key].second.add(of, allocating_stacks(memory, filter, of.about().range, never), is_after);
+    stacks[key].first.add(of, memory.at_peak, is_after);
+    stacks[key].second.add(of, memory.allocated, is_after);
   }
 }
 
@@ -128,19 +125,52 @@ void add_transfers(side& of, bool is_after,
                    std::map<std::tuple<std::int64_t, trace::direction, int>, transfer_change>& into,
                    std::map<std::tuple<std::int64_t, trace::direction, int>, stack_table>& stacks) {
   std::map<std::pair<std::int64_t, trace::direction>, int> seen;
-  for (const transfer_statistics& figures : of.figures().transfers) {
+  for (const compared_transfers& transfers : of.figures().transfers) {
+    const transfer_statistics& figures = transfers.figures;
     const std::int64_t device = of.ordinal(figures.device);
     const auto key = std::tuple(device, figures.direction, seen[{device, figures.direction}]++);
     transfer_change& change = into[key];
     change.device = device;
     change.direction = figures.direction;
     (is_after ? change.after : change.before) = figures;
-    stacks[key].add(of, copying_stacks(of.about().from, {figures.device, figures.direction}, of.about().range, never),
-                    is_after);
+    stacks[key].add(of, transfers.sites, is_after);
   }
 }
 
 }  // namespace
+
+compared_figures figures_to_compare(const index& from, const trace::tables& tables, time_range range) {
+  const range_statistics all = measure(from, tables, range);
+  compared_figures made;
+  for (const memory_statistics& figures : all.memory) {
+    const block_filter filter{figures.level, figures.device, figures.kind};
+    made.memory.push_back({figures, live_stacks(from.memory(), filter, figures.maximum_time, never),
+                           allocating_stacks(from.memory(), filter, range, never)});
+  }
+  for (const transfer_statistics& figures : all.transfers)
+    made.transfers.push_back({figures, copying_stacks(from, {figures.device, figures.direction}, range, never)});
+  return made;
+}
+
+std::optional<compared_figures> figures_to_compare(const digest& of) {
+  compared_figures made;
+  for (const memory_statistics& figures : of.figures.whole.memory) {
+    const memory_key key{figures.device, figures.level, figures.kind};
+    const auto kept = std::find_if(of.memory.begin(), of.memory.end(),
+                                   [&](const memory_stacks& each) { return each.standing.of == key; });
+    if (kept == of.memory.end() && figures.allocations > 0) return std::nullopt;
+    made.memory.push_back({figures, {}, {}});
+    if (kept == of.memory.end()) continue;
+    made.memory.back().at_peak = kept->at_peak;
+    made.memory.back().allocated = kept->allocated;
+  }
+  for (const transfer_statistics& figures : of.figures.whole.transfers) {
+    made.transfers.push_back({figures, {}});
+    for (const copy_stacks& each : of.copies)
+      if (each.device == figures.device && each.direction == figures.direction) made.transfers.back().sites = each.use;
+  }
+  return made;
+}
 
 difference compare(const diff_side& before, frame_book& names_before, const diff_side& after, frame_book& names_after) {
   side sides[] = {side(before, names_before), side(after, names_after)};

@@ -1,24 +1,50 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/analysis/range_statistics.hpp"
 #include "core/analysis/stack_use.hpp"
 #include "core/symbols/frames.hpp"
-#include "core/trace/reader.hpp"
+#include "core/trace/tables.hpp"
 
 /// What two recordings, or two ranges of one, differ in.
 namespace sluice::analysis {
 
 class index;
+struct digest;
+
+/// Memory of one side, and who is accountable for it.
+struct compared_memory {
+  memory_statistics figures;
+  stack_use at_peak;    ///< What is live when most is.
+  stack_use allocated;  ///< Blocks born in the range.
+};
+
+struct compared_transfers {
+  transfer_statistics figures;
+  stack_use sites;  ///< Copies, by the call that asked.
+};
+
+/// What is compared of a recording, or of a range of one.
+struct compared_figures {
+  std::vector<compared_memory> memory;        ///< By device, layer, kind.
+  std::vector<compared_transfers> transfers;  ///< By device and direction.
+};
+
+/// Of what `from` has taken in. O(blocks log blocks + copies).
+[[nodiscard]] compared_figures figures_to_compare(const index& from, const trace::tables& tables, time_range range);
+
+/// The same of a whole recording, from what is kept of it: O(stacks). None if something is compared that no digest keeps, which are
+/// allocations of no bytes where there are no others.
+[[nodiscard]] std::optional<compared_figures> figures_to_compare(const digest& of);
 
 /// One of the two.
 struct diff_side {
-  const index& from;
-  const trace::snapshot& snapshot;
-  time_range range;
+  const compared_figures& figures;
+  const trace::tables& tables;
 };
 
 /// A call stack of both sides, or of one. Stacks are the same if they read the same: functions and the names of their files, not the
@@ -55,7 +81,7 @@ struct difference {
 };
 
 /// Compares `before` with `after`. Ids mean nothing across sides: devices are matched by their ordinal, stacks by what they read.
-/// Native functions are looked up on this machine, in `books` one a side. O(blocks log blocks + copies + stacks' frames).
+/// Native functions are looked up on this machine, in `books` one a side. O(stacks' frames).
 [[nodiscard]] difference compare(const diff_side& before, symbols::frame_book& names_before, const diff_side& after,
                                  symbols::frame_book& names_after);
 

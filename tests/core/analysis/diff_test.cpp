@@ -2,6 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <list>
+#include <sstream>
+
+#include "core/analysis/digest.hpp"
+#include "core/analysis/index.hpp"
+#include "core/generate/generate.hpp"
 #include "tests/core/analysis/recording.hpp"
 
 namespace sluice::analysis {
@@ -90,10 +97,15 @@ struct taken {
     while (!from.absorb(*snapshot, 1 << 20)) {
     }
   }
-  [[nodiscard]] diff_side whole() const { return {from, *snapshot, whole_of(*snapshot)}; }
+  [[nodiscard]] diff_side whole() { return range(whole_of(*snapshot)); }
+  [[nodiscard]] diff_side range(time_range of) {
+    const trace::tables& tables = snapshot->tables();
+    return {figures.emplace_back(figures_to_compare(from, tables, of)), tables};
+  }
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
   index from;
+  std::list<compared_figures> figures;
 };
 
 difference between(const diff_side& before, const diff_side& after) {
@@ -114,7 +126,7 @@ TEST(diff, finds_nothing_between_runs_that_differ_in_ids_lines_and_folders_only)
   telling before({}), after({.first = 5000, .drift = 3, .folder = "/srv/other/"});
   tell_training(before, 8);
   tell_training(after, 8);
-  const taken a(before), b(after);
+  taken a(before), b(after);
   const difference found = between(a.whole(), b.whole());
   ASSERT_EQ(found.memory.size(), 1U);
   EXPECT_EQ(found.memory[0].before.maximum, found.memory[0].after.maximum);
@@ -131,7 +143,7 @@ TEST(diff, says_who_holds_and_copies_more) {
   telling before({}), after({.first = 900});
   tell_training(before, 8);
   tell_training(after, 20);
-  const taken a(before), b(after);
+  taken a(before), b(after);
   const difference found = between(a.whole(), b.whole());
   ASSERT_EQ(found.memory.size(), 1U);
   EXPECT_EQ(found.memory[0].device, 0);
@@ -156,7 +168,7 @@ TEST(diff, names_sites_that_came_and_went) {
   const auto fresh = after.stack("fresh", "model.py", 90);
   after.alloc(40 * ms, 5 * mib, fresh);
   after.alloc(50 * ms, 4 * mib, {});
-  const taken a(before), b(after);
+  taken a(before), b(after);
   const difference found = between(a.whole(), b.whole());
   std::string appeared;
   std::string vanished;
@@ -174,9 +186,8 @@ TEST(diff, compares_two_ranges_of_one_recording) {
   told.alloc(10 * ms, 4 * mib, site);
   told.free_last(50 * ms);
   told.alloc(110 * ms, 9 * mib, site);
-  const taken all(told);
-  const difference found =
-      between({all.from, *all.snapshot, {0, 100 * ms}}, {all.from, *all.snapshot, {100 * ms, 200 * ms}});
+  taken all(told);
+  const difference found = between(all.range({0, 100 * ms}), all.range({100 * ms, 200 * ms}));
   ASSERT_EQ(found.memory.size(), 1U);
   EXPECT_EQ(found.memory[0].before.maximum, 4 * mib);
   EXPECT_EQ(found.memory[0].after.maximum, 9 * mib);
@@ -188,11 +199,94 @@ TEST(diff, compares_two_ranges_of_one_recording) {
 TEST(diff, knows_memory_that_one_side_has_none_of) {
   telling before({}), after({});
   tell_training(after, 8);
-  const taken a(before), b(after);
+  taken a(before), b(after);
   const difference found = between(a.whole(), b.whole());
   ASSERT_EQ(found.memory.size(), 1U);
   EXPECT_EQ(found.memory[0].before.maximum, 0U);
   for (const auto& change : found.memory[0].at_peak) EXPECT_TRUE(change.appeared());
+}
+
+/// Everything that is said of a difference.
+std::string text_of(const difference& found) {
+  std::ostringstream out;
+  const auto say = [&](const memory_statistics& m) {
+    out << raw(m.device) << ' ' << int(m.level) << ' ' << int(m.kind) << ' ' << m.at_begin << ' ' << m.at_end << ' '
+        << m.minimum << ' ' << m.maximum << ' ' << m.maximum_time << ' ' << m.mean << ' ' << m.allocations << ' '
+        << m.allocated_bytes << ' ' << m.frees << ' ' << m.freed_bytes << '\n';
+  };
+  const auto say_transfers = [&](const transfer_statistics& t) {
+    out << raw(t.device) << ' ' << int(t.direction) << ' ' << t.count << ' ' << t.bytes << ' ' << t.busy << ' '
+        << t.mean_bandwidth << '\n';
+  };
+  const auto say_stacks = [&](const std::vector<stack_change>& changes) {
+    for (const stack_change& change : changes) {
+      for (const stack_figures& f : {change.before, change.after})
+        out << f.bytes << ' ' << f.count << ' ' << f.busy << ' ' << f.alone << ", ";
+      out << symbols::text_of(change.line) << ' ' << change.stack.size() << '\n';
+    }
+  };
+  for (const memory_change& m : found.memory) {
+    out << m.device << ' ' << int(m.level) << ' ' << int(m.kind) << '\n';
+    say(m.before), say(m.after);
+    say_stacks(m.at_peak), say_stacks(m.allocated);
+  }
+  for (const transfer_change& t : found.transfers) {
+    out << t.device << ' ' << int(t.direction) << '\n';
+    say_transfers(t.before), say_transfers(t.after);
+    say_stacks(t.sites);
+  }
+  return out.str();
+}
+
+struct from_file {
+  explicit from_file(const std::string& path) : file(trace::file::open(path).value()), snapshot(file->latest()) {
+    while (!all.absorb(*snapshot, 1 << 20)) {
+    }
+    by_index = figures_to_compare(all, snapshot->tables(), whole_of(*snapshot));
+    auto kept = figures_to_compare(make_digest(all, *snapshot));
+    EXPECT_TRUE(kept) << path;
+    if (kept) by_digest = std::move(*kept);
+  }
+  std::shared_ptr<trace::file> file;
+  std::shared_ptr<const trace::snapshot> snapshot;
+  index all;
+  compared_figures by_index, by_digest;
+};
+
+void expect_same_by_digest(const from_file& a, const from_file& b) {
+  const auto& before = a.snapshot->tables();
+  const auto& after = b.snapshot->tables();
+  const std::string known = text_of(between({a.by_index, before}, {b.by_index, after}));
+  EXPECT_GT(known.size(), 100U);
+  EXPECT_EQ(text_of(between({a.by_digest, before}, {b.by_digest, after})), known);
+  // One may have a digest and the other none.
+  EXPECT_EQ(text_of(between({a.by_index, before}, {b.by_digest, after})), known);
+}
+
+TEST(diff, says_the_same_from_digests_as_from_all_events) {
+  const std::string folder = SLUICE_SOURCE_DIR "/assets/recordings/";
+  const from_file training(folder + "pytorch-training.sluice"), leak(folder + "leak.sluice"),
+      managed(folder + "managed-migration.sluice");
+  expect_same_by_digest(training, leak);
+  expect_same_by_digest(leak, managed);
+  std::list<from_file> made;
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    const std::string path = ::testing::TempDir() + "diff-" + std::to_string(seed) + ".sluice";
+    generate::generate_options how{.events = 30'000, .seed = seed, .stacks = generate::stack_choice::all};
+    if (seed % 2 == 0) how.pattern = generate::program_pattern::inference;
+    ASSERT_TRUE(generate::generate(how, path));
+    made.emplace_back(path);
+    std::filesystem::remove(path);
+  }
+  for (const from_file& a : made)
+    for (const from_file& b : made) expect_same_by_digest(a, b);
+}
+
+TEST(diff, knows_what_no_digest_keeps) {
+  telling told({});
+  told.alloc(10 * ms, 0, told.stack("nothing", "model.py", 1));
+  const taken all(told);
+  EXPECT_FALSE(figures_to_compare(make_digest(all.from, *all.snapshot)));
 }
 
 }  // namespace
