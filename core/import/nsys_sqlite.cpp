@@ -1,7 +1,6 @@
 // Nsight Systems' SQLite exports, https://docs.nvidia.com/nsight-systems/UserGuide/index.html#sqlite-schema-reference. Tables without rows
 // may be there or not, and columns come and go with versions: they are looked up by name.
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -10,6 +9,8 @@
 
 #include "core/import/call_table.hpp"
 #include "core/import/importers.hpp"
+#include "core/import/nsys_enums.hpp"
+#include "core/import/nsys_graphs.hpp"
 #include "core/import/nsys_places.hpp"
 #include "core/import/nsys_stacks.hpp"
 #include "core/import/nsys_tables.hpp"
@@ -17,50 +18,14 @@
 namespace sluice::importing {
 namespace {
 
+using namespace nsys_enums;
 using nsys::cells;
 using trace::time_ns;
-
-/// CUDA_MEMOPR_MEMORY_KIND.
-trace::memory_kind kind_of(std::int64_t number) {
-  using enum trace::memory_kind;
-  static constexpr std::array kinds = {host, pinned, device, array, managed, device, managed};
-  return number < 0 || number >= static_cast<std::int64_t>(kinds.size()) ? unknown
-                                                                         : kinds[static_cast<std::size_t>(number)];
-}
-
-/// CUpti_ActivityMemcpyKind, and those that nsys adds for managed memory.
-trace::direction direction_of(std::int64_t number) {
-  using enum trace::direction;
-  static constexpr std::array ways = {unknown, h2d, d2h, h2d, d2h, d2d, d2d, d2d, d2d, h2h, p2p, h2d, d2h, d2d};
-  return number < 0 || number >= static_cast<std::int64_t>(ways.size()) ? unknown
-                                                                        : ways[static_cast<std::size_t>(number)];
-}
-constexpr std::int64_t first_managed_copy = 11;
-
-trace::migration_cause cause_of(std::int64_t number) {
-  using enum trace::migration_cause;
-  static constexpr std::array causes = {unknown, prefetch, page_fault, prefetch, eviction, access_counter};
-  return number < 0 || number >= static_cast<std::int64_t>(causes.size()) ? unknown
-                                                                          : causes[static_cast<std::size_t>(number)];
-}
-
-/// Of NVTX_EVENTS.eventType.
-enum nvtx_type : std::int64_t {
-  category_name = 33,
-  mark = 34,
-  thread_name = 39,
-  push_pop = 59,
-  start_end = 60,
-  mark_with_time = 65,
-  push_pop_with_time = 70,
-  start_end_with_time = 71,
-  domain_name = 75
-};
 
 class nsys_importer {
  public:
   nsys_importer(job& work, const nsys_database& from)
-      : work_(work), from_(from), out_(work.out()), places_(out_), stacks_(out_) {}
+      : work_(work), from_(from), out_(work.out()), places_(out_), stacks_(out_), graphs_(out_) {}
 
   result<void> run() {
     make_plans();
@@ -129,6 +94,8 @@ class nsys_importer {
     plan("CUPTI_ACTIVITY_KIND_MEMSET", nsys::memset::columns, 2, "memsets", &self::take_memset);
     plan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", nsys::sync::columns, 2, "synchronisations", &self::take_sync);
     plan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", nsys::record::columns, 1, "event records", &self::take_record);
+    plan("CUDA_GRAPH_EVENTS", nsys::graph::columns, 1, "events of graphs", &self::take_graph);
+    plan("CUDA_GRAPH_NODE_EVENTS", nsys::graph::columns, 1, "events of graph nodes", &self::take_graph);
     plan("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", nsys::graph_launch::columns, 2, "graph launches", &self::take_graph_launch);
     plan("CUDA_GPU_MEMORY_USAGE_EVENTS", nsys::memory::columns, 4, "allocations and frees", &self::take_memory);
     plan("CUDA_UM_GPU_PAGE_FAULT_EVENTS", nsys::fault::columns, 1, "GPU page faults", &self::take_gpu_fault);
@@ -218,7 +185,10 @@ class nsys_importer {
     if constexpr (requires { made.context; }) made.context = where.context;
     made.stream = where.stream;
     if constexpr (requires { made.correlation; }) made.correlation = row.natural(correlation);
-    if constexpr (requires { made.graph_node; }) made.graph_node = row.natural(graph_node);
+    if constexpr (requires { made.graph_node; }) {
+      made.graph_node = row.natural(graph_node);
+      graph_work_ += made.graph_node != 0 ? 1 : 0;
+    }
     const call_table::call* call = calls_.find(key_of(row.number(process), row.number(correlation)));
     if (call == nullptr) return nullptr;
     made.thread = call->thread_of();
@@ -310,20 +280,25 @@ class nsys_importer {
     out_.add(made);
   }
 
+  /// Graphs and nodes as they are made: they are ranges on their thread, and of a graph also its definition.
+  void take_graph(const cells& row) {
+    using namespace nsys::graph;
+    const auto where = places_.thread(row.number(thread));
+    trace::host_range_event made;
+    made.time = row.number(begin);
+    made.end = checked_end(made.time, row.end(end));
+    made.process = where.process;
+    made.thread = where.thread;
+    made.name = places_.string(row.number(name));
+    made.domain = out_.intern("CUDA graphs");
+    made.id = trace::event_id{out_.add(made)};
+    graphs_.add(row, made);
+  }
+
   void take_graph_launch(const cells& row) {
     trace::graph_launch_event made;
     fill(made, row);
-    const auto [known, fresh] = graphs_.try_emplace(
-        {nsys_places::process_bits(row.number(nsys::work::process)), row.number(nsys::graph_launch::graph)});
-    if (fresh) {
-      trace::graph_definition_event defined;
-      defined.time = made.time;
-      defined.process = made.process;
-      defined.source = trace::provenance::inferred;  // The file does not say when.
-      defined.graph = known->second = static_cast<trace::graph_id>(graphs_.size());
-      out_.add(defined);
-    }
-    made.graph = known->second;
+    made.graph = graphs_.launched(row, made);
     out_.add(made);
   }
 
@@ -523,6 +498,7 @@ class nsys_importer {
     std::map<std::string_view, std::uint64_t> read;
     for (const step& each : steps_)
       if (!each.what.empty() && each.rows != 0) work_.read(each.what, each.rows);
+    if (graph_work_ != 0) work_.read("of these kernels, copies and memsets of graph nodes", graph_work_);
     for (const auto& [what, number] : faults_) work_.not_understood(what, number);
     if (places_.missing_strings() != 0)
       work_.not_understood("names whose text is not in the file", places_.missing_strings());
@@ -549,11 +525,12 @@ class nsys_importer {
   std::vector<std::string_view> known_;
   std::map<std::int64_t, std::int64_t> ordinals_;
   nsys_stacks stacks_;
+  nsys_graphs graphs_;
+  std::uint64_t graph_work_ = 0;  ///< Pieces of work that nodes of graphs asked for.
   call_table calls_;
   std::unordered_map<block_key, trace::block_id, block_hash> live_;
   std::uint64_t blocks_ = 0;
   std::map<std::pair<std::uint64_t, std::int64_t>, trace::pool_id> pools_;
-  std::map<std::pair<std::uint64_t, std::int64_t>, trace::graph_id> graphs_;
   std::map<std::pair<trace::process_id, trace::device_id>, trace::counter_id> counters_;
   std::map<domain_key, trace::string_id> domains_;
   trace::string_id system_calls_{};

@@ -145,10 +145,18 @@ inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK, {"syncType"}};
 }  // namespace sync
 
 namespace graph_launch {
-enum : std::uint8_t { graph = work::first_own };
-inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK, {"graphId"}};
+enum : std::uint8_t { graph = work::first_own, executable };
+inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK, {"graphId"}, {"graphExecId"}};
 }  // namespace graph_launch
 #undef SLUICE_NSYS_WORK
+
+/// Of CUDA_GRAPH_EVENTS and CUDA_GRAPH_NODE_EVENTS: versions before 2023 have nodes in the first.
+namespace graph {
+enum : std::uint8_t { begin, end, thread, name, id, original, executable, node, original_node };
+inline constexpr nsys_column columns[] = {{"start"},       {"end"},         {"globalTid"},
+                                          {"nameId"},      {"graphId"},     {"originalGraphId"},
+                                          {"graphExecId"}, {"graphNodeId"}, {"originalGraphNodeId"}};
+}  // namespace graph
 
 namespace record {
 enum : std::uint8_t { correlation, process, device, context, stream, event };

@@ -308,7 +308,8 @@ event_details describe(const trace::memset_event& row, const sources& from) {
   w.title(fmt::format("Memset of {}", format_bytes(row.bytes))).interval(row.time, row.end);
   w.bytes("Bytes", row.bytes).put("Value", format_address(row.value)).put("Kind", kind_in_words(row.kind));
   w.address("Address", row.address).block("Block", row.block).device(row.device).stream(row.stream);
-  return w.event("Asked for by", row.call).common(row).on_stream(row, row.device, row.stream).done();
+  w.event("Asked for by", row.call).put_nonzero("Graph node", row.graph_node);
+  return w.common(row).on_stream(row, row.device, row.stream).done();
 }
 
 event_details describe(const trace::kernel_event& row, const sources& from) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
+#include <map>
+
 #include "tests/core/import/files.hpp"
 
 namespace sluice::importing {
@@ -195,6 +197,83 @@ TEST(Nsys, TheSessionSaysTheClockAndTheDevices) {
 }
 
 // --- files that are not right --------------------------------------------------------------------------------------------
+
+TEST(Nsys, GraphsTheirNodesAndTheirLaunchesBelongTogether) {
+  const std::string tables =
+      "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+      "INSERT INTO StringIds VALUES(1,'Graph Creation'),(2,'Graph Node Creation'),(3,'kernel');"
+      "CREATE TABLE CUDA_GRAPH_EVENTS(start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, nameId "
+      "INTEGER, "
+      "graphId INTEGER, originalGraphId INTEGER, graphExecId INTEGER);"
+      "CREATE TABLE CUDA_GRAPH_NODE_EVENTS(start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, nameId "
+      "INTEGER, graphNodeId INTEGER, originalGraphNodeId INTEGER);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, "
+      "globalPid "
+      "INTEGER, shortName INTEGER, graphNodeId INTEGER);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, "
+      "globalPid INTEGER, graphId INTEGER, graphExecId INTEGER);";
+  const std::string other_tid = std::to_string((std::int64_t{99} << 24) + 1);
+  const std::string other_pid = std::to_string(std::int64_t{99} << 24);
+  const imported made(tables +
+                      // Graph 1, its copy 4, and what is executable of that; another process has a graph 1 too.
+                      "INSERT INTO CUDA_GRAPH_EVENTS VALUES(10,11,1," + tid_text + ",1,1,NULL,NULL),(20,21,1," +
+                      tid_text + ",1,4,1,NULL),(30,31,1," + tid_text + ",1,4,NULL,6),(40,41,1," + other_tid +
+                      ",1,1,NULL,NULL),(45,46,1," + tid_text +
+                      ",1,1,NULL,NULL);"
+                      "INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES(12,13,2," +
+                      tid_text + ",2,500,NULL),(22,23,2," + tid_text +
+                      ",2,700,500);"
+                      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(100,110,0,7," +
+                      pid_text + ",3,700),(120,130,0,7," + pid_text +
+                      ",3,NULL);"
+                      "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES(200,210,0,7," +
+                      pid_text + ",9,6),(220,230,0,7," + pid_text + ",1,NULL),(240,250,0,7," + other_pid +
+                      ",1,NULL),(260,270,0,7," + pid_text + ",44,NULL);");
+  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
+  EXPECT_EQ(number_of(made.outcome->read, "events of graphs"), 5U);
+  EXPECT_EQ(number_of(made.outcome->read, "events of graph nodes"), 2U);
+  EXPECT_EQ(number_of(made.outcome->read, "of these kernels, copies and memsets of graph nodes"), 1U);
+  EXPECT_TRUE(made.outcome->not_understood.empty());
+  const auto launches = made.rows<trace::graph_launch_event>();
+  ASSERT_EQ(launches.size(), 4U);
+  EXPECT_EQ(launches[0].graph, launches[1].graph) << "by its executable, and by itself";
+  EXPECT_NE(launches[0].graph, launches[2].graph) << "of another process";
+  const auto defined = made.rows<trace::graph_definition_event>();
+  ASSERT_EQ(defined.size(), 5U);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(defined[static_cast<std::size_t>(i)].graph, launches[0].graph);
+  EXPECT_EQ(made.text(defined[0].name), "Graph Creation");
+  EXPECT_EQ(defined[0].time, 10);
+  EXPECT_EQ(made.tables().threads.find(defined[0].thread)->tid, 78U);
+  EXPECT_EQ(defined[3].graph, launches[2].graph);
+  EXPECT_EQ(defined[4].graph, launches[3].graph) << "nothing told of it";
+  EXPECT_EQ(defined[4].source, trace::provenance::inferred);
+  EXPECT_EQ(defined[0].source, trace::provenance::exact);
+  const auto ranges = made.rows<trace::host_range_event>();
+  ASSERT_EQ(ranges.size(), 7U);
+  for (const auto& range : ranges) EXPECT_EQ(made.text(range.domain), "CUDA graphs");
+  // From a kernel to where its node was made, and to what that was copied from.
+  std::map<std::string, std::map<std::int64_t, trace::time_ns>> times;
+  for (const auto& each : made.rows<trace::attribute_event>())
+    for (const auto& range : ranges)
+      if (range.id == each.target) times[made.text(each.key)][each.integer] = range.time;
+  const auto kernels = made.rows<trace::kernel_event>();
+  EXPECT_EQ(times["graph_node"].at(static_cast<std::int64_t>(kernels[0].graph_node)), 22);
+  EXPECT_EQ(times["original_graph_node"].at(500), 22);
+  EXPECT_EQ(times["graph_node"].at(500), 12);
+}
+
+TEST(Nsys, OlderVersionsHaveNodesAmongTheEventsOfGraphs) {
+  const imported made(strings +
+                      "CREATE TABLE CUDA_GRAPH_EVENTS(start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER, "
+                      "graphNodeId INTEGER, originalGraphNodeId INTEGER);"
+                      "INSERT INTO CUDA_GRAPH_EVENTS VALUES(10,9," +
+                      tid_text + ",1,3,NULL),(20,21," + tid_text + ",1,4,3);");
+  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
+  EXPECT_EQ(made.rows<trace::host_range_event>().size(), 2U);
+  EXPECT_EQ(made.rows<trace::attribute_event>().size(), 3U);
+  EXPECT_TRUE(made.rows<trace::graph_definition_event>().empty());
+  EXPECT_EQ(made.lost("events that last a negative time"), 1U);
+}
 
 TEST(NsysBroken, TablesWithoutTheColumnsThatTheyNeedAreCounted) {
   const imported made(strings +
