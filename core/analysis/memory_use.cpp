@@ -120,7 +120,7 @@ void memory_use::add(const trace::live_block_event& row) {
   }
   birth(row, row.born);
   if (row.block == trace::block_id::none) return;
-  at(row.block).alloc = trace::event_id::none;  // Its own row may follow.
+  at(row.block).alloc = row.alloc;  // Its own row may follow.
   if (bounded(row.time) < bounded(row.born)) disputed_.push_back(row.block);
 }
 

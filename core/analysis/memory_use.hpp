@@ -42,6 +42,8 @@ struct block_record {
   bool death_inferred = false;  ///< Not freed in any event, but gone from an exact checkpoint after a loss.
 
   [[nodiscard]] bool born_before() const { return (flags & trace::born_before) != 0; }
+  /// Not freed, but in what followed the recording, which is a part.
+  [[nodiscard]] bool freed_after() const { return (flags & trace::freed_after) != 0; }
   [[nodiscard]] bool freed() const { return died != trace::unknown_time; }
   /// Its bytes belong to another process and are counted there.
   [[nodiscard]] bool imported() const { return (flags & trace::ipc_import) != 0; }

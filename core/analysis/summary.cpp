@@ -72,7 +72,7 @@ std::vector<unfreed_group> find_unfreed(const memory_use& memory, const trace::t
   std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind>, unfreed_group> groups;
   std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind>, std::vector<time_ns>> births;
   for (const block_record& block : memory.blocks()) {
-    if (!block.allocated || block.freed() || block.born_before() || block.imported()) continue;
+    if (!block.allocated || block.freed() || block.freed_after() || block.born_before() || block.imported()) continue;
     if (block.born < range.begin || block.born >= range.end) continue;
     const std::tuple key{block.process, block.level, block.kind};
     births[key].push_back(block.born);

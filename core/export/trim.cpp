@@ -40,6 +40,8 @@ class trimmer {
     if (auto done = look_at_past(); !done) return tl::unexpected(done.error());
     if (auto done = look_at_range(); !done) return tl::unexpected(done.error());
     if (auto done = look_for_calls(); !done) return tl::unexpected(done.error());
+    if (auto done = look_at_what_is_said(); !done) return tl::unexpected(done.error());
+    if (auto done = look_at_future(); !done) return tl::unexpected(done.error());
     tables_.close();
     trace::writer_options how;
     how.simulated = from_.simulated();
@@ -81,6 +83,7 @@ class trimmer {
 
   template <class Row>
   void keep(const Row& row) {
+    kept_.insert(raw(row.id));
     tables_.keep(row);
     last_event_ = std::max(last_event_, raw(row.id));
   }
@@ -97,19 +100,21 @@ class trimmer {
         },
         INT64_MIN, last);
     if (!done) return done;
-    const auto add = [&](const trace::alloc_event& row, time_ns when) {
+    const auto add = [&](const trace::alloc_event& row, trace::event_id alloc, time_ns when) {
       if (when >= begin_ || row.block == trace::block_id::none || freed.contains(raw(row.block)) ||
           !born.insert(raw(row.block)))
         return;
       trace::live_block_event live;
       static_cast<trace::alloc_event&>(live) = row;
       live.born = when;
+      live.alloc = alloc;
+      if (alloc != trace::event_id::none) kept_.insert(raw(alloc));
       past_.live.emplace(raw(row.block), live);
     };
-    done = each<trace::alloc_event>([&](const auto& row) { add(row, row.time); }, INT64_MIN, last);
+    done = each<trace::alloc_event>([&](const auto& row) { add(row, row.id, row.time); }, INT64_MIN, last);
     if (!done) return done;
     // Blocks whose births were lost, or lie before the recording: a checkpoint knows them.
-    done = each<trace::live_block_event>([&](const auto& row) { add(row, row.born); }, INT64_MIN, INT64_MAX);
+    done = each<trace::live_block_event>([&](const auto& row) { add(row, row.alloc, row.born); }, INT64_MIN, INT64_MAX);
     if (!done) return done;
     done = each<trace::loss_event>(
         [&](const auto& row) {
@@ -229,6 +234,33 @@ class trimmer {
     return INT64_MIN;
   }
 
+  /// Attributes and links of what is kept, whenever they were written.
+  result<void> look_at_what_is_said() {
+    const auto done = each<trace::attribute_event>(
+        [&](const auto& row) {
+          if (overlaps(row) || !kept_.contains(raw(row.target))) return;
+          attributes_.push_back(row);
+          keep(row);
+        },
+        INT64_MIN, INT64_MAX);
+    if (!done) return done;
+    return each<trace::link_event>(
+        [&](const auto& row) {
+          if (overlaps(row) || !kept_.contains(raw(row.from)) || !kept_.contains(raw(row.to))) return;
+          links_.push_back(row);
+          keep(row);
+        },
+        INT64_MIN, INT64_MAX);
+  }
+
+  result<void> look_at_future() {
+    return each<trace::free_event>(
+        [&](const auto& row) {
+          if (row.time >= end_) freed_after_.insert(raw(row.block));
+        },
+        end_, INT64_MAX);
+  }
+
   template <class Visit>
   result<void> visit_range(Visit&& visit, float from_share, float to_share) {
     const auto chunks = from_.chunks();
@@ -255,8 +287,23 @@ class trimmer {
 
   template <class Row>
   void put(trace::file_writer& file, const Row& row) {
-    file.add(row);
+    if constexpr (std::is_base_of_v<trace::alloc_event, Row>) {
+      Row marked = row;
+      if (freed_after_.contains(raw(row.block))) marked.flags |= trace::freed_after;
+      file.add(marked);
+    } else {
+      file.add(row);
+    }
     ++made_.events;
+  }
+
+  /// What was said of the past at its end, and what was said after the range at the range's.
+  template <class Row>
+  void put_said(trace::file_writer& file, const std::vector<Row>& rows) {
+    for (Row row : rows) {
+      row.time = std::clamp(row.time, begin_ - 1, end_ - 1);
+      put(file, row);
+    }
   }
 
   void write_past(trace::file_writer& file) {
@@ -282,16 +329,16 @@ class trimmer {
     for (const auto& row : past_.messages) put(file, brought_forward(row));
     for (const auto& row : definitions_) put(file, brought_forward(row));
     for (const auto& row : nodes_) put(file, brought_forward(row));
+    put_said(file, attributes_);
+    put_said(file, links_);
     trace::message_event message;
     message.id = trace::event_id{++id};
     message.time = begin_ - 1;
     message.text = tables_.free_string();
     const std::string whole = format_moment(from_.end());
-    file.add(trace::string_row{
-        message.text,
-        fmt::format(
-            "cut to {} to {} of a recording that ends at {}: blocks that were freed later look as if they never were",
-            format_moment(begin_), format_moment(std::min(end_, from_.end())), whole)});
+    file.add(trace::string_row{message.text,
+                               fmt::format("cut to {} to {} of a recording that ends at {}", format_moment(begin_),
+                                           format_moment(std::min(end_, from_.end())), whole)});
     put(file, message);
   }
 
@@ -330,9 +377,13 @@ class trimmer {
   past past_;
   std::map<std::uint64_t, trace::watermark_event> watermarks_;
   id_set asked_, calls_, graphs_;
+  id_set kept_;         ///< Events that others may be about.
+  id_set freed_after_;  ///< Blocks.
   time_ns first_asked_ = INT64_MAX;
   std::vector<trace::graph_definition_event> definitions_;
   std::vector<trace::touch_event> nodes_;
+  std::vector<trace::attribute_event> attributes_;
+  std::vector<trace::link_event> links_;
   std::uint64_t last_event_ = 0;  ///< The greatest id of what is kept: new events have greater ones.
   trimmed made_;
 };

@@ -26,10 +26,12 @@ struct trimmed {
 
 /// Writes what happens in a range of `from` to `path`, which is created or replaced. It stands alone: blocks that live when the range
 /// begins are in a checkpoint just before it, counters, pools and samples have their last values there, calls that asked for
-/// work in the range are kept, and so are the definitions of graphs that are launched in it; of the tables, what all these name.
-/// Times and ids are as they were, and so is every figure of the range, but for two: until the first sample in the range, what nobody
-/// tracks of a device is worked out from the last sample before it; and what is freed after the range looks as if it never were. O(events up to the range's end) time, in two passes;
-/// memory is that of what lives when it begins, of the tables, and a bit for each block. Errors: those of reading and writing,
+/// work in the range are kept, and so are the definitions of graphs that are launched in it; of the tables, what all these name. What is
+/// said of all these (attributes such as names and tags, links between them) is kept whenever it was said. Blocks that are freed after
+/// the range live to its end and are marked `freed_after`: nobody forgot them. Times and ids are as they were, and so is every figure of the range, but for one:
+/// until the first sample in the range, what nobody tracks of a device is worked out from the last sample before it. O(events up to the
+/// range's end, frees, attributes and links) time, in two passes; memory is that of what lives when it begins, of the tables, and a bit for each block and each
+/// event. Errors: those of reading and writing,
 /// invalid_argument for an empty range, cancelled.
 [[nodiscard]] result<trimmed> trim(const trace::snapshot& from, const trim_options& options, const std::string& path);
 

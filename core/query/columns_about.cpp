@@ -125,7 +125,8 @@ constexpr entry entries[] = {
     {"alloc.device_time", "When the stream reached it, for stream-ordered allocations"},
     {"alloc.flags",
      "Sum of 1: was there before the recording, 2: another process owns the bytes, 4: host memory pinned in "
-     "place, 8: write-combined, 16: a graph's"},
+     "place, 8: write-combined, 16: a graph's, 32: freed after the end of the recording, which is a part of a longer "
+     "one"},
     {"alloc.name", "The API or the tag that made it"},
 
     {"free", "Deaths of blocks"},
@@ -257,6 +258,7 @@ constexpr entry entries[] = {
     {"live_block.name", "The API or the tag that made it"},
     {"live_block.checkpoint", "The checkpoint"},
     {"live_block.born", "When it was allocated"},
+    {"live_block.alloc", "Its allocation, which other rows may be about, in the file or not"},
 
     {"clock_anchor", "Readings of three clocks at one moment"},
     {"clock_anchor.tsc", "The processor's counter"},

@@ -469,7 +469,7 @@ event_details describe(const analysis::block_record& block, const sources& from)
           block.free);
     w.put("Lifetime", format_time(block.died - block.born));
   } else {
-    w.put("Died", "never freed");
+    w.put("Died", block.freed_after() ? "after the recording's end" : "never freed");
   }
   w.device(block.device).stream(block.stream).pool(block.pool).block("Segment", block.parent);
   if (block.process != trace::process_id::none) w.put("Process", analysis::process_label(block.process, w.tables()));

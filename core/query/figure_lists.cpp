@@ -33,6 +33,8 @@ constexpr std::array block_parts = {
     figure_column{"born_before", "1: it was there before the recording", type::flag},
     figure_column{"imported", "1: its bytes belong to another process and are counted there", type::flag},
     figure_column{"death_inferred", "1: no event frees it, but a checkpoint after a loss knows it no more", type::flag},
+    figure_column{"freed_after", "1: it was freed after the end of the recording, which is a part of a longer one",
+                  type::flag},
     figure_column{"category", "What a framework's block is for: weight, gradient, ...; null: not known", type::text},
     figure_column{"category_why", "What led to the category; \"the program said so\" is exact, the others are inferred",
                   type::text},
@@ -74,7 +76,7 @@ class block_rows : public figure_rows {
     const std::size_t place = places_[row];
     const analysis::block_record& b = index_.memory().blocks()[place];
     using read = cell (*)(const analysis::block_record&, const trace::tables&);
-    static constexpr std::array<read, 21> cells = {
+    static constexpr std::array<read, 22> cells = {
         [](const auto& block, const auto&) { return id_cell(raw(block.id)); },
         [](const auto& block, const auto&) { return id_cell(raw(block.parent)); },
         [](const auto& block, const auto&) { return id_cell(raw(block.alloc)); },
@@ -96,6 +98,7 @@ class block_rows : public figure_rows {
         [](const auto& block, const auto&) { return number(block.born_before() ? 1 : 0); },
         [](const auto& block, const auto&) { return number(block.imported() ? 1 : 0); },
         [](const auto& block, const auto&) { return number(block.death_inferred ? 1 : 0); },
+        [](const auto& block, const auto&) { return number(block.freed_after() ? 1 : 0); },
     };
     if (column < cells.size()) return cells[column](b, trace_.tables());
     if (!facts_ || place >= facts_->categories.size()) return {};

@@ -152,7 +152,7 @@ class tensor_words {
     const std::string born = where(block_.born);
     std::string text = born;
     if (!block_.freed()) {
-      text += ", never freed";
+      text += block_.freed_after() ? ", freed after the recording's end" : ", never freed";
     } else if (const std::string died = where(block_.died); died != born) {
       text += " to " + died;
     }

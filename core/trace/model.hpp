@@ -49,6 +49,7 @@ enum alloc_flag : std::uint64_t {
   registered = 4,   ///< Host memory of the program, pinned in place (cudaHostRegister).
   write_combined = 8,
   graph_memory = 16,  ///< A graph's memory node: its address from definition to the end of the graph.
+  freed_after = 32,   ///< Freed after the end of the recording, which is a part of a longer one.
 };
 
 /// A block dies. `time` is the request (entry of the call): the address may be reused from then on.
@@ -281,6 +282,7 @@ struct checkpoint_event : event_base {
 struct live_block_event : alloc_event {
   event_id checkpoint{};
   time_ns born = 0;
+  event_id alloc{};  ///< Its allocation, which other rows may be about, in the file or not; none: not said.
 };
 
 /// One reading of the three clocks; the writer converts by these.

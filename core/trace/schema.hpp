@@ -132,7 +132,8 @@ SLUICE_TABLE(source_row, field{1, &row::id}, field{2, &row::file}, field{3, &row
   }
 
 SLUICE_EVENT(alloc_event, SLUICE_ALLOC_FIELDS);
-SLUICE_EVENT(live_block_event, SLUICE_ALLOC_FIELDS, field{40, &row::checkpoint}, field{41, &row::born});
+SLUICE_EVENT(live_block_event, SLUICE_ALLOC_FIELDS, field{40, &row::checkpoint}, field{41, &row::born},
+             field{42, &row::alloc});
 #undef SLUICE_ALLOC_FIELDS
 SLUICE_EVENT(free_event, field{8, &row::block}, field{9, &row::level}, field{10, &row::address},
              field{11, &row::stream}, field{12, &row::completed}, field{13, &row::correlation});

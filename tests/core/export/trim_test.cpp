@@ -2,8 +2,11 @@
 
 #include <sstream>
 
+#include "core/analysis/categories.hpp"
 #include "core/analysis/index.hpp"
 #include "core/analysis/range_statistics.hpp"
+#include "core/analysis/summary.hpp"
+#include "core/analysis/tensors.hpp"
 #include "core/generate/generate.hpp"
 #include "core/generate/random.hpp"
 #include "core/trace/visit.hpp"
@@ -88,6 +91,58 @@ void expect_complete_tables(const trace::snapshot& of) {
   EXPECT_TRUE(missing.empty()) << *missing.begin() << " and " << missing.size() - 1 << " more";
 }
 
+/// What is known of each block that lives in a range: its tags, exactly those that somebody said.
+std::string tags(const trace::snapshot& of, analysis::time_range range) {
+  analysis::index index;
+  while (!index.absorb(of, 1 << 20)) {
+  }
+  const auto facts = index.tensors(of);
+  std::map<std::uint64_t, std::string> all;
+  const auto blocks = index.memory().blocks();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const analysis::block_record& block = blocks[i];
+    if (!block.allocated || !block.live_in(range)) continue;
+    std::string& text = all[raw(block.id)];
+    if (const auto name = index.name_tags().find(raw(block.alloc)); name != index.name_tags().end())
+      text += of.tables().text(name->second);
+    if (i < facts->categories.size() && facts->categories[i].why == analysis::category_reason::tag)
+      text.append(" ").append(analysis::category_name(facts->categories[i].what));
+    if (const auto owner = index.import_owners().find(raw(block.alloc)); owner != index.import_owners().end())
+      text += " imported";
+  }
+  std::string text;
+  for (const auto& [block, said] : all) text += std::to_string(block) + ":" + said + "\n";
+  return text;
+}
+
+/// Blocks born in a range that nobody ever frees, as the whole recording knows them.
+std::set<std::uint64_t> never_freed(const trace::snapshot& whole, analysis::time_range range) {
+  std::set<std::uint64_t> all;
+  for (const auto& row : rows<trace::alloc_event>(whole))
+    if (row.time >= range.begin && row.time < range.end && (row.flags & (trace::born_before | trace::ipc_import)) == 0)
+      all.insert(raw(row.block));
+  for (const auto& row : rows<trace::free_event>(whole)) all.erase(raw(row.block));
+  return all;
+}
+
+void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& whole, analysis::time_range range) {
+  analysis::index index;
+  while (!index.absorb(part, 1 << 20)) {
+  }
+  std::set<std::uint64_t> found;
+  std::uint64_t count = 0;
+  for (const auto& block : index.memory().blocks()) {
+    const bool born_here = block.born >= range.begin && block.born < range.end;
+    const bool ours = block.allocated && born_here && !block.born_before() && !block.imported();
+    if (ours && !block.freed() && !block.freed_after()) found.insert(raw(block.id));
+  }
+  for (const auto& group : analysis::figures_of(index, part).unfreed) count += group.count;
+  const auto known = never_freed(whole, range);
+  EXPECT_EQ(found, known);
+  // What was born before the range may be among these too.
+  EXPECT_GE(count, known.size());
+}
+
 /// Cuts random ranges of `path` out, and compares each figure with the whole recording's of that range.
 void expect_same_figures(const std::string& path, std::uint64_t seed, int cuts) {
   const auto whole = read(path);
@@ -104,6 +159,8 @@ void expect_same_figures(const std::string& path, std::uint64_t seed, int cuts) 
     EXPECT_TRUE(part->complete());
     EXPECT_EQ(figures(*part, {begin, end}), figures(*whole, {begin, end}))
         << path << " from " << begin << " to " << end;
+    EXPECT_EQ(tags(*part, {begin, end}), tags(*whole, {begin, end})) << path << " from " << begin << " to " << end;
+    expect_same_unfreed(*part, *whole, {begin, end});
     expect_complete_tables(*part);
     generate::testing::expect_own_ids(*part);
   }
@@ -249,6 +306,92 @@ TEST(trim, keeps_what_the_range_needs_and_nothing_else) {
     EXPECT_EQ(text.text.find("never in the range"), std::string::npos);
   EXPECT_EQ(part->tables().processes.rows().size(), 1U);
   ASSERT_EQ(rows<trace::message_event>(*part).size(), 2U) << "the warning, and that it is a part";
+}
+
+TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
+  const temporary file("trim-said"), cut("trim-said-part"), again("trim-said-again");
+  std::map<std::uint64_t, std::uint64_t> allocs;  // By block.
+  {
+    auto to = std::move(trace::file_writer::create(file.path()).value());
+    trace::process_row process;
+    process.id = trace::process_id{1};
+    to.add(process);
+    const auto alloc = [&](trace::time_ns time, std::uint64_t block) {
+      trace::alloc_event row;
+      row.process = process.id;
+      row.time = time;
+      row.block = trace::block_id{block};
+      row.level = trace::layer::framework;
+      row.bytes = 100;
+      allocs[block] = to.add(row);
+    };
+    const auto say = [&](trace::time_ns time, std::uint64_t block, const char* key, const char* text) {
+      trace::attribute_event row;
+      row.process = process.id;
+      row.time = time;
+      row.target = trace::event_id{allocs[block]};
+      row.key = to.intern(key);
+      row.text = to.intern(text);
+      to.add(row);
+    };
+    const auto link = [&](trace::time_ns time, std::uint64_t from_block, std::uint64_t to_block) {
+      trace::link_event row;
+      row.process = process.id;
+      row.time = time;
+      row.kind = trace::link_kind::import_to_owner;
+      row.from = trace::event_id{allocs[from_block]};
+      row.to = trace::event_id{allocs[to_block]};
+      to.add(row);
+    };
+    const auto free = [&](trace::time_ns time, std::uint64_t block) {
+      trace::free_event row;
+      row.process = process.id;
+      row.time = time;
+      row.block = trace::block_id{block};
+      row.level = trace::layer::framework;
+      to.add(row);
+    };
+    for (std::uint64_t block = 1; block <= 3; ++block) alloc(100, block);
+    say(110, 1, "category", "weight");  // Said before the range, and lives on through it.
+    say(110, 2, "name", "gone");        // Freed before the range.
+    link(120, 1, 3);
+    free(300, 2);
+    link(310, 1, 2);
+    alloc(600, 4);
+    alloc(610, 5);
+    say(900, 4, "name", "said late");
+    say(910, 3, "name", "said later still");
+    free(950, 4);
+    free(960, 1);
+    EXPECT_TRUE(to.close());
+  }
+  const auto whole = read(file.path());
+  ASSERT_TRUE(trim(*whole, {.range = {500, 800}, .redact = {}, .progress = {}}, cut.path()));
+  const auto check = [&](const trace::snapshot& part) {
+    EXPECT_EQ(tags(part, {500, 800}), "1: weight imported\n3:said later still\n4:said late\n5:\n");
+    EXPECT_GE(part.begin(), 499);
+    EXPECT_LE(part.end(), 800);
+    for (const auto& row : rows<trace::attribute_event>(part))
+      EXPECT_NE(part.tables().text(row.text), "gone") << "of nothing that is kept";
+    EXPECT_EQ(rows<trace::link_event>(part).size(), 1U);
+    std::map<std::uint64_t, std::uint64_t> flags;
+    for (const auto& row : rows<trace::live_block_event>(part)) flags[raw(row.block)] = row.flags;
+    for (const auto& row : rows<trace::alloc_event>(part)) flags[raw(row.block)] = row.flags;
+    const std::map<std::uint64_t, std::uint64_t> expected = {
+        {1, trace::freed_after}, {3, 0}, {4, trace::freed_after}, {5, 0}};
+    EXPECT_EQ(flags, expected);
+    analysis::index index;
+    while (!index.absorb(part, 1 << 20)) {
+    }
+    EXPECT_EQ(raw(index.memory().find(trace::block_id{1})->alloc), allocs[1]);
+    std::uint64_t unfreed = 0;
+    for (const auto& group : analysis::figures_of(index, part).unfreed) unfreed += group.count;
+    EXPECT_EQ(unfreed, 1U) << "block 5 alone";
+  };
+  check(*read(cut.path()));
+  // A part of a part says the same.
+  ASSERT_TRUE(trim(*read(cut.path()), {.range = {500, 800}, .redact = {}, .progress = {}}, again.path()));
+  check(*read(again.path()));
 }
 
 TEST(trim, leaves_out_what_redacting_is_for) {
