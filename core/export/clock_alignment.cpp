@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <utility>
 
 namespace sluice::exports {
 namespace {
@@ -10,6 +12,9 @@ namespace {
 using trace::time_ns;
 
 constexpr std::uint64_t least_matches = 8;
+constexpr std::size_t least_for_drift = 16;
+/// No clock of a machine runs so fast or so slow; NTP corrects by half of it.
+constexpr double most_drift = 1e-3;
 /// Clocks of machines that are kept in time differ by less.
 constexpr time_ns patience = 500'000'000;
 
@@ -22,14 +27,20 @@ bool is_collective(std::string_view name) {
   });
 }
 
+/// The same collective by both clocks.
+struct matched_end {
+  time_ns time = 0;        ///< By the other's own.
+  time_ns difference = 0;  ///< Of the first's, to what the other's is with the offset so far.
+};
+
 /// The k-th with the k-th where both have as many; else each with the nearest by the clocks so far.
 void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other, time_ns offset,
-           std::vector<time_ns>& differences) {
+           std::vector<matched_end>& matched) {
   const auto add = [&](time_ns a, time_ns b) {
-    if (std::abs(a - b) <= patience) differences.push_back(a - b);
+    if (std::abs(a - b - offset) <= patience) matched.push_back({b, a - b - offset});
   };
   if (first.size() == other.size()) {
-    for (std::size_t i = 0; i < first.size(); ++i) add(first[i], other[i] + offset);
+    for (std::size_t i = 0; i < first.size(); ++i) add(first[i], other[i]);
     return;
   }
   for (const time_ns end : other) {
@@ -38,11 +49,54 @@ void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other,
     time_ns nearest = INT64_MAX / 4;
     if (after != first.end()) nearest = *after;
     if (after != first.begin() && at - *std::prev(after) < std::abs(nearest - at)) nearest = *std::prev(after);
-    add(nearest, at);
+    add(nearest, end);
   }
 }
 
+/// Of at least one value.
+template <class Number>
+Number share_of(std::vector<Number> values, std::size_t tenths) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() * tenths / 10);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+/// What `offset` and `drift` leave between the clocks, and the offset that leaves least.
+struct fit {
+  time_ns offset = 0;
+  time_ns error = 0;
+};
+fit fit_offset(const std::vector<matched_end>& matched, double drift, time_ns pivot) {
+  std::vector<time_ns> left;
+  left.reserve(matched.size());
+  for (const matched_end& each : matched)
+    left.push_back(each.difference - std::llround(drift * static_cast<double>(each.time - pivot)));
+  fit found;
+  found.offset = share_of(left, 5);
+  for (time_ns& each : left) each = std::abs(each - found.offset);
+  found.error = share_of(std::move(left), 9);
+  return found;
+}
+
+/// `matched` in order of time.
+double drift_of(const std::vector<matched_end>& matched) {
+  const std::size_t apart = matched.size() / 2;
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i + apart < matched.size(); ++i) {
+    const matched_end& a = matched[i];
+    const matched_end& b = matched[i + apart];
+    if (b.time > a.time)
+      slopes.push_back(static_cast<double>(b.difference - a.difference) / static_cast<double>(b.time - a.time));
+  }
+  return slopes.empty() ? 0 : share_of(std::move(slopes), 5);
+}
+
 }  // namespace
+
+time_ns clock_offset::moved(time_ns time) const {
+  if (drift == 0) return time + offset;
+  return time + offset + std::llround(drift * static_cast<double>(time - pivot));
+}
 
 result<collective_ends> find_collectives(const trace::snapshot& from) {
   std::map<std::uint64_t, collective_ends> by_process;
@@ -76,19 +130,27 @@ clock_offset align(std::int64_t first_realtime, const collective_ends& first, st
     found.offset = other_realtime - first_realtime;
     found.from = clock_offset::basis::realtime;
   }
-  std::vector<time_ns> differences;
+  std::vector<matched_end> matched;
   for (const auto& [name, ends] : other) {
-    if (const auto same = first.find(name); same != first.end()) match(same->second, ends, found.offset, differences);
+    if (const auto same = first.find(name); same != first.end()) match(same->second, ends, found.offset, matched);
   }
-  found.matched = differences.size();
+  found.matched = matched.size();
   if (found.matched < least_matches) return found;
-  std::sort(differences.begin(), differences.end());
-  found.corrected = differences[differences.size() / 2];
-  found.offset += found.corrected;
+  std::sort(matched.begin(), matched.end(), [](const matched_end& a, const matched_end& b) { return a.time < b.time; });
+  found.pivot = matched[matched.size() / 2].time;
+  fit best = fit_offset(matched, 0, found.pivot);
+  if (matched.size() >= least_for_drift) {
+    const double drift = drift_of(matched);
+    const fit line = fit_offset(matched, drift, found.pivot);
+    if (std::abs(drift) <= most_drift && line.error < best.error - best.error / 4) {
+      best = line;
+      found.drift = drift;
+    }
+  }
+  found.corrected = best.offset;
+  found.offset += best.offset;
+  found.error = best.error;
   found.from = clock_offset::basis::collectives;
-  for (time_ns& each : differences) each = std::abs(each - found.corrected);
-  std::sort(differences.begin(), differences.end());
-  found.error = differences[differences.size() * 9 / 10];
   return found;
 }
 

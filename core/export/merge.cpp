@@ -12,7 +12,6 @@
 
 #include "core/analysis/finish.hpp"
 #include "core/analysis/time_range.hpp"
-#include "core/export/id_set.hpp"
 #include "core/format.hpp"
 #include "core/trace/row_references.hpp"
 #include "core/trace/visit.hpp"
@@ -51,7 +50,7 @@ class part {
 
   [[nodiscard]] const trace::snapshot& from() const { return *from_; }
 
-  /// The greatest id of each kind, and blocks that have an allocation of their own.
+  /// The greatest id of each kind.
   result<void> look_over() {
     const auto note = [&](const auto& row) {
       auto copy = row;
@@ -59,8 +58,6 @@ class part {
         using type = std::remove_reference_t<decltype(member)>;
         if constexpr (id_place<type> < id_kinds) last_[id_place<type>] = std::max(last_[id_place<type>], raw(member));
       });
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(row)>, trace::alloc_event>)
-        born_.insert(raw(row.block));
     };
     for (std::size_t i = 0; i < from_->chunks().size(); ++i) {
       if (auto read = trace::visit_events(*from_, i, note); !read) return read;
@@ -99,10 +96,10 @@ class part {
       if constexpr (std::is_same_v<type, trace::device_id>) member = mapped(devices_, member);
     });
     if constexpr (trace::is_event_row<Row>) {
-      trace::for_each_time(row, [&](time_ns& time) { time = analysis::bounded(time) + offset; });
+      trace::for_each_time(row, [&](time_ns& time) { time = moved(time); });
     } else if constexpr (std::is_same_v<Row, trace::process_row>) {
       for (time_ns* time : {&row.begin, &row.end}) {
-        if (*time != trace::unknown_time) *time = analysis::bounded(*time) + offset;
+        if (*time != trace::unknown_time) *time = moved(*time);
       }
     }
     return row;
@@ -114,17 +111,16 @@ class part {
     return at == by.end() ? Id::none : static_cast<Id>(at->second);
   }
 
-  /// True once for each block that only checkpoints know.
-  bool takes_unborn(trace::block_id block) { return born_.insert(raw(block)); }
+  /// Its times on the clock of the whole.
+  [[nodiscard]] time_ns moved(time_ns time) const { return clock.moved(analysis::bounded(time)); }
 
-  time_ns offset = 0;
+  clock_offset clock;
   std::size_t next_chunk = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> strings_, hosts_, devices_;
 
  private:
   std::shared_ptr<const trace::snapshot> from_;
   std::array<std::uint64_t, id_kinds> first_{}, last_{};
-  id_set born_;
 };
 
 class merger {
@@ -183,7 +179,7 @@ class merger {
       } else {
         clock = align(realtimes[first], collectives[first], realtimes[i], collectives[i]);
       }
-      parts_[i].offset = clock.offset;
+      parts_[i].clock = clock;
       made_.clocks.push_back(clock);
       made_.said.push_back(said_of(clock, i, first));
     }
@@ -195,11 +191,14 @@ class merger {
     if (index == first) return name + ": its clock is that of the whole";
     const std::string by = (clock.offset < 0 ? "-" : "+") + format_time(std::abs(clock.offset));
     switch (clock.from) {
-      case clock_offset::basis::collectives:
+      case clock_offset::basis::collectives: {
+        const std::string rate =
+            clock.drift == 0 ? "" : fmt::format(" and {:+.2f} us a second (its clock drifts)", clock.drift * 1e6);
         return fmt::format(
-            "{}: times {} by {} collectives, whose ends differ by at most {} in nine of ten (CLOCK_REALTIME alone was "
-            "{} off)",
-            name, by, clock.matched, format_time(clock.error), format_time(std::abs(clock.corrected)));
+            "{}: times {}{} by {} collectives, whose ends differ by at most {} in nine of ten (CLOCK_REALTIME alone "
+            "was {} off)",
+            name, by, rate, clock.matched, format_time(clock.error), format_time(std::abs(clock.corrected)));
+      }
       case clock_offset::basis::realtime:
         return fmt::format(
             "{}: times {} by CLOCK_REALTIME; the error left is that of the machines' clocks, which nothing in the "
@@ -246,7 +245,7 @@ class merger {
         const auto chunks = each.from().chunks();
         while (each.next_chunk < chunks.size() && !trace::is_event(chunks[each.next_chunk].type)) ++each.next_chunk;
         if (each.next_chunk == chunks.size()) continue;
-        const time_ns time = analysis::bounded(chunks[each.next_chunk].min_time) + each.offset;
+        const time_ns time = each.moved(chunks[each.next_chunk].min_time);
         if (next == nullptr || time < earliest) {
           next = &each;
           earliest = time;
@@ -257,26 +256,12 @@ class merger {
         if (auto done = file.flush(); !done) return done;
         flushed = earliest;
       }
-      auto read =
-          trace::visit_events(next->from(), next->next_chunk++, [&](const auto& row) { add_event(*next, row, file); });
+      auto read = trace::visit_events(next->from(), next->next_chunk++, [&](const auto& row) {
+        file.add(next->moved(row));
+        ++made_.events;
+      });
       if (!read) return read;
     }
-  }
-
-  template <class Row>
-  void add_event(part& from, const Row& row, trace::file_writer& file) {
-    if constexpr (std::is_same_v<Row, trace::checkpoint_event>) {
-      return;
-    } else if constexpr (std::is_same_v<Row, trace::live_block_event>) {
-      if (!from.takes_unborn(row.block)) return;
-      trace::alloc_event born = row;
-      born.time = row.born;
-      born.flags |= trace::born_before;
-      file.add(from.moved(born));
-    } else {
-      file.add(from.moved(row));
-    }
-    ++made_.events;
   }
 
   std::vector<part> parts_;

@@ -1,5 +1,9 @@
 #include "core/export/merge.hpp"
 
+#include <cmath>
+#include <random>
+#include <set>
+
 #include "core/analysis/index.hpp"
 #include "core/analysis/range_statistics.hpp"
 #include "core/export/trim.hpp"
@@ -24,6 +28,8 @@ struct rank {
   std::int64_t clock_error = 0;  ///< By which that machine's clock is ahead of the world.
   std::uint64_t uuid = 1;
   std::size_t collectives = 20;
+  std::int64_t apart = 1'000'000;  ///< ns between collectives.
+  double drift = 0;                ///< By which that clock is ahead by more for each ns of the world.
   std::string host = "machine";
 };
 
@@ -61,10 +67,10 @@ void record(const rank& of, const std::string& path) {
     trace::kernel_event kernel;
     kernel.process = process.id;
     kernel.device = device.id;
-    // In the world's time they end at epoch + i ms + 1 s, give or take 100 ns.
-    const std::int64_t world =
-        epoch + 1'000'000'000 + static_cast<std::int64_t>(i) * 1'000'000 + static_cast<std::int64_t>(i * 37 % 100);
-    kernel.end = world + of.clock_error - of.origin;
+    // In the world's time they end at epoch + 1 s and later, give or take 100 ns.
+    const std::int64_t since =
+        1'000'000'000 + static_cast<std::int64_t>(i) * of.apart + static_cast<std::int64_t>(i * 37 % 100);
+    kernel.end = epoch + since + of.clock_error + std::llround(of.drift * static_cast<double>(since)) - of.origin;
     kernel.time = kernel.end - 5'000;
     kernel.name = to.intern(i % 2 == 0 ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL" : "ncclDevKernel_Broadcast_RING_LL");
     to.add(kernel);
@@ -98,6 +104,73 @@ TEST(merge, puts_ranks_on_one_clock_by_what_they_end_together) {
     stated = stated || now->tables().text(row.text).find("20 collectives") != std::string_view::npos;
   EXPECT_TRUE(stated);
   generate::testing::expect_own_ids(*now);
+}
+
+TEST(merge, follows_a_clock_that_drifts) {
+  const temporary a("merge-drift-a"), b("merge-drift-b"), whole("merge-drift");
+  record({.number = 0, .origin = epoch, .uuid = 1, .collectives = 400, .apart = 50'000'000}, a.path());
+  // 80 us a second: 1.6 ms over the recording.
+  record({.number = 1,
+          .origin = epoch + 300'000'000,
+          .clock_error = 2'000'000,
+          .uuid = 2,
+          .collectives = 400,
+          .apart = 50'000'000,
+          .drift = 80e-6},
+         b.path());
+  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_NEAR(made->clocks[1].drift, -80e-6, 1e-8);
+  EXPECT_EQ(made->clocks[1].matched, 400U);
+  EXPECT_LE(made->clocks[1].error, 2);
+  EXPECT_NE(made->said[1].find("-79.99 us a second"), std::string::npos) << made->said[1];
+  std::map<std::uint64_t, std::vector<trace::time_ns>> ends;
+  for (const auto& row : rows<trace::kernel_event>(*read(whole.path()))) ends[raw(row.process)].push_back(row.end);
+  ASSERT_EQ(ends.size(), 2U);
+  for (std::size_t i = 0; i < 400; ++i) ASSERT_LE(std::abs(ends.begin()->second[i] - ends.rbegin()->second[i]), 3) << i;
+}
+
+/// Whatever the clocks do, times end up as close as the collectives themselves are, and the error says how close.
+TEST(merge, states_the_error_that_is_left) {
+  std::minstd_rand chance(7);
+  const auto below = [&](std::int64_t end) { return static_cast<std::int64_t>(chance()) % end; };
+  for (int round = 0; round < 200; ++round) {
+    const std::int64_t offset = below(200'000'000) - 100'000'000;
+    const std::int64_t jitter = 1 + below(20'000);
+    const double drift = round % 2 == 0 ? 0 : static_cast<double>(below(400) - 200) * 1e-6;
+    const std::int64_t count = 8 + below(300);
+    const std::int64_t apart = 1'000'000 + below(100'000'000);
+    collective_ends first, other;
+    std::vector<std::pair<trace::time_ns, trace::time_ns>> both;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::string name = i % 3 == 0 ? "a" : "b";
+      const trace::time_ns world = 1'000'000'000 + i * apart + below(apart / 2);
+      const trace::time_ns theirs =
+          world - offset - std::llround(drift * static_cast<double>(world)) + below(2 * jitter) - jitter;
+      first[name].push_back(world);
+      other[name].push_back(theirs);
+      both.emplace_back(world, theirs);
+      // Some did not end together: one rank was late.
+      if (i % 25 == 24) other[name].back() += 3'000'000;
+    }
+    const clock_offset found = align(epoch, first, epoch, other);
+    ASSERT_EQ(found.from, clock_offset::basis::collectives);
+    std::vector<trace::time_ns> left;
+    for (const auto& [world, theirs] : both) {
+      left.push_back(std::abs(found.moved(theirs) - world));
+      EXPECT_GE(found.moved(theirs + 3), found.moved(theirs));
+    }
+    std::sort(left.begin(), left.end());
+    // Of fewer no drift is told.
+    if (count >= 16 || drift == 0) {
+      EXPECT_LE(left[left.size() * 8 / 10], 3 * jitter + 3) << "round " << round << ", drift " << drift;
+      EXPECT_LE(found.error, 3 * jitter + 3) << "round " << round;
+    }
+    EXPECT_GE(found.error, left[left.size() * 8 / 10] / 3) << "round " << round;
+    if (count >= 16 && std::abs(drift) * static_cast<double>(count * apart) > 20 * static_cast<double>(jitter)) {
+      EXPECT_NEAR(found.drift, drift, 5e-6 + 4 * static_cast<double>(jitter) / static_cast<double>(count * apart));
+    }
+  }
 }
 
 TEST(merge, goes_by_realtime_where_nothing_ends_together) {
@@ -171,12 +244,78 @@ TEST(merge, keeps_blocks_that_only_a_checkpoint_knows) {
       trim(*read(a.path()), {.range = {1'000'000'000, 1'010'000'000}, .redact = {}, .progress = {}}, cut.path()));
   ASSERT_TRUE(merge({read(cut.path()), read(b.path())}, whole.path()));
   const auto now = read(whole.path());
-  const auto allocs = rows<trace::alloc_event>(*now);
-  ASSERT_EQ(allocs.size(), 2U);
-  EXPECT_EQ(allocs[0].time, 1000);
-  EXPECT_EQ(allocs[1].time, 1000);
-  EXPECT_EQ((allocs[0].flags | allocs[1].flags) & trace::born_before, trace::born_before);
-  EXPECT_TRUE(rows<trace::live_block_event>(*now).empty());
+  EXPECT_EQ(rows<trace::alloc_event>(*now).size(), 1U);
+  const auto live = rows<trace::live_block_event>(*now);
+  const auto checkpoints = rows<trace::checkpoint_event>(*now);
+  ASSERT_EQ(live.size(), 1U);
+  ASSERT_EQ(checkpoints.size(), 1U);
+  EXPECT_EQ(live[0].checkpoint, checkpoints[0].id);
+  EXPECT_EQ(live[0].born, 1000);
+  analysis::index index;
+  while (!index.absorb(*now, 1 << 20)) {
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& block : index.memory().blocks()) bytes += block.allocated && !block.freed() ? block.bytes : 0;
+  EXPECT_EQ(bytes, 2000U);
+  generate::testing::expect_own_ids(*now);
+}
+
+/// A process that lost a free, and whose checkpoint says so; another that lost nothing.
+TEST(merge, keeps_what_checkpoints_say_after_a_loss) {
+  const temporary a("merge-loss-a"), b("merge-loss-b"), whole("merge-loss");
+  const auto write = [](const std::string& path, bool loses) {
+    auto to = std::move(trace::file_writer::create(path).value());
+    trace::process_row process;
+    process.id = trace::process_id{1};
+    to.add(process);
+    for (std::uint64_t block = 1; block <= 2; ++block) {
+      trace::alloc_event row;
+      row.process = process.id;
+      row.time = static_cast<trace::time_ns>(100 * block);
+      row.block = trace::block_id{block};
+      row.bytes = 10 * block;
+      to.add(row);
+    }
+    if (loses) {
+      trace::loss_event loss;
+      loss.process = process.id;
+      loss.time = 300;
+      loss.end = 310;
+      loss.events = loss.memory_events = 1;
+      to.add(loss);
+    }
+    trace::checkpoint_event checkpoint;
+    checkpoint.process = process.id;
+    checkpoint.time = 400;
+    checkpoint.blocks = loses ? 1 : 2;
+    const auto id = trace::event_id{to.add(checkpoint)};
+    for (std::uint64_t block = loses ? 2 : 1; block <= 2; ++block) {
+      trace::live_block_event row;
+      row.process = process.id;
+      row.time = 400;
+      row.born = static_cast<trace::time_ns>(100 * block);
+      row.block = trace::block_id{block};
+      row.bytes = 10 * block;
+      row.checkpoint = id;
+      to.add(row);
+    }
+    trace::marker_event last;
+    last.process = process.id;
+    last.time = 900;
+    to.add(last);
+    EXPECT_TRUE(to.close());
+  };
+  write(a.path(), true);
+  write(b.path(), false);
+  ASSERT_TRUE(merge({read(a.path()), read(b.path())}, whole.path()));
+  const auto now = read(whole.path());
+  analysis::index index;
+  while (!index.absorb(*now, 1 << 20)) {
+  }
+  std::multiset<std::uint64_t> live, gone;
+  for (const auto& block : index.memory().blocks()) (block.freed() ? gone : live).insert(block.bytes);
+  EXPECT_EQ(live, (std::multiset<std::uint64_t>{10, 20, 20}));
+  EXPECT_EQ(gone, (std::multiset<std::uint64_t>{10}));
 }
 
 TEST(merge, refuses_what_makes_no_sense) {
