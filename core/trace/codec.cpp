@@ -76,9 +76,9 @@ struct row_encoder::state {
     return habits[(static_cast<std::uint32_t>(type) << 16) | number];
   }
 
-  void put_integers(std::uint16_t number, growing_column& column, std::size_t rows, growing_column* times,
-                    column_habit& how) {
-    column_layout layout{.form = column_form::constant, .base = column.first()};
+  column_layout put_integers(std::uint16_t number, growing_column& column, std::size_t rows, growing_column* times,
+                             column_habit& how) {
+    column_layout layout{.form = column_form::constant, .base = column.first(), .rises = true};
     if (!column.is_constant()) {
       const auto reference = times == nullptr ? std::span<const std::uint64_t>{} : times->values(rows);
       layout = integers.encode(column.values(rows), reference, time_number, how, blobs);
@@ -86,6 +86,7 @@ struct row_encoder::state {
     put_varint(directory, number);
     put_layout(layout, directory);
     decoded_bytes += layout.planes * rows;
+    return layout;
   }
 
   template <class Row, class Field>
@@ -112,25 +113,75 @@ row_encoder::~row_encoder() = default;
 row_encoder::row_encoder(row_encoder&&) noexcept = default;
 row_encoder& row_encoder::operator=(row_encoder&&) noexcept = default;
 
+namespace {
+
+/// Whether `number` is the column of this member.
+template <class Field, class Member>
+constexpr bool is_member(const Field& field, Member member) {
+  if constexpr (std::is_same_v<decltype(field.member), Member>) {
+    return field.member == member;
+  } else {
+    return false;
+  }
+}
+
+template <class Integer>
+std::pair<Integer, Integer> lowest_and_highest(growing_column& column, std::size_t rows, bool rises) {
+  const auto as_integer = [](std::uint64_t bits) { return static_cast<Integer>(bits); };
+  if (column.is_constant()) return {as_integer(column.first()), as_integer(column.first())};
+  const std::span<const std::uint64_t> values = column.values(rows);
+  if (rises) return {as_integer(values.front()), as_integer(values.back())};
+  Integer lowest = as_integer(values.front()), highest = lowest;
+  for (const std::uint64_t value : values) {
+    lowest = std::min(lowest, as_integer(value));
+    highest = std::max(highest, as_integer(value));
+  }
+  return {lowest, highest};
+}
+
+/// Makes `extent` speak of a column: of the rows' times, or of the ids that they are about. `time` comes before `end`.
+template <class Row, class Field>
+void extend(row_extent& extent, const Field& field, growing_column& column, std::size_t rows, bool rises) {
+  if constexpr (requires(Row row) { row.time; }) {
+    if (is_member(field, &Row::time)) {
+      std::tie(extent.min_time, extent.max_time) = lowest_and_highest<time_ns>(column, rows, rises);
+    }
+  }
+  if constexpr (requires(Row row) { row.time, row.end; }) {
+    if (is_member(field, &Row::end)) {
+      extent.max_time = std::max(extent.max_time, lowest_and_highest<time_ns>(column, rows, rises).second);
+    }
+  }
+  if constexpr (is_event_row<Row>) {
+    if (is_member(field, subject_member<Row>)) {
+      std::tie(extent.lowest_event, extent.highest_event) = lowest_and_highest<std::uint64_t>(column, rows, rises);
+    }
+  }
+}
+
+}  // namespace
+
 template <class Row>
-std::size_t row_encoder::encode(std::span<const Row> rows, std::vector<std::byte>& out) {
+row_encoder::outcome row_encoder::encode(std::span<const Row> rows, std::vector<std::byte>& out) {
   const auto columns = std::make_unique<row_columns<Row>>();
   columns->add(rows);
   return encode(*columns, rows, out);
 }
 
 template <class Row>
-std::size_t row_encoder::encode(row_columns<Row>& rows, std::vector<std::byte>& out) {
+row_encoder::outcome row_encoder::encode(row_columns<Row>& rows, std::vector<std::byte>& out) {
   return encode(rows, std::span<const Row>(), out);
 }
 
 template <class Row>
-std::size_t row_encoder::encode(row_columns<Row>& rows, std::span<const Row> texts, std::vector<std::byte>& out) {
+row_encoder::outcome row_encoder::encode(row_columns<Row>& rows, std::span<const Row> texts,
+                                         std::vector<std::byte>& out) {
   state& s = *state_;
   s.directory.clear();
   s.blobs.clear();
   s.decoded_bytes = 0;
   rows.cut();
+  row_extent extent;
   std::size_t columns = 0;
   std::size_t place = 0;
   growing_column* times = nullptr;
@@ -145,17 +196,20 @@ std::size_t row_encoder::encode(row_columns<Row>& rows, std::span<const Row> tex
     } else {
       constexpr bool is_time = std::is_same_v<std::decay_t<decltype(defaults.*field.member)>, time_ns>;
       if (is_time && number == time_number) times = &column;
-      if (column.is_constant() && column.first() == to_bits(defaults.*field.member)) return;
-      growing_column* const reference = is_time && number != time_number ? times : nullptr;
-      s.put_integers(number, column, rows.size(), reference, s.habit(type_of_row<Row>, number));
-      ++columns;
+      bool rises = true;
+      if (!column.is_constant() || column.first() != to_bits(defaults.*field.member)) {
+        growing_column* const reference = is_time && number != time_number ? times : nullptr;
+        rises = s.put_integers(number, column, rows.size(), reference, s.habit(type_of_row<Row>, number)).rises;
+        ++columns;
+      }
+      extend<Row>(extent, field, column, rows.size(), rises);
     }
   };
   if (rows.size() != 0) for_each_field<Row>(put_column);
   put_varint(out, columns);
   out.insert(out.end(), s.directory.begin(), s.directory.end());
   out.insert(out.end(), s.blobs.begin(), s.blobs.end());
-  return s.decoded_bytes + s.directory.size();
+  return {s.decoded_bytes + s.directory.size(), extent};
 }
 
 // --- decoding -------------------------------------------------------------------------------------------------------
@@ -322,9 +376,9 @@ result<void> decode_column(std::span<const std::byte> payload, std::size_t rows,
   return {};
 }
 
-#define SLUICE_INSTANTIATE(row, kind)                                                           \
-  template std::size_t row_encoder::encode<row>(std::span<const row>, std::vector<std::byte>&); \
-  template std::size_t row_encoder::encode<row>(row_columns<row>&, std::vector<std::byte>&);    \
+#define SLUICE_INSTANTIATE(row, kind)                                                                    \
+  template row_encoder::outcome row_encoder::encode<row>(std::span<const row>, std::vector<std::byte>&); \
+  template row_encoder::outcome row_encoder::encode<row>(row_columns<row>&, std::vector<std::byte>&);    \
   template result<void> decode_rows<row>(std::span<const std::byte>, std::size_t, std::vector<row>&);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)

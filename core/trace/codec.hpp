@@ -16,7 +16,7 @@
 ///   directory   columns: varint, at most `max_chunk_columns` | column | column | ... |
 ///   column      number: varint | form: u8 | what the form needs
 ///     0 constant  value: zigzag varint
-///     1 offset    smallest: varint | planes
+///     1 offset    base: varint | planes
 ///     2 delta     first: zigzag varint | planes
 ///     3 relative  number of the other column: varint | planes
 ///     4 text      lengths: a column from its form on | bytes: varint | stored: varint
@@ -42,17 +42,22 @@ class row_encoder {
   row_encoder(row_encoder&&) noexcept;
   row_encoder& operator=(row_encoder&&) noexcept;
 
-  /// Appends the payload of `rows`, at most `max_chunk_rows`, to `out`; returns how many bytes they are when decoded, which must
-  /// not be more than `max_chunk_bytes` for a reader to take them. O(rows x fields).
+  /// What a chunk's header says of its payload.
+  struct outcome {
+    std::size_t decoded_bytes = 0;  ///< Must not be more than `max_chunk_bytes` for a reader to take them.
+    row_extent extent;
+  };
+
+  /// Appends the payload of `rows`, at most `max_chunk_rows`, to `out`. O(rows x fields).
   template <class Row>
-  std::size_t encode(std::span<const Row> rows, std::vector<std::byte>& out);
+  outcome encode(std::span<const Row> rows, std::vector<std::byte>& out);
   /// The same of rows without texts, which are columns already.
   template <class Row>
-  std::size_t encode(row_columns<Row>& rows, std::vector<std::byte>& out);
+  outcome encode(row_columns<Row>& rows, std::vector<std::byte>& out);
 
  private:
   template <class Row>
-  std::size_t encode(row_columns<Row>& rows, std::span<const Row> texts, std::vector<std::byte>& out);
+  outcome encode(row_columns<Row>& rows, std::span<const Row> texts, std::vector<std::byte>& out);
   struct state;
   std::unique_ptr<state> state_;
 };

@@ -22,6 +22,8 @@ constexpr std::size_t habitual_rows = 512;
 constexpr std::uint16_t habit_chunks = 32;
 /// zstd must save this share of a plane to be tried on the next ones: a byte of noise costs as much time as a row's other work.
 constexpr std::size_t worth_share = 24;
+/// What repeats itself must save this share of what the bytes' frequencies alone leave, or it is not looked for: that takes most of the time.
+constexpr std::size_t matches_share = 8;
 /// Below this a frame's own bytes outweigh what it saves.
 constexpr std::size_t least_packed = 24;
 
@@ -32,58 +34,110 @@ std::uint8_t planes_of(std::uint64_t bits) { return static_cast<std::uint8_t>((s
 #ifdef __SSE2__
 __m128i two_of(const std::uint64_t* values) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)); }
 
-__m128i zigzag_differences(const std::uint64_t* values, const std::uint64_t* from) {
-  const __m128i difference = _mm_sub_epi64(two_of(values), two_of(from));
-  const __m128i sign = _mm_shuffle_epi32(_mm_srai_epi32(difference, 31), _MM_SHUFFLE(3, 3, 1, 1));
-  return _mm_xor_si128(_mm_slli_epi64(difference, 1), sign);
+std::uint64_t union_of(__m128i both) {
+  std::uint64_t halves[2];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(halves), both);
+  return halves[0] | halves[1];
 }
 #endif
 
-/// All bits of what `write_differences` would write.
-std::uint64_t union_of_differences(const std::uint64_t* values, const std::uint64_t* from, std::size_t count) {
+/// Zigzag of how far each value is from its other. Returns all bits that any has.
+std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t* from, std::size_t count,
+                                std::uint64_t* out) {
   std::uint64_t bits = 0;
   std::size_t i = 0;
 #ifdef __SSE2__
-  __m128i both = _mm_setzero_si128();
-  for (; i + 2 <= count; i += 2) both = _mm_or_si128(both, zigzag_differences(values + i, from + i));
-  std::uint64_t halves[2];
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(halves), both);
-  bits = halves[0] | halves[1];
+  __m128i all = _mm_setzero_si128();
+#pragma GCC unroll 4
+  for (; i + 2 <= count; i += 2) {
+    const __m128i difference = _mm_sub_epi64(two_of(values + i), two_of(from + i));
+    const __m128i sign = _mm_shuffle_epi32(_mm_srai_epi32(difference, 31), _MM_SHUFFLE(3, 3, 1, 1));
+    const __m128i small = _mm_xor_si128(_mm_slli_epi64(difference, 1), sign);
+    all = _mm_or_si128(all, small);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), small);
+  }
+  bits = union_of(all);
 #endif
-  for (; i < count; ++i) bits |= zigzag(values[i] - from[i]);
+  for (; i < count; ++i) bits |= out[i] = zigzag(values[i] - from[i]);
   return bits;
 }
 
-/// Zigzag of how far each value is from its other.
-void write_differences(const std::uint64_t* values, const std::uint64_t* from, std::size_t count, std::uint64_t* out) {
+/// How far each value is above `base`. Returns all bits that any has.
+std::uint64_t write_offsets(const std::uint64_t* values, std::uint64_t base, std::size_t count, std::uint64_t* out) {
+  std::uint64_t bits = 0;
   std::size_t i = 0;
 #ifdef __SSE2__
+  __m128i all = _mm_setzero_si128();
+  const __m128i bases = _mm_set1_epi64x(static_cast<long long>(base));
+#pragma GCC unroll 4
   for (; i + 2 <= count; i += 2) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), zigzag_differences(values + i, from + i));
+    const __m128i small = _mm_sub_epi64(two_of(values + i), bases);
+    all = _mm_or_si128(all, small);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), small);
   }
+  bits = union_of(all);
 #endif
-  for (; i < count; ++i) out[i] = zigzag(values[i] - from[i]);
+  for (; i < count; ++i) bits |= out[i] = values[i] - base;
+  return bits;
 }
 
-void cut_plane(std::span<const std::uint64_t> small, unsigned plane, std::span<std::byte> out) {
-  const unsigned shift = 8 * plane;
-  std::size_t i = 0;
 #ifdef __SSE2__
-  const __m128i low = _mm_set1_epi64x(0xff);
-  const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));
-  for (; i + 16 <= small.size(); i += 16) {
-    // One byte in each of 64 bits, then of 32 and of 16: no more than 255, so that nothing is clamped on the way.
-    const auto four = [&](std::size_t at) {
-      const __m128i first = _mm_and_si128(_mm_srl_epi64(two_of(small.data() + at), by), low);
-      const __m128i second = _mm_and_si128(_mm_srl_epi64(two_of(small.data() + at + 2), by), low);
-      return _mm_packs_epi32(first, second);
-    };
-    const __m128i lower = _mm_packs_epi32(four(i), four(i + 4));
-    const __m128i upper = _mm_packs_epi32(four(i + 8), four(i + 12));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out.data() + i), _mm_packus_epi16(lower, upper));
+/// Cuts sixteen values into at most `Most` planes (2, 4 or 8). A transposition of bytes: where a byte lies is a number of seven bits,
+/// three of which register and four of where in it. Interleaving two registers puts the bit in which their numbers differ below the four,
+/// and the uppermost of those in its place; after four times the value's number is in the register, and the plane is the register's.
+template <unsigned Most>
+void cut_sixteen(const std::uint64_t* small, unsigned planes, std::byte* const* out, std::size_t at) {
+  __m128i of_half[2][4], of_word[2][2][2], of_pair[2][2][2];
+  constexpr unsigned words =
+      Most > 4 ? 2 : 1;  // The upper four planes, the upper two of four: where nobody asks, nothing is made.
+  constexpr unsigned pairs = Most > 2 ? 2 : 1;
+#pragma GCC unroll 4
+  for (unsigned r = 0; r < 4; ++r) {
+    const __m128i lower = two_of(small + 2 * r), upper = two_of(small + 2 * r + 8);
+    of_half[0][r] = _mm_unpacklo_epi8(lower, upper);
+    of_half[1][r] = _mm_unpackhi_epi8(lower, upper);
   }
+#pragma GCC unroll 2
+  for (unsigned odd = 0; odd < 2; ++odd) {
+#pragma GCC unroll 2
+    for (unsigned r = 0; r < 2; ++r) {
+      of_word[odd][0][r] = _mm_unpacklo_epi8(of_half[odd][r], of_half[odd][r + 2]);
+      if constexpr (words == 2) of_word[odd][1][r] = _mm_unpackhi_epi8(of_half[odd][r], of_half[odd][r + 2]);
+    }
+#pragma GCC unroll 2
+    for (unsigned word = 0; word < words; ++word) {
+      of_pair[odd][word][0] = _mm_unpacklo_epi8(of_word[odd][word][0], of_word[odd][word][1]);
+      if constexpr (pairs == 2) of_pair[odd][word][1] = _mm_unpackhi_epi8(of_word[odd][word][0], of_word[odd][word][1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (unsigned k = 0; k < Most; k += 2) {
+    if (k >= planes) return;
+    const __m128i even = of_pair[0][k / 4][k / 2 % 2], odd = of_pair[1][k / 4][k / 2 % 2];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out[k] + at), _mm_unpacklo_epi8(even, odd));
+    if (k + 1 >= planes) return;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out[k + 1] + at), _mm_unpackhi_epi8(even, odd));
+  }
+}
+
+template <unsigned Most>
+std::size_t cut_sixteens(std::span<const std::uint64_t> small, unsigned planes, std::byte* const* out) {
+  std::size_t i = 0;
+  for (; i + 16 <= small.size(); i += 16) cut_sixteen<Most>(small.data() + i, planes, out, i);
+  return i;
+}
 #endif
-  for (; i < small.size(); ++i) out[i] = static_cast<std::byte>(small[i] >> shift);
+
+/// Writes byte k of each number to `out[k]`, of the lowest `planes` bytes.
+void cut_planes_of(std::span<const std::uint64_t> small, unsigned planes, std::byte* const* out) {
+  std::size_t done = 0;
+#ifdef __SSE2__
+  const auto cut = planes <= 2 ? cut_sixteens<2> : planes <= 4 ? cut_sixteens<4> : cut_sixteens<8>;
+  done = cut(small, planes, out);
+#endif
+  for (unsigned k = 0; k < planes; ++k) {
+    for (std::size_t i = done; i < small.size(); ++i) out[k][i] = static_cast<std::byte>(small[i] >> (8 * k));
+  }
 }
 
 template <unsigned Planes>
@@ -120,46 +174,40 @@ using compressor = std::unique_ptr<ZSTD_CCtx, free_context>;
 
 struct integer_encoder::state {
   compressor for_planes{ZSTD_createCCtx()};
+  compressor for_noise{
+      ZSTD_createCCtx()};  ///< Looks for no matches: of planes with none, the bytes' frequencies are all there is.
   compressor for_texts{ZSTD_createCCtx()};
   std::vector<std::byte> planes;
   std::vector<std::byte> trial;
+  std::vector<std::byte> frame;
 
-  /// Tells how the values become small, and how many planes those need; false if the form is not for these values.
-  static bool measure(column_form form, std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
-                      std::uint16_t reference_number, column_layout& layout) {
-    layout = {.form = form};
-    std::uint64_t bits = 0;
+  /// How the values become small in this form. `planes` are all that there can be. False if the form is not for these values.
+  static bool choose(column_form form, std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                     std::uint16_t reference_number, column_layout& layout) {
+    layout = {.form = form, .planes = most_planes};
     switch (form) {
       case column_form::constant:
         return false;
-      case column_form::offset: {
-        std::uint64_t highest = layout.base = values.front();
-        for (const std::uint64_t value : values) {
-          layout.base = std::min(layout.base, value);
-          highest = std::max(highest, value);
-        }
-        bits = highest - layout.base;
-        break;
-      }
+      case column_form::offset:
+        layout.base = *std::min_element(values.begin(), values.end());
+        return true;
       case column_form::delta:
         layout.base = values.front();
-        bits = union_of_differences(values.data() + 1, values.data(), values.size() - 1);
-        break;
+        return true;
       case column_form::relative:
-        if (reference.size() != values.size()) return false;
         layout.base = reference_number;
-        bits = union_of_differences(values.data(), reference.data(), values.size());
-        break;
+        return reference.size() == values.size();
     }
-    layout.planes = planes_of(bits);
-    return true;
+    return false;
   }
 
-  /// Fills `planes`, one behind the other: some values at a time, which stay near while all planes are cut from them.
-  void cut_planes(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
-                  const column_layout& layout) {
+  /// Fills `planes`, one behind the other, as many as `layout` says: some values at a time, which stay near while they become small and
+  /// are cut. Then `layout` says how many are needed. False: more than it said.
+  bool cut_planes(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                  column_layout& layout) {
     constexpr std::size_t near = 512;
     std::array<std::uint64_t, near> small;
+    std::uint64_t bits = 0;
     planes.resize(values.size() * layout.planes);
     for (std::size_t at = 0; at < values.size(); at += near) {
       const std::size_t count = std::min(near, values.size() - at);
@@ -168,37 +216,44 @@ struct integer_encoder::state {
         case column_form::constant:
           break;
         case column_form::offset:
-          for (std::size_t i = 0; i < count; ++i) small[i] = from[i] - layout.base;
+          bits |= write_offsets(from, layout.base, count, small.data());
           break;
         case column_form::delta:
           small[0] = at == 0 ? 0 : zigzag(from[0] - from[-1]);
-          write_differences(from + 1, from, count - 1, small.data() + 1);
+          bits |= small[0] | write_differences(from + 1, from, count - 1, small.data() + 1);
           break;
         case column_form::relative:
-          write_differences(from, reference.data() + at, count, small.data());
+          bits |= write_differences(from, reference.data() + at, count, small.data());
           break;
       }
-      for (unsigned k = 0; k < layout.planes; ++k) {
-        cut_plane(std::span(small).first(count), k, std::span(planes).subspan(k * values.size() + at, count));
-      }
+      std::byte* out[most_planes];
+      for (unsigned k = 0; k < layout.planes; ++k) out[k] = planes.data() + k * values.size() + at;
+      cut_planes_of(std::span(small).first(count), layout.planes, out);
     }
+    const std::uint8_t needed = planes_of(bits);
+    if (needed > layout.planes) return false;
+    layout.planes = needed;
+    // So many differences of five bytes never come round to where they began.
+    const bool not_below = layout.form == column_form::delta && (bits & 1) == 0 && needed <= 5;
+    layout.rises = not_below && values.back() >= values.front();
+    return true;
   }
 
-  /// Appends the planes of `values`. Of the planes that are tried with zstd, leaves those in `worth` that it made shorter.
-  void write_planes(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
-                    column_layout& layout, std::uint8_t& worth, std::vector<std::byte>& out) {
-    cut_planes(values, reference, layout);
+  /// Appends the planes that were cut. Of the planes that are tried with zstd, leaves those in `how.worth_packing` that it made shorter.
+  void write_planes(std::size_t count, column_layout& layout, column_habit& how, std::vector<std::byte>& out) {
     for (unsigned k = 0; k < layout.planes; ++k) {
-      const std::span<const std::byte> plane = std::span(planes).subspan(k * values.size(), values.size());
+      const std::span<const std::byte> plane = std::span(planes).subspan(k * count, count);
       const auto bit = static_cast<std::uint8_t>(1U << k);
       if (std::memcmp(plane.data(), plane.data() + 1, plane.size() - 1) == 0) {
         layout.same[k] = static_cast<std::uint8_t>(plane.front());
         continue;
       }
       std::size_t stored = 0;
-      if ((worth & bit) != 0) {
-        stored = pack(for_planes, plane, out);
-        if (plane.size() - stored < plane.size() / worth_share) worth = static_cast<std::uint8_t>(worth & ~bit);
+      if ((how.worth_packing & bit) != 0) {
+        stored = pack((how.has_matches & bit) != 0 ? for_planes : for_noise, plane, out);
+        if (plane.size() - stored < plane.size() / worth_share) {
+          how.worth_packing = static_cast<std::uint8_t>(how.worth_packing & ~bit);
+        }
       } else {
         out.insert(out.end(), plane.begin(), plane.end());
         stored = plane.size();
@@ -207,35 +262,76 @@ struct integer_encoder::state {
     }
   }
 
-  static std::size_t pack(const compressor& context, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
-    const std::size_t at = out.size();
-    if (bytes.size() >= least_packed) {
-      out.resize(at + ZSTD_compressBound(bytes.size()));
-      const std::size_t packed =
-          ZSTD_compress2(context.get(), out.data() + at, out.size() - at, bytes.data(), bytes.size());
-      const bool shorter = ZSTD_isError(packed) == 0U && packed < bytes.size();
-      out.resize(shorter ? at + packed : at);
-      if (shorter) return packed;
+  /// Which of the planes that were cut and are worth packing hold matches worth looking for.
+  std::uint8_t planes_with_matches(std::size_t count, const column_layout& layout, std::uint8_t worth_packing) {
+    std::uint8_t found = 0xff;
+    for (unsigned k = 0; k < layout.planes; ++k) {
+      const auto bit = static_cast<std::uint8_t>(1U << k);
+      if (layout.stored[k] == 0 || (worth_packing & bit) == 0) continue;
+      const std::size_t without = pack(for_noise, std::span(planes).subspan(k * count, count));
+      if (layout.stored[k] + without / matches_share > without) found = static_cast<std::uint8_t>(found & ~bit);
     }
-    out.insert(out.end(), bytes.begin(), bytes.end());
-    return bytes.size();
+    return found;
+  }
+
+  /// As the habit says, if it says anything of such columns.
+  bool encode_as_usual(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                       std::uint16_t reference_number, column_habit& habit, column_layout& layout,
+                       std::vector<std::byte>& out) {
+    if (habit.chunks_left == 0) return false;
+    layout = {.form = habit.form, .base = habit.base, .planes = habit.planes};
+    if (habit.form == column_form::delta) layout.base = values.front();
+    if (habit.form == column_form::relative) {
+      if (reference.size() != values.size()) return false;
+      layout.base = reference_number;
+    }
+    if (!cut_planes(values, reference, layout)) {
+      choose(habit.form, values, reference, reference_number, layout);
+      cut_planes(values, reference, layout);
+      habit.planes = layout.planes;
+      habit.base = layout.base;
+    }
+    --habit.chunks_left;
+    write_planes(values.size(), layout, habit, out);
+    return true;
+  }
+
+  /// Makes a zstd frame of `bytes` in `frame`; returns its length, or that of the bytes where that is not shorter.
+  std::size_t pack(const compressor& context, std::span<const std::byte> bytes) {
+    if (bytes.size() < least_packed) return bytes.size();
+    if (frame.size() < ZSTD_compressBound(bytes.size())) frame.resize(ZSTD_compressBound(bytes.size()));
+    const std::size_t packed = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
+    return ZSTD_isError(packed) == 0U && packed < bytes.size() ? packed : bytes.size();
+  }
+
+  /// Appends the shorter of the two.
+  std::size_t pack(const compressor& context, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
+    const std::size_t packed = pack(context, bytes);
+    const std::byte* const from = packed < bytes.size() ? frame.data() : bytes.data();
+    out.insert(out.end(), from, from + packed);
+    return packed;
   }
 };
 
 integer_encoder::integer_encoder(int compression_level) : state_(std::make_unique<state>()) {
-  if (state_->for_planes == nullptr || state_->for_texts == nullptr) throw std::bad_alloc();
-  for (ZSTD_CCtx* const context : {state_->for_planes.get(), state_->for_texts.get()}) {
+  state& s = *state_;
+  if (s.for_planes == nullptr || s.for_noise == nullptr || s.for_texts == nullptr) throw std::bad_alloc();
+  for (ZSTD_CCtx* const context : {s.for_planes.get(), s.for_noise.get(), s.for_texts.get()}) {
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, compression_level);
     ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
   }
   if (compression_level != 1) return;
   // A plane repeats itself at length or not at all: short matches cost more than they save, and a table of them that fits the
   // first cache does as well. Measured on the planes of a training: a quarter less time than the level's own, in fewer bytes.
-  ZSTD_CCtx* const context = state_->for_planes.get();
-  ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, 7);
-  ZSTD_CCtx_setParameter(context, ZSTD_c_targetLength, 4);
-  ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_lcm_huffman);
-  ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, 12);
+  for (ZSTD_CCtx* const context : {s.for_planes.get(), s.for_noise.get()}) {
+    ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, 7);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_targetLength, 4);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_lcm_huffman);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, 12);
+  }
+  // How far it goes on after each place where it looked: to the end.
+  ZSTD_CCtx_setParameter(s.for_noise.get(), ZSTD_c_targetLength, ZSTD_cParam_getBounds(ZSTD_c_targetLength).upperBound);
+  ZSTD_CCtx_setParameter(s.for_noise.get(), ZSTD_c_hashLog, ZSTD_cParam_getBounds(ZSTD_c_hashLog).lowerBound);
 }
 integer_encoder::~integer_encoder() = default;
 integer_encoder::integer_encoder(integer_encoder&&) noexcept = default;
@@ -255,28 +351,26 @@ column_layout integer_encoder::encode(std::span<const std::uint64_t> values, std
   }
   const bool habitual = values.size() >= habitual_rows;
   column_layout layout;
-  if (habitual && habit.chunks_left > 0 && s.measure(habit.form, values, reference, reference_number, layout)) {
-    --habit.chunks_left;
-    s.write_planes(values, reference, layout, habit.worth_packing, out);
-    return layout;
-  }
+  if (habitual && s.encode_as_usual(values, reference, reference_number, habit, layout, out)) return layout;
   column_layout best;
-  std::uint8_t best_worth = 0xff;
+  column_habit best_habit;
   const std::size_t begin = out.size();
   bool found = false;
   for (const column_form form : {column_form::offset, column_form::delta, column_form::relative}) {
-    if (!s.measure(form, values, reference, reference_number, layout)) continue;
-    std::uint8_t worth = 0xff;
+    if (!s.choose(form, values, reference, reference_number, layout)) continue;
+    column_habit one;
     s.trial.clear();
-    s.write_planes(values, reference, layout, worth, s.trial);
+    s.cut_planes(values, reference, layout);
+    s.write_planes(values.size(), layout, one, s.trial);
     if (found && s.trial.size() >= out.size() - begin) continue;
     found = true;
     best = layout;
-    best_worth = worth;
+    best_habit = {form, layout.planes, one.worth_packing, 0xff, habit_chunks, layout.base};
+    if (habitual) best_habit.has_matches = s.planes_with_matches(values.size(), layout, one.worth_packing);
     out.resize(begin);
     out.insert(out.end(), s.trial.begin(), s.trial.end());
   }
-  if (habitual) habit = {best.form, best_worth, habit_chunks};
+  if (habitual) habit = best_habit;
   return best;
 }
 

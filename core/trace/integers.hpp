@@ -16,7 +16,7 @@ namespace sluice::trace {
 
 enum class column_form : std::uint8_t {
   constant = 0,  ///< All are equal: no planes.
-  offset = 1,    ///< What each is above the smallest.
+  offset = 1,    ///< What each is above a base, such as the smallest.
   delta = 2,     ///< Zigzag of the difference from the one before.
   relative = 3,  ///< Zigzag of the difference from another column's value in the same row.
 };
@@ -26,10 +26,11 @@ inline constexpr std::size_t most_planes = 8;
 /// How a column is stored, and where its planes lie.
 struct column_layout {
   column_form form = column_form::constant;
-  std::uint64_t base = 0;  ///< The constant, the smallest, the first value, or the number of the other column.
+  std::uint64_t base = 0;  ///< The constant, what values are above, the first value, or the number of the other column.
   std::uint8_t planes = 0;
   std::uint8_t same[most_planes] = {};     ///< Of a plane that takes no bytes: the byte all share.
   std::uint32_t stored[most_planes] = {};  ///< 0: `same`; as many as values: as they are; fewer: zstd.
+  bool rises = false;                      ///< Told by encoding alone: each value is the one before or above it.
   /// Bytes of all planes in the file.
   [[nodiscard]] std::size_t stored_bytes() const;
 };
@@ -37,8 +38,11 @@ struct column_layout {
 /// What suited a column last, so that not every chunk has to be tried each way.
 struct column_habit {
   column_form form = column_form::offset;
+  std::uint8_t planes = 0;            ///< So many were enough.
   std::uint8_t worth_packing = 0xff;  ///< A bit a plane: zstd made it shorter.
+  std::uint8_t has_matches = 0xff;    ///< A bit a plane: what repeats itself in it is worth looking for.
   std::uint16_t chunks_left = 0;      ///< Until all is tried again.
+  std::uint64_t base = 0;             ///< For `offset`.
 };
 
 /// Turns columns into planes. One a thread.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <tuple>
@@ -26,37 +27,15 @@ inline constexpr bool is_text_field = false;
 template <class Class>
 inline constexpr bool is_text_field<field<Class, std::string>> = true;
 
+/// A row that says nothing yet.
+template <class Row>
+inline const Row blank{};
+
 /// What a chunk says of its rows: when they were, and the ids of the events that they are about. Both 0 for rows of neither.
 struct row_extent {
   time_ns min_time = 0, max_time = 0;
   std::uint64_t lowest_event = 0, highest_event = 0;
 };
-
-/// Makes `extent` hold `rows` too; `first`: it holds nothing yet.
-template <class Row>
-void extend(row_extent& extent, std::span<const Row> rows, bool first) {
-  if constexpr (requires(Row row) { row.time; }) {
-    time_ns lowest = first ? INT64_MAX : extent.min_time;
-    time_ns highest = first ? INT64_MIN : extent.max_time;
-    for (const Row& row : rows) {
-      lowest = std::min(lowest, row.time);
-      highest = std::max(highest, row.time);
-      if constexpr (requires { row.end; }) highest = std::max(highest, row.end);
-    }
-    extent.min_time = lowest;
-    extent.max_time = highest;
-  }
-  if constexpr (is_event_row<Row>) {
-    std::uint64_t lowest = first ? UINT64_MAX : extent.lowest_event;
-    std::uint64_t highest = first ? 0 : extent.highest_event;
-    for (const Row& row : rows) {
-      lowest = std::min(lowest, subject_of(row));
-      highest = std::max(highest, subject_of(row));
-    }
-    extent.lowest_event = lowest;
-    extent.highest_event = highest;
-  }
-}
 
 /// The integers of one member in all rows.
 class growing_column {
@@ -71,26 +50,20 @@ class growing_column {
     return std::span(values_).first(rows);
   }
 
-  /// Adds a member of `some`, behind `rows` others.
-  template <auto Member, class Row>
-  void add(std::size_t rows, std::span<const Row> some) {
-    if (rows == 0) {
-      varies_ = false;
-      first_ = to_bits(some.front().*Member);
-    }
-    if (!varies_) {
-      std::uint64_t differing = 0;
-#pragma GCC unroll 8
-      for (const Row& row : some) differing |= to_bits(row.*Member) ^ first_;
-      if (differing == 0) return;
-      fill(rows);
-      varies_ = true;
-    }
-    if (values_.size() < rows + some.size()) values_.resize(std::max<std::size_t>(2 * values_.size(), 512));
-    if (values_.size() < rows + some.size()) values_.resize(rows + some.size());
-    std::uint64_t* to = values_.data() + rows;
-#pragma GCC unroll 8
-    for (const Row& row : some) *to++ = to_bits(row.*Member);
+  /// There are no rows yet, and the first will have this value.
+  void begin(std::uint64_t first) {
+    varies_ = false;
+    first_ = first;
+  }
+  /// The `rows` that there are have one value, and those that follow may have others.
+  void vary(std::size_t rows) {
+    fill(rows);
+    varies_ = true;
+  }
+  /// Room for `more` values behind `rows` others, of a column that varies.
+  [[nodiscard]] std::uint64_t* append(std::size_t rows, std::size_t more) {
+    if (values_.size() < rows + more) values_.resize(std::max({2 * values_.size(), rows + more, std::size_t{512}}));
+    return values_.data() + rows;
   }
 
  private:
@@ -108,50 +81,107 @@ class growing_column {
 template <class Row>
 class row_columns {
  public:
-  /// Returns the row as it is kept; it may be changed until something else is called.
-  Row& add(const Row& row) {
-    if (near_count_ == near) cut();
-    return near_[near_count_++] = row;
+  /// `most`: rows after which `has_room` says no whatever is cut; they should be a chunk then.
+  explicit row_columns(std::size_t most = SIZE_MAX) { limit(most); }
+  void limit(std::size_t most) {
+    most_ = most;
+    near_room_ = std::min(near, most_ - std::min(most_, rows_));
   }
+
+  /// A row can be added as things are; else `cut` makes room, or `clear` once there are as many rows as the limit says.
+  [[nodiscard]] bool has_room() const { return near_count_ < near_room_; }
+  /// Returns the row as it is kept; it may be changed until something else is called. Only where there is room.
+  Row& add(const Row& row) { return near_[near_count_++] = row; }
   void add(std::span<const Row> rows) {
     cut();
     for (; rows.size() > near; rows = rows.subspan(near)) cut(rows.first(near));
     if (!rows.empty()) cut(rows);
   }
   [[nodiscard]] std::size_t size() const { return rows_ + near_count_; }
-  void clear() { rows_ = near_count_ = 0; }
+  void clear() {
+    rows_ = near_count_ = 0;
+    limit(most_);
+  }
 
-  /// Cuts what is left. Then `column` and `extent` are of all rows.
+  /// Cuts what is left. Then `column` is of all rows.
   void cut() {
     if (near_count_ != 0) cut(std::span(near_).first(near_count_));
     near_count_ = 0;
+    limit(most_);
   }
   /// By its place in the schema.
   [[nodiscard]] growing_column& column(std::size_t place) { return columns_[place]; }
-  [[nodiscard]] const row_extent& extent() const { return extent_; }
 
  private:
   static constexpr std::size_t near = 32;
+  static constexpr std::size_t row_words = sizeof(Row) / sizeof(std::uint64_t);
+  static_assert(sizeof(Row) % sizeof(std::uint64_t) == 0 && row_words >= 2);
+  using words = std::array<std::uint64_t, row_words>;
 
   void cut(std::span<const Row> some) {
-    extend(extent_, some, rows_ == 0);
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (add_field<I>(some), ...); }
+    if (rows_ == 0) begin(some.front());
+    note_differences(some);
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (cut_field<I>(some), ...); }
     (std::make_index_sequence<field_count<Row>>());
     rows_ += some.size();
   }
+
+  void begin(const Row& first) {
+    std::memcpy(first_.data(), &first, sizeof first_);
+    differing_ = {};
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (begin_field<I>(first), ...); }
+    (std::make_index_sequence<field_count<Row>>());
+  }
   template <std::size_t I>
-  void add_field(std::span<const Row> some) {
+  void begin_field(const Row& first) {
+    constexpr auto field = std::get<I>(schema<Row>::fields);
+    if constexpr (!is_text_field<std::remove_const_t<decltype(field)>>) columns_[I].begin(to_bits(first.*field.member));
+  }
+
+  /// Which bits of the rows differ from the first row's, whatever member they are of: two words at a time.
+  void note_differences(std::span<const Row> some) {
+    using two_words = std::uint64_t __attribute__((vector_size(2 * sizeof(std::uint64_t))));
+    for (std::size_t w = 0; w < row_words; w += 2) {
+      const std::size_t at = std::min(w, row_words - 2);
+      two_words first, differing, now;
+      std::memcpy(&first, first_.data() + at, sizeof first);
+      std::memcpy(&differing, differing_.data() + at, sizeof differing);
+#pragma GCC unroll 4
+      for (const Row& row : some) {
+        std::memcpy(&now, reinterpret_cast<const char*>(&row) + at * sizeof first_[0], sizeof now);
+        differing |= now ^ first;
+      }
+      std::memcpy(differing_.data() + at, &differing, sizeof differing);
+    }
+  }
+
+  template <std::size_t I>
+  void cut_field(std::span<const Row> some) {
     constexpr auto field = std::get<I>(schema<Row>::fields);
     if constexpr (!is_text_field<std::remove_const_t<decltype(field)>>) {
-      columns_[I].template add<field.member>(rows_, some);
+      growing_column& column = columns_[I];
+      if (column.is_constant()) {
+        const Row& row = some.front();
+        const auto at = reinterpret_cast<const char*>(&(row.*field.member)) - reinterpret_cast<const char*>(&row);
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, reinterpret_cast<const char*>(differing_.data()) + at, sizeof(row.*field.member));
+        if (bits == 0) return;
+        column.vary(rows_);
+      }
+      std::uint64_t* to = column.append(rows_, some.size());
+#pragma GCC unroll 8
+      for (const Row& row : some) *to++ = to_bits(row.*field.member);
     }
   }
 
   std::array<Row, near> near_;
   std::size_t near_count_ = 0;
+  std::size_t near_room_ = near;
   std::size_t rows_ = 0;  ///< Cut.
+  std::size_t most_ = SIZE_MAX;
+  words first_{};      ///< The first row, as it lies in memory.
+  words differing_{};  ///< Bits in which some row that was cut differs from it.
   std::array<growing_column, field_count<Row>> columns_;
-  row_extent extent_;
 };
 
 }  // namespace sluice::trace

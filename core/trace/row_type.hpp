@@ -131,16 +131,16 @@ inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
   return type >= row_type::epoch && type <= row_type::open_slice;
 }
 [[nodiscard]] constexpr bool is_table(row_type type) { return static_cast<std::uint16_t>(type) < 64; }
-/// The id of the event that an event's row is about: itself, or what an attribute or link belongs to.
+/// The member with the id of the event that an event's row is about: itself, or what an attribute or link belongs to.
+template <class Row>
+inline constexpr auto subject_member = &Row::id;
+template <>
+inline constexpr auto subject_member<attribute_event> = &attribute_event::target;
+template <>
+inline constexpr auto subject_member<link_event> = &link_event::from;
 template <class Row>
 [[nodiscard]] std::uint64_t subject_of(const Row& row) {
-  if constexpr (std::is_same_v<Row, attribute_event>) {
-    return raw(row.target);
-  } else if constexpr (std::is_same_v<Row, link_event>) {
-    return raw(row.from);
-  } else {
-    return raw(row.id);
-  }
+  return raw(row.*subject_member<Row>);
 }
 
 [[nodiscard]] constexpr bool is_event(row_type type) {

@@ -15,16 +15,10 @@
 
 #include "core/trace/checksum.hpp"
 #include "core/trace/codec.hpp"
+#include "core/trace/writer_inline.hpp"
 
 namespace sluice::trace {
 namespace {
-
-/// Rows that wait for their chunk. Tables, which are few and may have texts, wait as they are.
-template <class Row>
-using row_buffer = std::conditional_t<is_event_row<Row>, row_columns<Row>, std::vector<Row>>;
-#define SLUICE_BUFFER(row, kind) row_buffer<row>,
-using row_buffers = std::tuple<SLUICE_FOR_EACH_ROW(SLUICE_BUFFER) std::vector<index_row>>;
-#undef SLUICE_BUFFER
 
 struct transparent_hash {
   using is_transparent = void;
@@ -33,20 +27,24 @@ struct transparent_hash {
 
 }  // namespace
 
-struct file_writer::state {
+struct file_writer::state : file_writer::waiting_rows {
   std::string path;
   writer_options options;
   int fd = -1;
   std::uint64_t offset = 0;  ///< End of the last whole chunk.
-  std::uint64_t last_event = 0;
   std::uint64_t last_string = 0;
   std::optional<error> failure;
   std::unordered_map<std::string, string_id, transparent_hash, std::equal_to<>> strings;
-  row_buffers buffers;
   row_encoder encoder;
   std::vector<std::byte> stored;
 
-  explicit state(const writer_options& how) : options(how), encoder(how.compression_level) {}
+  explicit state(const writer_options& how) : options(how), encoder(how.compression_level) {
+    options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
+    const auto limit = [&](auto& rows) {
+      if constexpr (requires { rows.limit(0); }) rows.limit(options.rows_per_chunk);
+    };
+    std::apply([&](auto&... each) { (limit(each), ...); }, buffers);
+  }
   ~state() {
     if (fd >= 0) ::close(fd);
   }
@@ -67,11 +65,6 @@ struct file_writer::state {
     t.checksum = header_checksum(t);
     if (!failure) flush_rows<index_row>();
     if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
-  }
-
-  template <class Row>
-  row_buffer<Row>& buffer() {
-    return std::get<row_buffer<Row>>(buffers);
   }
 
   /// All of it or none: what did not fit is cut off again.
@@ -100,16 +93,14 @@ struct file_writer::state {
   template <class Row>
   void write_chunk(std::span<const Row> rows, std::optional<time_pair> over = std::nullopt) {
     stored.assign(sizeof(chunk_header), std::byte{});
-    const std::size_t decoded = encoder.encode(rows, stored);
-    if (decoded > max_chunk_bytes && rows.size() > 1) {
+    row_encoder::outcome encoded = encoder.encode(rows, stored);
+    if (encoded.decoded_bytes > max_chunk_bytes && rows.size() > 1) {
       write_chunk(rows.first(rows.size() / 2), over);
       write_chunk(rows.subspan(rows.size() / 2), over);
       return;
     }
-    row_extent extent;
-    extend(extent, rows, true);
-    if (over) std::tie(extent.min_time, extent.max_time) = *over;
-    write_stored(type_of_row<Row>, rows.size(), decoded, extent);
+    if (over) std::tie(encoded.extent.min_time, encoded.extent.max_time) = *over;
+    write_stored(type_of_row<Row>, rows.size(), encoded);
   }
 
   /// The same of rows that are columns, whose chunk is never too large.
@@ -117,17 +108,18 @@ struct file_writer::state {
   void write_chunk(row_columns<Row>& rows) {
     static_assert(max_chunk_rows * field_count<Row> * sizeof(std::uint64_t) < max_chunk_bytes / 2);
     stored.assign(sizeof(chunk_header), std::byte{});
-    const std::size_t decoded = encoder.encode(rows, stored);
-    write_stored(type_of_row<Row>, rows.size(), decoded, rows.extent());
+    const row_encoder::outcome encoded = encoder.encode(rows, stored);
+    write_stored(type_of_row<Row>, rows.size(), encoded);
   }
 
   /// Writes the payload in `stored`, behind the room that it has for the header.
-  void write_stored(row_type type, std::size_t rows, std::size_t decoded, const row_extent& extent) {
+  void write_stored(row_type type, std::size_t rows, const row_encoder::outcome& encoded) {
+    const row_extent& extent = encoded.extent;
     const std::size_t packed = stored.size() - sizeof(chunk_header);
     chunk_header header;
     header.type = static_cast<std::uint16_t>(type);
     header.rows = static_cast<std::uint32_t>(rows);
-    header.raw_bytes = static_cast<std::uint32_t>(decoded);
+    header.raw_bytes = static_cast<std::uint32_t>(encoded.decoded_bytes);
     header.stored_bytes = static_cast<std::uint32_t>(packed);
     header.flags = chunk_flag_columns;
     header.min_time = extent.min_time;
@@ -137,13 +129,13 @@ struct file_writer::state {
     std::memcpy(stored.data(), &header, sizeof header);
     const std::uint64_t at = offset;
     if (!write_all(stored) || type == row_type::index) return;
-    buffer<index_row>().push_back({type, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time,
-                                   header.max_time, extent.lowest_event, extent.highest_event});
+    of<index_row>().push_back({type, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time,
+                               header.max_time, extent.lowest_event, extent.highest_event});
   }
 
   template <class Row>
   void flush_rows() {
-    row_buffer<Row>& rows = buffer<Row>();
+    buffer<Row>& rows = of<Row>();
     if constexpr (is_event_row<Row>) {
       if (rows.size() != 0 && !failure) write_chunk(rows);
     } else {
@@ -163,17 +155,9 @@ struct file_writer::state {
 
   [[nodiscard]] bool takes_rows() const { return fd >= 0 && !failure; }
 
-  /// Where an event waits; what was started before it is filled in now.
-  template <class Row>
-  Row& put(const Row& row) {
-    row_columns<Row>& rows = buffer<Row>();
-    write_if_full<Row>();
-    if (!takes_rows()) rows.clear();
-    return rows.add(row);
-  }
   template <class Row>
   void write_if_full() {
-    if (buffer<Row>().size() < options.rows_per_chunk) return;
+    if (of<Row>().size() < options.rows_per_chunk) return;
     flush_tables();
     flush_rows<Row>();
   }
@@ -192,7 +176,7 @@ struct file_writer::state {
   }
 };
 
-file_writer::file_writer(std::unique_ptr<state> s) : state_(std::move(s)) {}
+file_writer::file_writer(std::unique_ptr<state> s) : state_(std::move(s)), waiting_(state_.get()) {}
 file_writer::file_writer(file_writer&&) noexcept = default;
 file_writer& file_writer::operator=(file_writer&&) noexcept = default;
 file_writer::~file_writer() {
@@ -229,7 +213,6 @@ result<int> open_empty(const std::string& path) {
 result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
   auto s = std::make_unique<state>(options);
   s->path = path;
-  s->options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
   const auto fd = open_empty(path);
   if (!fd) return tl::unexpected<error>(fd.error());
   s->fd = *fd;
@@ -250,26 +233,33 @@ event_id file_writer::next_event() { return static_cast<event_id>(++state_->last
 
 std::uint64_t file_writer::events() const { return state_->last_event; }
 
+/// What was started before is filled in now.
 template <class Row>
-std::uint64_t file_writer::add(const Row& row) {
-  state& s = *state_;
-  if constexpr (is_event_row<Row>) {
-    const event_id id = row.id == event_id::none ? next_event() : row.id;
-    s.put(row).id = id;
-    s.write_if_full<Row>();
-    return raw(id);
+void file_writer::make_room() {
+  state_->write_if_full<Row>();
+  row_columns<Row>& rows = state_->of<Row>();
+  if (state_->takes_rows()) {
+    rows.cut();
   } else {
-    if (s.takes_rows()) s.buffer<Row>().push_back(row);
-    s.write_if_full<Row>();
-    return 0;
+    rows.clear();
   }
 }
 
 template <class Row>
-Row& file_writer::start(const Row& like) {
-  Row& row = state_->put(like);
-  row.id = next_event();
-  return row;
+std::uint64_t file_writer::add(const Row& row) {
+  state& s = *state_;
+  if constexpr (is_event_row<Row>) {
+    row_columns<Row>& rows = s.of<Row>();
+    if (!rows.has_room()) make_room<Row>();
+    const event_id id = row.id == event_id::none ? next_event() : row.id;
+    rows.add(row).id = id;
+    s.write_if_full<Row>();
+    return raw(id);
+  } else {
+    if (s.takes_rows()) s.of<Row>().push_back(row);
+    s.write_if_full<Row>();
+    return 0;
+  }
 }
 
 result<void> file_writer::flush() {
@@ -316,7 +306,7 @@ result<std::unique_ptr<file_writer::state>> file_writer::rewrite(const state& fr
   to->write_file_header();
   behind = 0;
   std::vector<std::byte> bytes;
-  for (const index_row& chunk : std::get<std::vector<index_row>>(from.buffers)) {
+  for (const index_row& chunk : from.of<index_row>()) {
     if (chunk.offset < mark && !is_table(chunk.type)) continue;
     if (chunk.offset >= mark && behind == 0) behind = to->offset;
     bytes.resize(sizeof(chunk_header) + chunk.stored_bytes);
@@ -331,7 +321,7 @@ result<std::unique_ptr<file_writer::state>> file_writer::rewrite(const state& fr
     index_row moved = chunk;
     moved.offset = to->offset;
     if (!to->write_all(bytes)) return tl::unexpected<error>(*to->failure);
-    to->buffer<index_row>().push_back(moved);
+    to->of<index_row>().push_back(moved);
   }
   if (behind == 0) behind = to->offset;
   if (to->failure) return tl::unexpected<error>(*to->failure);
@@ -352,7 +342,7 @@ result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
   }
   std::swap(s.fd, (*made)->fd);  // The old one is closed with `made`.
   s.offset = (*made)->offset;
-  s.buffer<index_row>() = std::move((*made)->buffer<index_row>());
+  s.of<index_row>() = std::move((*made)->of<index_row>());
   return behind;
 }
 
@@ -378,13 +368,11 @@ const std::string& file_writer::path() const { return state_->path; }
 #define SLUICE_INSTANTIATE(row, kind) template std::uint64_t file_writer::add<row>(const row&);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
-#define SLUICE_INSTANTIATE(row) template row& file_writer::start<row>(const row&);
-SLUICE_INSTANTIATE(alloc_event)
-SLUICE_INSTANTIATE(free_event)
-SLUICE_INSTANTIATE(kernel_event)
-SLUICE_INSTANTIATE(api_call_event)
-SLUICE_INSTANTIATE(touch_event)
-#undef SLUICE_INSTANTIATE
+template void file_writer::make_room<alloc_event>();
+template void file_writer::make_room<free_event>();
+template void file_writer::make_room<kernel_event>();
+template void file_writer::make_room<api_call_event>();
+template void file_writer::make_room<touch_event>();
 #define SLUICE_INSTANTIATE(row, kind)                                    \
   template void file_writer::add_summary<row>(std::span<const row> rows, \
                                               std::optional<std::pair<time_ns, time_ns>> over);

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/trace/model.hpp"
+#include "core/trace/row_columns.hpp"
 #include "core/trace/row_type.hpp"
 
 namespace sluice::trace {
@@ -20,10 +21,6 @@ struct writer_options {
   std::size_t rows_per_chunk = 8192;  ///< A chunk is written when a kind has this many rows waiting.
   int compression_level = 1;          ///< zstd's.
 };
-
-/// A row that says nothing yet.
-template <class Row>
-inline const Row blank{};
 
 /// Writes a trace: rows in, in any order of time; chunks out. Each chunk is whole on disk before the next begins, so a
 /// file whose writer died is readable up to its last flush. Not thread-safe: one thread owns a writer.
@@ -53,7 +50,7 @@ class file_writer {
   std::uint64_t add(const Row& row);
 
   /// The same of an event that the caller fills in: returns it with the next id, as `like` but for that. It may be changed until
-  /// the next event of its kind is added, or the file flushed or marked.
+  /// the next event of its kind is added, or the file flushed or marked. Defined in writer_inline.hpp.
   template <class Row>
   Row& start(const Row& like = blank<Row>);
 
@@ -85,10 +82,15 @@ class file_writer {
 
  private:
   struct state;
+  struct waiting_rows;
+  /// So that another event of the kind can wait.
+  template <class Row>
+  void make_room();
   static result<std::unique_ptr<state>> rewrite(const state& from, const std::string& path, std::uint64_t mark,
                                                 std::uint64_t& behind);
   explicit file_writer(std::unique_ptr<state> s);
   std::unique_ptr<state> state_;
+  waiting_rows* waiting_;  ///< Of the state.
 };
 
 }  // namespace sluice::trace

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/trace/writer.hpp"
+#include "core/trace/writer_inline.hpp"
 #include "instrumentation/collector/block_ledger.hpp"
 #include "instrumentation/collector/call_stacks.hpp"
 #include "instrumentation/collector/catalogue.hpp"

@@ -51,6 +51,39 @@ TYPED_TEST(codec, brings_chunks_back_that_it_encodes_by_habit) {
   }
 }
 
+/// What a chunk's header says of its rows, rising ones and others, is what a look at each of them says.
+TYPED_TEST(codec, knows_the_times_and_ids_of_its_rows) {
+  std::mt19937_64 random(3);
+  row_encoder encoder;
+  for (unsigned chunk = 0; chunk < 6; ++chunk) {
+    std::vector<TypeParam> rows{testing::random_row<TypeParam>(random)};
+    while (rows.size() < 700) rows.push_back(testing::row_after(rows.back(), random, chunk / 2));
+    std::vector<std::byte> payload;
+    const row_extent extent = encoder.encode<TypeParam>(rows, payload).extent;
+    row_extent expected;
+    if constexpr (requires(TypeParam row) { row.time; }) {
+      expected.min_time = INT64_MAX;
+      expected.max_time = INT64_MIN;
+      for (const TypeParam& row : rows) {
+        expected.min_time = std::min(expected.min_time, row.time);
+        expected.max_time = std::max(expected.max_time, row.time);
+        if constexpr (requires { row.end; }) expected.max_time = std::max(expected.max_time, row.end);
+      }
+    }
+    if constexpr (is_event_row<TypeParam>) {
+      expected.lowest_event = UINT64_MAX;
+      for (const TypeParam& row : rows) {
+        expected.lowest_event = std::min(expected.lowest_event, subject_of(row));
+        expected.highest_event = std::max(expected.highest_event, subject_of(row));
+      }
+    }
+    EXPECT_EQ(extent.min_time, expected.min_time);
+    EXPECT_EQ(extent.max_time, expected.max_time);
+    EXPECT_EQ(extent.lowest_event, expected.lowest_event);
+    EXPECT_EQ(extent.highest_event, expected.highest_event);
+  }
+}
+
 TYPED_TEST(codec, gives_each_member_a_number_of_its_own) {
   std::vector<unsigned> numbers;
   std::apply([&](const auto&... column) { (numbers.push_back(column.number), ...); }, schema<TypeParam>::fields);

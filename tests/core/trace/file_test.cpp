@@ -11,7 +11,7 @@
 
 #include "core/trace/checksum.hpp"
 #include "core/trace/reader.hpp"
-#include "core/trace/writer.hpp"
+#include "core/trace/writer_inline.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::trace {
