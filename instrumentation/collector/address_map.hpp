@@ -2,170 +2,164 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <vector>
 
+#include "instrumentation/collector/address_order.hpp"
+#include "instrumentation/collector/key_map.hpp"
+
 namespace sluice::collector {
 
-/// Values by address, in order of address: a B+ tree of two levels whose leaves hold keys only, so that looking one up
-/// among 100,000 touches a handful of cache lines, where std::map touches seventeen nodes. The top level is one sorted
-/// array: cheap up to some millions of entries. All operations are O(log n) plus moving part of a leaf.
+/// Values by address. Memory is given out where it was given back, so the same addresses come and go: a table finds an address in
+/// O(1), and keeps the place of one that has gone for when it comes again. Only who asks what lies at or below an address needs
+/// them in order, which is seldom: what is new is put in order then, what has gone is passed over. What has gone is forgotten when it
+/// is much, or has been passed over often. All operations are O(1) amortised, but `at_or_below`, O(log n) amortised.
 /// Pointers to values stay valid until that value is erased. Not thread-safe.
 template <class Value>
 class address_map {
  public:
+  address_map() = default;
+  address_map(const address_map&) = delete;
+  address_map& operator=(const address_map&) = delete;
+
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
   /// Null if there is none.
+  [[nodiscard]] const Value* find(std::uint64_t address) const {
+    Value* const value = place_of(address).value;
+    return is_here(value) ? value : nullptr;
+  }
   [[nodiscard]] Value* find(std::uint64_t address) {
     return const_cast<Value*>(static_cast<const address_map*>(this)->find(address));
-  }
-  [[nodiscard]] const Value* find(std::uint64_t address) const {
-    const position at = at_or_below_position(address);
-    return at.valid() && at.leaf->keys[at.index] == address ? value(at) : nullptr;
   }
 
   /// The value with the greatest address that is not above `address`; null if there is none.
   [[nodiscard]] const Value* at_or_below(std::uint64_t address) const {
-    const position at = at_or_below_position(address);
-    return at.valid() ? value(at) : nullptr;
+    if (size_ == 0) return nullptr;
+    if (const Value* const exact = find(address)) return exact;
+    put_in_order();
+    const Value* below = nullptr;
+    order_.walk_down(address, [&](std::uint64_t candidate) {
+      below = find(candidate);
+      passed_over_ += below == nullptr ? 1 : 0;
+      return below != nullptr;
+    });
+    if (passed_over_ > used_) forget_gone(mask_ + 1);
+    return below;
   }
 
   /// Puts a value where none is; replaces one that is there.
   Value& put(std::uint64_t address, const Value& v) {
-    const position below = at_or_below_position(address);
-    if (below.valid() && below.leaf->keys[below.index] == address) return value_in(below.leaf->slots[below.index]) = v;
-    if (leaves_.empty()) {
-      leaves_.push_back(std::make_unique<leaf>());
-      firsts_.push_back(address);
+    if (2 * used_ > mask_) make_room();
+    place& p = place_of(address);
+    if (is_here(p.value)) return *p.value = v;
+    if (p.value == nullptr) {
+      p.address = address;
+      ++used_;
+      unordered_.push_back(address);
     }
-    std::size_t number = below.valid() ? below.number : 0;
-    std::size_t at = below.valid() ? below.index + 1 : 0;
-    if (leaves_[number]->count == leaf_keys) {
-      split(number);
-      if (at > leaves_[number]->count) at -= leaves_[number++]->count;
-    }
-    leaf& l = *leaves_[number];
-    std::move_backward(l.keys.begin() + at, l.keys.begin() + l.count, l.keys.begin() + l.count + 1);
-    std::move_backward(l.slots.begin() + at, l.slots.begin() + l.count, l.slots.begin() + l.count + 1);
-    l.keys[at] = address;
-    l.slots[at] = new_slot(v);
-    ++l.count;
     ++size_;
-    firsts_[number] = l.keys[0];
-    sought_ = {};
-    return value_in(l.slots[at]);
+    p.value = new_value();
+    return *p.value = v;
   }
 
   /// Does nothing if there is none.
   void erase(std::uint64_t address) {
-    const position found = at_or_below_position(address);
-    if (!found.valid() || found.leaf->keys[found.index] != address) return;
-    leaf& l = *leaves_[found.number];
-    free_slots_.push_back(l.slots[found.index]);
-    if constexpr (!std::is_trivially_destructible_v<Value>) value_in(l.slots[found.index]) = Value{};
-    std::move(l.keys.begin() + found.index + 1, l.keys.begin() + l.count, l.keys.begin() + found.index);
-    std::move(l.slots.begin() + found.index + 1, l.slots.begin() + l.count, l.slots.begin() + found.index);
-    l.keys[--l.count] = UINT64_MAX;
+    place& p = place_of(address);
+    if (!is_here(p.value)) return;
+    if constexpr (!std::is_trivially_destructible_v<Value>) *p.value = Value{};
+    free_.push_back(p.value);
+    p.value = &gone_;
     --size_;
-    sought_ = {};
-    if (l.count != 0) {
-      firsts_[found.number] = l.keys[0];
-      return;
-    }
-    leaves_.erase(leaves_.begin() + static_cast<std::ptrdiff_t>(found.number));
-    firsts_.erase(firsts_.begin() + static_cast<std::ptrdiff_t>(found.number));
   }
 
   /// Calls `visit(const Value&)` in order of address.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (const auto& l : leaves_) {
-      for (std::size_t i = 0; i < l->count; ++i) visit(value_in(l->slots[i]));
-    }
+    put_in_order();
+    order_.for_each([&](std::uint64_t address) {
+      if (const Value* const value = find(address)) visit(*value);
+    });
   }
 
  private:
-  static constexpr std::size_t leaf_keys = 128;
   static constexpr std::size_t values_per_slab = 256;
+  static constexpr std::size_t fewest_places = 64;
 
-  struct leaf {
-    leaf() { keys.fill(UINT64_MAX); }
-    std::size_t count = 0;
-    std::array<std::uint64_t, leaf_keys> keys;  ///< Those behind `count` are UINT64_MAX.
-    std::array<std::uint32_t, leaf_keys> slots;
+  struct place {
+    std::uint64_t address = 0;
+    Value* value = nullptr;  ///< Null: the place is free. `gone_`: what lay here is.
   };
-  struct position {
-    const struct leaf* leaf = nullptr;
-    std::size_t number = 0;
-    std::size_t index = 0;
-    [[nodiscard]] bool valid() const { return leaf != nullptr; }
-  };
+  [[nodiscard]] bool is_here(const Value* value) const { return value != nullptr && value != &gone_; }
 
-  /// How many of a leaf's keys are not above `address`. Without a branch: which way it goes is as good as random.
-  [[nodiscard]] static std::size_t keys_up_to(const leaf& l, std::uint64_t address) {
-    std::size_t below = 0;
-#pragma GCC unroll 8
-    for (std::size_t step = leaf_keys / 2; step != 0; step /= 2) {
-      below += l.keys[below + step - 1] <= address ? step : 0;
+  /// The address's place, or a free one where it would be.
+  [[nodiscard]] place& place_of(std::uint64_t address) const {
+    for (std::size_t at = detail::spread(address, shift_);; ++at) {
+      place& p = places_[at & mask_];
+      if (p.address == address || p.value == nullptr) return p;
     }
-    below += l.keys[below] <= address ? 1 : 0;
-    return std::min(below, l.count);
-  }
-  /// One that is looked for is often changed next: where it was is kept.
-  [[nodiscard]] position at_or_below_position(std::uint64_t address) const {
-    if (sought_.valid() && sought_address_ == address) return sought_;
-    if (leaves_.empty() || address < firsts_.front()) return {};
-    const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), address);
-    const auto number = static_cast<std::size_t>(after - firsts_.begin()) - 1;
-    const leaf& l = *leaves_[number];
-    sought_address_ = address;
-    return sought_ = {&l, number, keys_up_to(l, address) - 1};
   }
 
-  void split(std::size_t number) {
-    auto upper = std::make_unique<leaf>();
-    leaf& lower = *leaves_[number];
-    constexpr std::size_t half = leaf_keys / 2;
-    std::copy(lower.keys.begin() + half, lower.keys.end(), upper->keys.begin());
-    std::copy(lower.slots.begin() + half, lower.slots.end(), upper->slots.begin());
-    std::fill(lower.keys.begin() + half, lower.keys.end(), UINT64_MAX);
-    upper->count = leaf_keys - half;
-    lower.count = half;
-    firsts_.insert(firsts_.begin() + static_cast<std::ptrdiff_t>(number) + 1, upper->keys[0]);
-    leaves_.insert(leaves_.begin() + static_cast<std::ptrdiff_t>(number) + 1, std::move(upper));
+  void put_in_order() const {
+    if (unordered_.empty()) return;
+    std::sort(unordered_.begin(), unordered_.end());
+    for (const std::uint64_t address : unordered_) order_.insert(address);
+    unordered_.clear();
   }
 
-  [[nodiscard]] const Value* value(const position& at) const { return &value_in(at.leaf->slots[at.index]); }
-  [[nodiscard]] Value& value_in(std::uint32_t slot) {
-    return (*slabs_[slot / values_per_slab])[slot % values_per_slab];
+  /// At most a quarter of the places are used then.
+  void make_room() {
+    std::size_t places = fewest_places;
+    while (4 * (size_ + 1) > places) places *= 2;
+    forget_gone(places);
   }
-  [[nodiscard]] const Value& value_in(std::uint32_t slot) const {
-    return (*slabs_[slot / values_per_slab])[slot % values_per_slab];
+
+  /// Lays out so many places anew, a power of two, for what is there.
+  void forget_gone(std::size_t places) const {
+    const auto has_gone = [&](std::uint64_t address) { return find(address) == nullptr; };
+    if (size_ < used_) {
+      order_.keep_if(std::not_fn(has_gone));
+      unordered_.erase(std::remove_if(unordered_.begin(), unordered_.end(), has_gone), unordered_.end());
+    }
+    std::vector<place> old(places);
+    old.swap(places_);
+    mask_ = places - 1;
+    shift_ = 64 - static_cast<unsigned>(std::bit_width(mask_));
+    for (const place& p : old) {
+      if (is_here(p.value)) place_of(p.address) = p;
+    }
+    used_ = size_;
+    passed_over_ = 0;
   }
-  std::uint32_t new_slot(const Value& v) {
-    if (free_slots_.empty()) {
-      const auto first = static_cast<std::uint32_t>(slabs_.size() * values_per_slab);
+
+  Value* new_value() {
+    if (free_.empty()) {
       slabs_.push_back(std::make_unique<std::array<Value, values_per_slab>>());
-      for (std::uint32_t i = values_per_slab; i-- > 0;) free_slots_.push_back(first + i);
+      for (std::size_t i = values_per_slab; i-- > 0;) free_.push_back(&(*slabs_.back())[i]);
     }
-    const std::uint32_t slot = free_slots_.back();
-    free_slots_.pop_back();
-    value_in(slot) = v;
-    return slot;
+    Value* const value = free_.back();
+    free_.pop_back();
+    return value;
   }
 
-  std::vector<std::uint64_t> firsts_;  ///< The lowest key of each leaf.
-  std::vector<std::unique_ptr<leaf>> leaves_;
-  std::vector<std::unique_ptr<std::array<Value, values_per_slab>>> slabs_;
-  std::vector<std::uint32_t> free_slots_;
+  // Asking may lay out anew what it asks.
+  mutable std::vector<place> places_ = std::vector<place>(fewest_places);
+  mutable std::size_t mask_ = fewest_places - 1;
+  mutable unsigned shift_ = 64 - std::bit_width(fewest_places - 1);
+  mutable std::size_t used_ = 0;
+  mutable std::size_t passed_over_ = 0;
+  mutable address_order order_;
+  mutable std::vector<std::uint64_t> unordered_;  ///< Not in `order_` yet.
   std::size_t size_ = 0;
-  mutable std::uint64_t sought_address_ = 0;
-  mutable position sought_;  ///< Of `sought_address_`, until something is put or erased.
+  std::vector<std::unique_ptr<std::array<Value, values_per_slab>>> slabs_;
+  std::vector<Value*> free_;
+  Value gone_{};  ///< Nobody's: that it is pointed to is all it says.
 };
 
 }  // namespace sluice::collector

@@ -9,7 +9,6 @@ using namespace trace;
 
 namespace {
 constexpr time_ns second = 1'000'000'000;
-constexpr time_ns plausible_future = 3600 * second;
 }  // namespace
 
 assembler::assembler(file_writer& file, const clock_anchor& start, const assembler_options& options)
@@ -55,22 +54,6 @@ std::uint64_t assembler::processes_heard() const {
       std::count_if(processes_.begin(), processes_.end(), [](const auto& p) { return p->heard; }));
 }
 
-// -------------------------------------------------------------------------------------------------------------- times
-
-time_ns assembler::convert(clock_kind clock, std::uint32_t flags, std::uint64_t raw) const {
-  const auto ns = static_cast<std::int64_t>(std::min<std::uint64_t>(raw, INT64_MAX / 2));
-  if (options_.simulated) return ns;
-  const bool counted = clock == clock_kind::tsc && (flags & flag_monotonic) == 0;
-  const std::int64_t monotonic = counted ? clocks_.to_monotonic(raw) : ns;
-  // A device's times may be a little ahead of the present; a nonsensical one is taken for the present.
-  const time_ns time = monotonic - origin_;
-  return time > present_ + plausible_future ? present_ : time;
-}
-
-time_ns assembler::end_time(const context& c, std::uint64_t raw) const {
-  return raw == 0 ? unknown_time : convert(c, raw);
-}
-
 // ------------------------------------------------------------------------------------------------------------ turns
 
 result<std::size_t> assembler::take(ring_source& ring, ring_reader& reader) {
@@ -113,36 +96,104 @@ void assembler::settle(bool everything) {
   }
 }
 
+namespace {
+
+/// What becomes of a record in the turn it was taken in.
+enum class reception : std::uint8_t {
+  waits,        ///< It happened on the host: until all that happened before it has been taken.
+  from_device,  ///< Comes late without bound: for the next turn.
+  defines,      ///< What others may already refer to is known at once, whatever its time.
+  tells_loss,   ///< Waits too.
+  fills,        ///< Padding.
+};
+
+constexpr auto receptions = [] {
+  std::array<reception, 64> all{};
+  const auto set = [&](reception what, std::initializer_list<record_type> types) {
+    for (const record_type type : types) all[static_cast<std::size_t>(type)] = what;
+  };
+  set(reception::from_device, {record_type::copy, record_type::memset, record_type::kernel, record_type::migration,
+                               record_type::graph_launch, record_type::watermark});
+  set(reception::defines,
+      {record_type::string, record_type::thread, record_type::frame, record_type::module, record_type::stack});
+  set(reception::tells_loss, {record_type::loss});
+  set(reception::fills, {record_type::padding});
+  return all;
+}();
+
+reception reception_of(record_type type) {
+  const auto number = static_cast<std::size_t>(type);
+  return number < receptions.size() ? receptions[number] : reception::waits;
+}
+
+/// Its device's work is what its one thread says.
+reception reception_if_simulated(record_type type) {
+  const reception real = reception_of(type);
+  return real == reception::from_device ? reception::waits : real;
+}
+
+}  // namespace
+
 void assembler::sort_in(const drained_span& drained) {
-  const std::vector<std::byte>& taken = memory_[now_.turns & 1].bytes;
-  const auto bytes = std::span(taken).subspan(drained.offset, drained.length);
-  const bool sensible = for_each_record(bytes, [&](const record_view& record) {
-    sort_in(*drained.ring, record, static_cast<std::size_t>(record.bytes.data() - taken.data()));
-  });
-  if (sensible) return;
-  drained.ring->broken = true;
+  ring_source& ring = *drained.ring;
+  const std::span<const std::byte> taken = memory_[now_.turns & 1].bytes;
+  std::uint32_t voice = voice_of(ring);
+  for (auto left = taken.subspan(drained.offset, drained.length); !left.empty();) {
+    const record_view record = record_at(left);
+    if (record.bytes.empty()) return break_off(ring);
+    const pending p{convert(ring.clock, record.flags, record.time),
+                    static_cast<std::uint32_t>(static_cast<std::size_t>(left.data() - taken.data()) / 8), voice};
+    left = left.subspan(record.bytes.size());
+    switch (options_.simulated ? reception_if_simulated(record.type) : reception_of(record.type)) {
+      case reception::tells_loss:
+        count_reported_loss(ring, record);
+        [[fallthrough]];
+      case reception::waits:
+        wait_in_order(p);
+        break;
+      case reception::from_device:
+        later_.from_device.push_back(p);
+        break;
+      case reception::defines:
+        define_early(ring, record);
+        voice = voice_of(ring);
+        break;
+      case reception::fills:
+        break;
+    }
+  }
+}
+
+inline void assembler::wait_in_order(pending p) {
+  if (options_.simulated) {
+    // A single thread's records are in the right order already, and leaving them there makes the file independent of the turns.
+    latest_ = std::max(latest_, p.time);
+    later_.ordered.push_back(p);
+    return;
+  }
+  p.time = std::min(p.time, present_);
+  latest_ = std::max(latest_, p.time);
+  // Up to the latest time of the turn before, everything has been taken.
+  (p.time <= settled_ ? due_ : later_).ordered.push_back(p);
+}
+
+void assembler::break_off(ring_source& ring) {
+  ring.broken = true;
   add_message(severity::warning, "a ring holds records that make no sense; what its thread did from here on is lost");
   loss_event loss;
   loss.time = loss.end = now();
   loss.events = loss.memory_events = 1;  // At least.
-  add_loss(*drained.ring->process, loss);
+  add_loss(*ring.process, loss);
+}
+
+void assembler::count_reported_loss(ring_source& ring, const record_view& record) {
+  if ((record.flags & flag_of_ring) == 0) return;
+  const auto r = decode<loss_record>(record);
+  ring.reported_losses += r.events;
+  ring.reported_memory_losses += r.memory_events;
 }
 
 namespace {
-
-bool is_from_device(record_type type) {
-  switch (type) {
-    case record_type::copy:
-    case record_type::memset:
-    case record_type::kernel:
-    case record_type::migration:
-    case record_type::graph_launch:
-    case record_type::watermark:
-      return true;
-    default:
-      return false;
-  }
-}
 
 /// What follows the struct in a record.
 template <class Record>
@@ -161,7 +212,7 @@ std::vector<std::uint64_t> words_after(const record_view& record, std::uint64_t 
 
 }  // namespace
 
-bool assembler::define_early(ring_source& ring, const record_view& record) {
+void assembler::define_early(ring_source& ring, const record_view& record) {
   bool kept = true;
   switch (record.type) {
     case record_type::string: {
@@ -170,54 +221,31 @@ bool assembler::define_early(ring_source& ring, const record_view& record) {
       if (r.length <= text.size() && r.length <= maximum_text_bytes) {
         names_.define_text(r.key, {reinterpret_cast<const char*>(text.data()), r.length});
       }
-      return true;
+      return;
     }
     case record_type::thread: {
       const auto r = decode<thread_record>(record);
       ring.thread = names_.thread(ring.process->names, r.tid, {r.name, strnlen(r.name, sizeof r.name)});
-      return true;
+      return;
     }
     case record_type::frame:
       kept = stacks_.define(ring.process->stacks, decode<frame_record>(record));
       break;
     case record_type::module:
       stacks_.define(ring.process->stacks, decode<module_record>(record));
-      return true;
+      return;
     case record_type::stack: {
       const auto r = decode<stack_record>(record);
       kept = stacks_.define(ring.process->stacks, r.key, words_after<stack_record>(record, r.count), r.base);
       break;
     }
     default:
-      return false;
+      return;
   }
   if (!kept && !stacks_left_out_) {
     stacks_left_out_ = true;
     add_message(severity::warning, "a process has more distinct call stacks than are kept: later ones are left out");
   }
-  return true;
-}
-
-void assembler::sort_in(ring_source& ring, const record_view& record, std::size_t offset) {
-  if (define_early(ring, record)) return;
-  if (record.type == record_type::loss && (record.flags & flag_of_ring) != 0) {
-    const auto r = decode<loss_record>(record);
-    ring.reported_losses += r.events;
-    ring.reported_memory_losses += r.memory_events;
-  }
-  const bool from_device = !options_.simulated && is_from_device(record.type);
-  time_ns time = convert(ring.clock, record.flags, record.time);
-  if (!from_device && !options_.simulated) time = std::min(time, present_);
-  const pending p{time, static_cast<std::uint32_t>(offset / 8), voice_of(ring)};
-  if (from_device) {
-    later_.from_device.push_back(p);
-    return;
-  }
-  latest_ = std::max(latest_, time);
-  // A real recording takes what lies up to the latest time of the turn before, sorted by time. In a simulated one a single
-  // thread's records are in the right order already, and leaving them there makes the file independent of the turns.
-  const bool due = !options_.simulated && time <= settled_;
-  (due ? due_ : later_).ordered.push_back(p);
 }
 
 /// A ring's records follow each other, and nearly always have one thread.
@@ -244,19 +272,10 @@ void assembler::put_in_order(std::vector<pending>& some) const {
 
 void assembler::process_due() {
   put_in_order(due_.ordered);
-  for (const pending& p : due_.ordered) process(p);
-  for (const pending& p : due_.from_device) process(p);
+  process(due_.ordered);
+  process(due_.from_device);
   due_.ordered.clear();
   due_.from_device.clear();
-}
-
-void assembler::process(const pending& p) {
-  const speaker& who = speaker_of(p);
-  const record_view record = record_at(std::span(memory_of(p).bytes).subspan(std::size_t{p.word} * 8));
-  ++now_.records;
-  reached_ = std::max(reached_, p.time);
-  dispatch({*who.process, who.thread, who.clock, record.flags, p.time}, record);
-  if (options_.simulated) settle(false);
 }
 
 // ------------------------------------------------------------------------------------ losses, messages, checkpoints

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -179,20 +181,26 @@ class assembler {
 
   void add_anchor(const clock_anchor& clocks);
   void sort_in(const drained_span& drained);
-  void sort_in(ring_source& ring, const record_view& record, std::size_t offset);
+  void wait_in_order(pending p);
+  void break_off(ring_source& ring);
+  static void count_reported_loss(ring_source& ring, const record_view& record);
   std::uint32_t voice_of(const ring_source& ring);
   [[nodiscard]] const turn_memory& memory_of(const pending& p) const { return memory_[p.voice & 1]; }
   [[nodiscard]] const speaker& speaker_of(const pending& p) const { return memory_of(p).speakers[p.voice / 2]; }
-  /// What others may already refer to is known in the turn it was taken, whatever its time. True: it was such a record.
-  bool define_early(ring_source& ring, const record_view& record);
+  void define_early(ring_source& ring, const record_view& record);
   void put_in_order(std::vector<pending>& some) const;
   void process_due();
-  void process(const pending& p);
+  void process(std::span<const pending> some);
   void dispatch(const context& c, const record_view& record);
   bool dispatch_definition(const context& c, const record_view& record);
   bool dispatch_memory(const context& c, const record_view& record);
   bool dispatch_work(const context& c, const record_view& record);
   void dispatch_host(const context& c, const record_view& record);
+  template <class Record>
+  void hand_on(const context& c, const record_view& record) {
+    Record spare;
+    on(c, view(record, spare));
+  }
   void on(const context& c, const alloc_record& r);
   void on(const context& c, const free_record& r);
   void on(const context& c, const free_completed_record& r);
@@ -271,6 +279,21 @@ class assembler {
   std::uint64_t events_at_checkpoint_ = 0;
   std::size_t blocks_at_checkpoint_ = 0;
 };
+
+inline trace::time_ns assembler::convert(clock_kind clock, std::uint32_t flags, std::uint64_t raw) const {
+  const auto ns = static_cast<std::int64_t>(std::min<std::uint64_t>(raw, INT64_MAX / 2));
+  if (options_.simulated) return ns;
+  const bool counted = clock == clock_kind::tsc && (flags & flag_monotonic) == 0;
+  const std::int64_t monotonic = counted ? clocks_.to_monotonic(raw) : ns;
+  // A device's times may be a little ahead of the present; a nonsensical one is taken for the present.
+  constexpr trace::time_ns plausible_future = 3'600'000'000'000;
+  const trace::time_ns time = monotonic - origin_;
+  return time > present_ + plausible_future ? present_ : time;
+}
+
+inline trace::time_ns assembler::end_time(const context& c, std::uint64_t raw) const {
+  return raw == 0 ? trace::unknown_time : convert(c, raw);
+}
 
 inline void assembler::fill(trace::event_base& row, const context& c) {
   row.time = c.time;

@@ -14,12 +14,51 @@ std::uint32_t context_of(std::uint64_t stream) { return static_cast<std::uint32_
 
 }  // namespace
 
-void assembler::dispatch(const context& c, const record_view& record) {
-  if (dispatch_memory(c, record) || dispatch_work(c, record)) {
-    ++device_events_;
-    return;
+/// Records of one voice follow each other.
+void assembler::process(std::span<const pending> some) {
+  while (!some.empty()) {
+    const std::uint32_t voice = some.front().voice;
+    const turn_memory& memory = memory_of(some.front());
+    const speaker& who = speaker_of(some.front());
+    context c{*who.process, who.thread, who.clock, 0, 0};
+    std::size_t done = 0;
+    for (; done < some.size() && some[done].voice == voice; ++done) {
+      const record_view record = sound_record_at(memory.bytes.data() + std::size_t{some[done].word} * 8);
+      c.flags = record.flags;
+      c.time = some[done].time;
+      ++now_.records;
+      reached_ = std::max(reached_, c.time);
+      dispatch(c, record);
+      if (options_.simulated) settle(false);
+    }
+    some = some.subspan(done);
   }
-  if (!dispatch_definition(c, record)) dispatch_host(c, record);
+}
+
+/// Those that most records are come first.
+inline void assembler::dispatch(const context& c, const record_view& record) {
+  switch (record.type) {
+    case record_type::alloc:
+      hand_on<alloc_record>(c, record);
+      break;
+    case record_type::free:
+      hand_on<free_record>(c, record);
+      break;
+    case record_type::touch:
+      on_touch(c, record);
+      break;
+    case record_type::api_call:
+      hand_on<api_call_record>(c, record);
+      break;
+    case record_type::kernel:
+      hand_on<kernel_record>(c, record);
+      break;
+    default:
+      if (dispatch_memory(c, record) || dispatch_work(c, record)) break;
+      if (!dispatch_definition(c, record)) dispatch_host(c, record);
+      return;
+  }
+  ++device_events_;
 }
 
 bool assembler::dispatch_definition(const context& c, const record_view& record) {
@@ -53,12 +92,6 @@ bool assembler::dispatch_definition(const context& c, const record_view& record)
 
 bool assembler::dispatch_memory(const context& c, const record_view& record) {
   switch (record.type) {
-    case record_type::alloc:
-      on(c, decode<alloc_record>(record));
-      return true;
-    case record_type::free:
-      on(c, decode<free_record>(record));
-      return true;
     case record_type::free_completed:
       on(c, decode<free_completed_record>(record));
       return true;
@@ -88,9 +121,6 @@ bool assembler::dispatch_memory(const context& c, const record_view& record) {
 
 bool assembler::dispatch_work(const context& c, const record_view& record) {
   switch (record.type) {
-    case record_type::api_call:
-      on(c, decode<api_call_record>(record));
-      return true;
     case record_type::content:
       on(c, decode<content_record>(record));
       return true;
@@ -102,9 +132,6 @@ bool assembler::dispatch_work(const context& c, const record_view& record) {
       return true;
     case record_type::memset:
       on(c, decode<memset_record>(record));
-      return true;
-    case record_type::kernel:
-      on(c, decode<kernel_record>(record));
       return true;
     case record_type::migration:
       on(c, decode<migration_record>(record));
@@ -118,9 +145,6 @@ bool assembler::dispatch_work(const context& c, const record_view& record) {
       return true;
     case record_type::sync:
       on(c, decode<sync_record>(record));
-      return true;
-    case record_type::touch:
-      on_touch(c, record);
       return true;
     case record_type::node_touch:
       on_node_touch(c, record);
@@ -398,10 +422,12 @@ void assembler::on(const context& c, const kernel_record& r) {
     row.static_shared = r.static_shared;
     row.dynamic_shared = r.dynamic_shared;
   };
-  if (c.process.work.can_write(r.correlation)) {
+  const work_joiner::call* const call = r.correlation == 0 ? nullptr : c.process.work.find_call(r.correlation);
+  if (r.correlation == 0 || call != nullptr) {
     auto& row = file_.start<kernel_event>();
     fill_in(row);
-    return c.process.work.join(row);
+    if (call != nullptr) work_joiner::join(row, *call);
+    return;
   }
   kernel_event row;
   fill_in(row);

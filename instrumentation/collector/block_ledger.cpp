@@ -1,8 +1,9 @@
 #include "instrumentation/collector/block_ledger.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
+
+#include "core/trace/writer_inline.hpp"
 
 namespace sluice::collector {
 
@@ -38,10 +39,9 @@ const alloc_event* block_ledger::find_live(std::uint64_t address) const {
 /// In the highest of the places that has it.
 const alloc_event* block_ledger::find_in(places where, std::uint64_t address) const {
   while (where != 0) {
-    const auto bit = static_cast<std::size_t>(std::bit_width(where)) - 1;
+    const std::size_t bit = highest_bit(where);
     where ^= places{1} << bit;
-    const std::size_t place = bit / 2 * spaces + (bit % 2 == 1 ? 0 : 3);
-    if (const alloc_event* block = containing(place, address)) return block;
+    if (const alloc_event* block = containing(place_of_bit(bit), address)) return block;
   }
   return nullptr;
 }
@@ -57,11 +57,8 @@ const alloc_event* block_ledger::find_physical(std::uint64_t handle) const {
   return live_[place_of(layer::driver, memory_kind::physical)].find(handle);
 }
 
-block_id block_ledger::find(std::uint64_t address) const {
+block_id block_ledger::find_inside(std::uint64_t address) const {
   if (address == 0) return block_id::none;
-  // What is named is nearly always where a block begins. Where a place higher than its own holds anything, that goes before.
-  const beginning* const begins = beginnings_.find(address);
-  if (begins != nullptr && std::bit_width(begins->where) == std::bit_width(occupied_)) return begins->block;
   if (const alloc_event* live = find_in(occupied_, address)) return live->block;
   const retired_block* freed = retired_.at_or_below(address);
   return freed != nullptr && address - freed->address < freed->bytes ? freed->block : block_id::none;
@@ -93,20 +90,21 @@ std::uint64_t block_ledger::device_bytes_of(const alloc_event& block) {
   return given_out && by_driver && (block.flags & ipc_import) == 0 ? block.bytes : 0;
 }
 
+void block_ledger::occupy(places now) {
+  occupied_ = now;
+  if (now != 0) highest_ = &live_[place_of_bit(highest_bit(now))];
+}
+
 alloc_event& block_ledger::put(std::size_t place, const alloc_event& row) {
   device_bytes_ += device_bytes_of(row);
-  occupied_ |= bit_of(place);
-  if (bit_of(place) > occupied_ / 2 && row.address != 0) beginnings_.put(row.address, {row.block, bit_of(place)});
+  if (live_[place].empty()) occupy(occupied_ | bit_of(place));
   return live_[place].put(row.address, row);
 }
 
 void block_ledger::erase(std::size_t place, const alloc_event& block) {
   device_bytes_ -= device_bytes_of(block);
-  if (const beginning* b = beginnings_.find(block.address); b != nullptr && b->block == block.block) {
-    beginnings_.erase(block.address);
-  }
   live_[place].erase(block.address);
-  if (live_[place].empty()) occupied_ &= ~bit_of(place);
+  if (live_[place].empty()) occupy(occupied_ & ~bit_of(place));
 }
 
 // --------------------------------------------------------------------------------------------------------- allocating
@@ -127,7 +125,7 @@ block_id block_ledger::add(alloc_event& row, const block_ties& ties, const patie
   }
   row.block = static_cast<block_id>(++last_block_);
   row.parent = parent_of(row, ties.parent);
-  row.id = static_cast<event_id>(file_.add(row));
+  row.id = file_.start(row).id;
   if (row.kind == memory_kind::mapping) hold_physical(row, ties.owner);
   if ((row.flags & graph_memory) != 0 && ties.owner != 0) {
     auto& graph = graphs_[ties.owner];
@@ -279,7 +277,7 @@ void block_ledger::complete(layer level, std::uint64_t address, time_ns when, co
 }
 
 void block_ledger::write(const free_request& request) {
-  const auto id = static_cast<event_id>(file_.add(request.row));
+  const event_id id = file_.start(request.row).id;
   if (request.row.completed != unknown_time) return;
   if (request.row.address != 0) written_frees_.put(request.row.address, id);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -71,8 +72,12 @@ class block_ledger {
   void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);
 
   /// The block that holds `address`, of the highest layer that has one; one freed lately if none is live: work that was
-  /// enqueued before a stream-ordered free may be seen after it. None if it is unknown. O(layers * log live).
-  [[nodiscard]] trace::block_id find(std::uint64_t address) const;
+  /// enqueued before a stream-ordered free may be seen after it. None if it is unknown. O(1) where a block of the highest layer
+  /// begins, else O(layers * log live).
+  [[nodiscard]] trace::block_id find(std::uint64_t address) const {
+    const trace::alloc_event* const begins = address == 0 ? nullptr : highest_->find(address);
+    return begins != nullptr ? begins->block : find_inside(address);
+  }
   [[nodiscard]] const trace::alloc_event* find_live(std::uint64_t address) const;
 
   /// The block of the driver's, or of one of its pools, that holds `address`; the physical memory of this handle. Null: there is none.
@@ -116,7 +121,11 @@ class block_ledger {
   }
   /// Those of the layers below.
   static constexpr places below(trace::layer level) { return (places{1} << (static_cast<std::size_t>(level) * 2)) - 1; }
+  static constexpr std::size_t highest_bit(places where) { return static_cast<std::size_t>(std::bit_width(where)) - 1; }
+  static constexpr std::size_t place_of_bit(std::size_t bit) { return bit / 2 * spaces + (bit % 2 == 1 ? 0 : 3); }
+  void occupy(places now);
   [[nodiscard]] const trace::alloc_event* find_in(places where, std::uint64_t address) const;
+  [[nodiscard]] trace::block_id find_inside(std::uint64_t address) const;
 
   struct waiting_free {
     free_request request;
@@ -160,19 +169,15 @@ class block_ledger {
 
   std::uint64_t device_bytes_ = 0;
   places occupied_ = 0;
-  struct beginning {
-    trace::block_id block{};
-    places where = 0;
-  };
-  recent_map<beginning, false> beginnings_{std::size_t{1} << 16};  ///< Of blocks in the highest place, for `find`.
   trace::file_writer& file_;
   std::uint64_t& last_block_;
   std::array<address_map<trace::alloc_event>, trace::layer_count * spaces> live_;
-  std::multimap<address_key, waiting_free> early_frees_;   ///< Before their allocation.
-  std::multimap<address_key, displaced_block> displaced_;  ///< Allocated over; their free is still to come.
-  std::vector<waiting_free> incomplete_;                   ///< Waiting for their completion, oldest first.
-  std::size_t first_incomplete_ = 0;                       ///< Those before it have been written.
-  address_map<retired_block> retired_;                     ///< Freed lately, by address.
+  const address_map<trace::alloc_event>* highest_ = live_.data();  ///< Of the places that are occupied; any if none is.
+  std::multimap<address_key, waiting_free> early_frees_;           ///< Before their allocation.
+  std::multimap<address_key, displaced_block> displaced_;          ///< Allocated over; their free is still to come.
+  std::vector<waiting_free> incomplete_;                           ///< Waiting for their completion, oldest first.
+  std::size_t first_incomplete_ = 0;                               ///< Those before it have been written.
+  address_map<retired_block> retired_;                             ///< Freed lately, by address.
   std::deque<std::uint64_t> retired_order_;
   recent_map<trace::event_id, false> written_frees_{std::size_t{1}
                                                     << 16};  ///< By address: for completions that come late.

@@ -34,8 +34,6 @@ bool call_stacks::define(process_stacks& process, std::uint64_t key, std::span<c
   return true;
 }
 
-stack_id call_stacks::stack(process_stacks& process, std::uint64_t key) { return resolve(process, key, deepest_base); }
-
 stack_id call_stacks::resolve(process_stacks& process, std::uint64_t key, int bases_left) {
   if (key == 0 || bases_left == 0) return stack_id::none;
   const auto found = process.stacks.find(key);

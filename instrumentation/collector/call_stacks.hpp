@@ -59,7 +59,9 @@ class call_stacks {
               std::uint64_t base = 0);
 
   /// None if `key` is 0 or was never introduced. O(1) for a stack used before, O(frames) the first time.
-  [[nodiscard]] trace::stack_id stack(process_stacks& process, std::uint64_t key);
+  [[nodiscard]] trace::stack_id stack(process_stacks& process, std::uint64_t key) {
+    return key == 0 ? trace::stack_id::none : resolve(process, key, deepest_base);
+  }
 
   /// Where Python's frames were, for `add_sources`.
   [[nodiscard]] const std::map<trace::string_id, recorded_lines>& python_lines() const { return python_lines_; }

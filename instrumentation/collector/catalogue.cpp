@@ -128,8 +128,7 @@ void catalogue::set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_secon
   file_.add(found->second);
 }
 
-device_id catalogue::device(process_names& process, std::uint32_t key) {
-  if (key == no_device) return device_id::none;
+device_id catalogue::look_up_device(process_names& process, std::uint32_t key) {
   const auto [place, fresh] = process.devices.try_emplace(key);
   if (fresh) {
     place->second = next<device_id>(last_device_);
@@ -168,8 +167,6 @@ void catalogue::define(process_names& process, const context_record& record) {
 
 void catalogue::look_up_context(process_names& process, std::uint32_t key) {
   process.last_context = key;
-  process.last_context_id = context_id::none;
-  if (key == 0) return;
   const bool known = process.contexts.contains(key);
   const trace::context_row& row = context_row(process, key);
   if (!known) file_.add(row);
@@ -215,8 +212,6 @@ void catalogue::define(process_names& process, const stream_record& record) {
 
 void catalogue::look_up_stream(process_names& process, std::uint64_t key) {
   process.last_stream = key;
-  process.last_stream_id = stream_id::none;
-  if (key == 0) return;
   const bool known = process.streams.contains(key);
   trace::stream_row& row = stream_row(process, key);
   if (!known) write_stream(process, row, key);
@@ -244,8 +239,7 @@ void catalogue::define(process_names& process, const pool_record& record) {
   file_.add(row);
 }
 
-pool_id catalogue::pool(process_names& process, std::uint64_t key) {
-  if (key == 0) return pool_id::none;
+pool_id catalogue::look_up_pool(process_names& process, std::uint64_t key) {
   const auto known = process.pools.find(key);
   if (known != process.pools.end()) return known->second.id;
   const trace::pool_row& row = pool_row(process, key);

@@ -70,19 +70,25 @@ class catalogue {
   void define(process_names& process, const counter_record& record);
   void define(process_names& process, const mode_record& record);
 
-  trace::device_id device(process_names& process, std::uint32_t key);
+  trace::device_id device(process_names& process, std::uint32_t key) {
+    return key == no_device ? trace::device_id::none : look_up_device(process, key);
+  }
   /// GPUs whose links to others nobody has told of.
   [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const;
   void set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second);
   trace::context_id context(process_names& process, std::uint32_t key) {
+    if (key == 0) return trace::context_id::none;
     if (key != process.last_context) look_up_context(process, key);
     return process.last_context_id;
   }
   trace::stream_id stream(process_names& process, std::uint64_t key) {
+    if (key == 0) return trace::stream_id::none;
     if (key != process.last_stream) look_up_stream(process, key);
     return process.last_stream_id;
   }
-  trace::pool_id pool(process_names& process, std::uint64_t key);
+  trace::pool_id pool(process_names& process, std::uint64_t key) {
+    return key == 0 ? trace::pool_id::none : look_up_pool(process, key);
+  }
   trace::counter_id counter(process_names& process, std::uint64_t key);
 
  private:
@@ -91,6 +97,8 @@ class catalogue {
     return static_cast<Id>(++last);
   }
   trace::host_id host(std::string_view name, std::string_view boot_id);
+  trace::device_id look_up_device(process_names& process, std::uint32_t key);
+  trace::pool_id look_up_pool(process_names& process, std::uint64_t key);
   void look_up_context(process_names& process, std::uint32_t key);
   void look_up_stream(process_names& process, std::uint64_t key);
   trace::context_row& context_row(process_names& process, std::uint32_t key);

@@ -10,9 +10,10 @@
 namespace sluice::collector {
 
 namespace detail {
-/// Spreads keys whose low bits are alike, such as addresses (Fibonacci hashing: Knuth, The Art of Computer Programming, 6.4).
-[[nodiscard]] constexpr std::size_t spread(std::uint64_t key, unsigned bits) {
-  return static_cast<std::size_t>((key * 0x9E37'79B9'7F4A'7C15U) >> (64 - bits));
+/// Spreads keys whose low bits are alike, such as addresses, over 64 - `shift` bits (Fibonacci hashing: Knuth, The Art of Computer
+/// Programming, 6.4).
+[[nodiscard]] constexpr std::size_t spread(std::uint64_t key, unsigned shift) {
+  return static_cast<std::size_t>((key * 0x9E37'79B9'7F4A'7C15U) >> shift);
 }
 }  // namespace detail
 
@@ -25,7 +26,7 @@ class key_map {
   /// Null if there is none.
   [[nodiscard]] const Value* find(std::uint64_t key) const {
     if (size_ == 0 || key == 0) return nullptr;
-    for (std::size_t at = detail::spread(key, bits_);; at = (at + 1) & (places_.size() - 1)) {
+    for (std::size_t at = detail::spread(key, 64 - bits_);; at = (at + 1) & (places_.size() - 1)) {
       const place& p = places_[at];
       if (p.key == key) return &p.value;
       if (p.key == 0) return nullptr;
@@ -37,7 +38,7 @@ class key_map {
   /// Puts a value where none is, or in the place of the one that is there. `key` is not 0.
   Value& put(std::uint64_t key, Value value) {
     if (2 * (size_ + 1) > places_.size()) grow();
-    std::size_t at = detail::spread(key, bits_);
+    std::size_t at = detail::spread(key, 64 - bits_);
     while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) & (places_.size() - 1);
     place& p = places_[at];
     if (p.key == 0) ++size_;
@@ -67,7 +68,7 @@ class key_map {
 };
 
 /// Keeps the latest: a value is forgotten only when the table has its full size and another key wants its place, of which each key has
-/// a few. Keys that count up one by one, as correlation ids do, lie in order and forget the oldest. O(1).
+/// a few. Keys that count up, as correlation ids do, lie in order, have one place each, and forget the oldest. O(1).
 template <class Value, bool Counting>
 class recent_map {
  public:
@@ -107,7 +108,7 @@ class recent_map {
   }
 
  private:
-  static constexpr std::size_t near = 4;
+  static constexpr std::size_t near = Counting ? 1 : 4;
 
   struct place {
     std::uint64_t key = 0;
@@ -115,7 +116,7 @@ class recent_map {
   };
 
   [[nodiscard]] std::size_t home_of(std::uint64_t key) const {
-    return Counting ? static_cast<std::size_t>(key) & (places_.size() - 1) : detail::spread(key, bits_);
+    return Counting ? static_cast<std::size_t>(key) & (places_.size() - 1) : detail::spread(key, 64 - bits_);
   }
   [[nodiscard]] const place* locate(std::uint64_t key) const {
     if (places_.empty() || key == 0) return nullptr;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -111,6 +112,13 @@ template <class Visit>
   return true;
 }
 
+/// The same of bytes whose length was found right before.
+[[nodiscard]] inline record_view sound_record_at(const std::byte* bytes) {
+  record_header head;
+  std::memcpy(&head, bytes, sizeof head);
+  return {static_cast<record_type>(head.type), head.flags, head.time, {bytes, std::size_t{head.words} * 8}};
+}
+
 /// The record as its struct. Fields that a shorter (older) record lacks are zero; what a longer (newer) one adds is
 /// left out.
 template <class Record>
@@ -123,6 +131,15 @@ template <class Record>
     std::memcpy(static_cast<void*>(&copy), record.bytes.data(), record.bytes.size());
   }
   return copy;
+}
+
+/// The same without a copy, of a record at a multiple of 8 bytes; `spare` is where it goes if it is shorter.
+template <class Record>
+[[nodiscard]] inline const Record& view(const record_view& record, Record& spare) {
+  static_assert(alignof(Record) <= 8);
+  if (record.bytes.size() >= sizeof spare) [[likely]]
+    return *std::launder(reinterpret_cast<const Record*>(record.bytes.data()));
+  return spare = decode<Record>(record);
 }
 
 }  // namespace sluice::collector

@@ -56,6 +56,7 @@ void work_joiner::add_call(std::uint64_t correlation, const call& c, std::uint64
   }
   if (correlation == 0) return;
   const auto forget = [&](std::uint64_t other) {
+    if (batches_.empty()) return;
     if (const auto of = batches_.find(other); of != batches_.end()) forget_batch(of);
   };
   calls_.put(correlation, c, forget);

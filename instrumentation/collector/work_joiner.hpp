@@ -79,12 +79,13 @@ class work_joiner {
     wait(w, now);
   }
 
-  /// Whether work of `correlation` need not wait; then `join` gives a kernel what it takes from its call, if it has one.
-  [[nodiscard]] bool can_write(std::uint64_t correlation) const {
-    return correlation == 0 || calls_.find(correlation) != nullptr;
-  }
-  void join(trace::kernel_event& kernel) const {
-    if (const call* const c = calls_.find(kernel.correlation)) join(kernel, *c);
+  /// The call that asked for work of `correlation`, which is not 0; null if it is not known, and the work must wait for it.
+  [[nodiscard]] const call* find_call(std::uint64_t correlation) const { return calls_.find(correlation); }
+  /// Gives a kernel what it takes from its call.
+  static void join(trace::kernel_event& kernel, const call& c) {
+    kernel.call = c.id;
+    kernel.thread = c.thread;
+    kernel.enqueued = c.begin;
   }
 
   /// The watermark is written once everything that came before it is.
@@ -98,11 +99,6 @@ class work_joiner {
     patience since;
     std::uint64_t number = 0;
   };
-  static void join(trace::kernel_event& kernel, const call& c) {
-    kernel.call = c.id;
-    kernel.thread = c.thread;
-    kernel.enqueued = c.begin;
-  }
   void wait(const work& w, const patience& now);
   void add_moved(std::uint64_t correlation, moved_memory m);
   void write_waiting(std::uint64_t correlation, const call& c);
