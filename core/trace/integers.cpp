@@ -250,6 +250,9 @@ struct integer_encoder::state {
       }
       std::size_t stored = 0;
       if ((how.worth_packing & bit) != 0) {
+        if ((how.has_matches & bit) == 0 && is_time_to_look_again(how) && has_matches(plane)) {
+          how.has_matches = static_cast<std::uint8_t>(how.has_matches | bit);
+        }
         stored = pack((how.has_matches & bit) != 0 ? for_planes : for_noise, plane, out);
         if (plane.size() - stored < plane.size() / worth_share) {
           how.worth_packing = static_cast<std::uint8_t>(how.worth_packing & ~bit);
@@ -262,14 +265,22 @@ struct integer_encoder::state {
     }
   }
 
+  /// What repeats itself in a column may take some chunks to begin: of those with a habit, the 1st, the 2nd, the 4th and so on.
+  static bool is_time_to_look_again(const column_habit& how) {
+    return std::has_single_bit(static_cast<unsigned>(habit_chunks - how.chunks_left));
+  }
+  bool has_matches(std::span<const std::byte> plane) {
+    const std::size_t without = pack(for_noise, plane);
+    return pack(for_planes, plane) + without / matches_share <= without;
+  }
+
   /// Which of the planes that were cut and are worth packing hold matches worth looking for.
   std::uint8_t planes_with_matches(std::size_t count, const column_layout& layout, std::uint8_t worth_packing) {
     std::uint8_t found = 0xff;
     for (unsigned k = 0; k < layout.planes; ++k) {
       const auto bit = static_cast<std::uint8_t>(1U << k);
       if (layout.stored[k] == 0 || (worth_packing & bit) == 0) continue;
-      const std::size_t without = pack(for_noise, std::span(planes).subspan(k * count, count));
-      if (layout.stored[k] + without / matches_share > without) found = static_cast<std::uint8_t>(found & ~bit);
+      if (!has_matches(std::span(planes).subspan(k * count, count))) found = static_cast<std::uint8_t>(found & ~bit);
     }
     return found;
   }
