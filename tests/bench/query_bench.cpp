@@ -9,6 +9,7 @@
 #include <random>
 
 #include "core/query/answering.hpp"
+#include "core/symbols/frames.hpp"
 #include "core/trace/writer.hpp"
 
 namespace sluice {
@@ -118,7 +119,10 @@ BENCHMARK(take_in)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond
 void all_tracks(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
   const std::atomic<bool> never{false};
-  const query::sources from{of.index, *of.snapshot, never};
+  symbols::frame_book frames({{}, 0, true});
+  bool provisional = false;
+  const query::sources from{
+      .index = of.index, .trace = *of.snapshot, .cancelled = never, .frames = frames, .provisional = provisional};
   const auto tracks = query::answer_to(query::tracks_question{}, from).value();
   trace::time_ns length = tracks.span.length();
   for (std::int64_t i = 0; i < state.range(1); ++i) length /= 10;
