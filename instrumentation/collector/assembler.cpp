@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "instrumentation/collector/sort_runs.hpp"
+
 namespace sluice::collector {
 
 using namespace trace;
@@ -258,8 +260,7 @@ std::uint32_t assembler::voice_of(const ring_source& ring) {
   return static_cast<std::uint32_t>((speakers.size() - 1) << 1 | (now_.turns & 1));
 }
 
-void assembler::put_in_order(std::vector<pending>& some) const {
-  const auto by_time = [](const pending& a, const pending& b) { return a.time < b.time; };
+void assembler::put_in_order(std::vector<pending>& some) {
   if (options_.simulated) {
     const auto another = [&](const pending& p) {
       const speaker &first = speaker_of(some.front()), &one = speaker_of(p);
@@ -267,7 +268,7 @@ void assembler::put_in_order(std::vector<pending>& some) const {
     };
     if (std::none_of(some.begin(), some.end(), another)) return;
   }
-  if (!std::is_sorted(some.begin(), some.end(), by_time)) std::stable_sort(some.begin(), some.end(), by_time);
+  sort_runs(some, spare_, [](const pending& p) { return p.time; });
 }
 
 void assembler::process_due() {

@@ -188,7 +188,7 @@ class assembler {
   [[nodiscard]] const turn_memory& memory_of(const pending& p) const { return memory_[p.voice & 1]; }
   [[nodiscard]] const speaker& speaker_of(const pending& p) const { return memory_of(p).speakers[p.voice / 2]; }
   void define_early(ring_source& ring, const record_view& record);
-  void put_in_order(std::vector<pending>& some) const;
+  void put_in_order(std::vector<pending>& some);
   void process_due();
   void process(std::span<const pending> some);
   void dispatch(const context& c, const record_view& record);
@@ -263,6 +263,7 @@ class assembler {
     std::vector<pending> from_device;  ///< Comes late without bound; processed as it comes.
   };
   waiting_records due_, later_;  ///< To be processed in this turn and in the next.
+  std::vector<pending> spare_;   ///< For sorting.
   patience now_;
   trace::time_ns settled_ = INT64_MIN;  ///< The latest host time that the previous turn took.
   trace::time_ns latest_ = INT64_MIN;   ///< The same of this turn.

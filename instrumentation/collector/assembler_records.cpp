@@ -223,7 +223,7 @@ void assembler::on(const context& c, const alloc_record& r) {
   if ((c.flags & flag_ipc) != 0) row.flags |= ipc_import;
   if ((c.flags & flag_graph) != 0) row.flags |= graph_memory;
   c.process.blocks.add(row, {r.parent, r.owner, (c.flags & flag_shared) != 0}, now_);
-  consider_peak(c.process);
+  if (options_.most_device_bytes != 0) consider_peak(c.process);
   consider_checkpoint(c.time);
 }
 
@@ -237,7 +237,7 @@ void assembler::on(const context& c, const free_record& r) {
   request.kind = checked<memory_kind>(r.kind);
   request.range = r.bytes;
   c.process.blocks.remove(request, now_);
-  consider_peak(c.process);
+  if (options_.most_device_bytes != 0) consider_peak(c.process);
   consider_checkpoint(c.time);
 }
 

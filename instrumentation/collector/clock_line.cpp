@@ -1,7 +1,6 @@
 #include "instrumentation/collector/clock_line.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "instrumentation/collector/clock.hpp"
 
@@ -35,6 +34,7 @@ void clock_line::add(const clock_anchor& anchor) {
   if (!anchors_.empty() && (anchor.tsc <= anchors_.back().tsc || anchor.monotonic <= anchors_.back().monotonic)) return;
   anchors_.push_back(anchor);
   if (anchors_.size() - thinned_ > 2048) thin_out();
+  if (anchors_.size() > 1) last_ = {anchors_[anchors_.size() - 2], anchors_.back()};
 }
 
 void clock_line::thin_out() {
@@ -50,22 +50,13 @@ void clock_line::thin_out() {
   anchors_.resize(kept);
 }
 
-std::int64_t clock_line::to_monotonic(std::uint64_t tsc) const {
+std::int64_t clock_line::to_monotonic_before(std::uint64_t tsc) const {
   if (anchors_.empty()) return 0;
   if (anchors_.size() == 1) return anchors_.front().monotonic;
-  // The segment that holds it, counted by its right end; nearly always one of the last.
-  std::size_t right = anchors_.size() - 1;
-  if (tsc < anchors_[right - 1].tsc) {
-    const auto place = std::lower_bound(anchors_.begin() + 1, anchors_.end() - 1, tsc,
-                                        [](const clock_anchor& a, std::uint64_t t) { return a.tsc < t; });
-    right = static_cast<std::size_t>(place - anchors_.begin());
-  }
-  const clock_anchor& a = anchors_[right - 1];
-  const clock_anchor& b = anchors_[right];
-  const double slope = static_cast<double>(b.monotonic - a.monotonic) / static_cast<double>(b.tsc - a.tsc);
-  const double ticks = tsc >= a.tsc ? static_cast<double>(tsc - a.tsc) : -static_cast<double>(a.tsc - tsc);
-  const double ns = std::clamp(ticks * slope, -4e18, 4e18);
-  return a.monotonic + std::llround(ns);
+  // The segment that holds it, counted by its right end.
+  const auto right = std::lower_bound(anchors_.begin() + 1, anchors_.end() - 1, tsc,
+                                      [](const clock_anchor& a, std::uint64_t t) { return a.tsc < t; });
+  return segment(*(right - 1), *right).at(tsc);
 }
 
 }  // namespace sluice::collector

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -24,14 +25,32 @@ class clock_line {
 
   /// ns of CLOCK_MONOTONIC; outside the anchors the nearest slope goes on. Without two anchors, the first one's time.
   /// O(log anchors), O(1) for recent times.
-  [[nodiscard]] std::int64_t to_monotonic(std::uint64_t tsc) const;
+  [[nodiscard]] std::int64_t to_monotonic(std::uint64_t tsc) const {
+    return tsc >= last_.from.tsc && last_.slope != 0 ? last_.at(tsc) : to_monotonic_before(tsc);
+  }
 
   [[nodiscard]] const std::vector<clock_anchor>& anchors() const { return anchors_; }
 
  private:
+  /// From one anchor to the next.
+  struct segment {
+    segment() = default;
+    segment(const clock_anchor& begin, const clock_anchor& end)
+        : from(begin),
+          slope(static_cast<double>(end.monotonic - begin.monotonic) / static_cast<double>(end.tsc - begin.tsc)) {}
+    [[nodiscard]] std::int64_t at(std::uint64_t tsc) const {
+      const double ticks = tsc >= from.tsc ? static_cast<double>(tsc - from.tsc) : -static_cast<double>(from.tsc - tsc);
+      const double ns = std::clamp(ticks * slope, -4e18, 4e18);
+      return from.monotonic + static_cast<std::int64_t>(ns + (ns < 0 ? -0.5 : 0.5));
+    }
+    clock_anchor from;
+    double slope = 0;  ///< 0: there are not two anchors yet.
+  };
+  [[nodiscard]] std::int64_t to_monotonic_before(std::uint64_t tsc) const;
   void thin_out();
   std::vector<clock_anchor> anchors_;
   std::size_t thinned_ = 0;  ///< Anchors before this are a second apart.
+  segment last_;
 };
 
 }  // namespace sluice::collector

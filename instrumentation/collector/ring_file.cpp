@@ -51,7 +51,6 @@ result<void> assembler::forget_past() {
 }
 
 void assembler::consider_peak(recorded_process& process) {
-  if (options_.most_device_bytes == 0) return;
   std::uint64_t bytes = 0;
   for (const auto& p : processes_) bytes += p->blocks.device_bytes();
   const bool above = bytes > options_.most_device_bytes;
