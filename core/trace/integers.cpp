@@ -250,10 +250,11 @@ struct integer_encoder::state {
       }
       std::size_t stored = 0;
       if ((how.worth_packing & bit) != 0) {
-        if ((how.has_matches & bit) == 0 && is_time_to_look_again(how) && has_matches(plane)) {
-          how.has_matches = static_cast<std::uint8_t>(how.has_matches | bit);
-        }
+        const bool look_again = (how.has_matches & bit) == 0 && is_time_to_look_again(how);
+        const std::size_t with_matches = look_again ? pack(for_planes, plane) : plane.size();
         stored = pack((how.has_matches & bit) != 0 ? for_planes : for_noise, plane, out);
+        if (look_again && is_worth_looking(with_matches, stored))
+          how.has_matches = static_cast<std::uint8_t>(how.has_matches | bit);
         if (plane.size() - stored < plane.size() / worth_share) {
           how.worth_packing = static_cast<std::uint8_t>(how.worth_packing & ~bit);
         }
@@ -265,13 +266,13 @@ struct integer_encoder::state {
     }
   }
 
-  /// What repeats itself in a column may take some chunks to begin: of those with a habit, the 1st, the 2nd, the 4th and so on.
+  /// What repeats itself in a column may take some chunks to begin: of those with a habit, the 1st, the 4th and the 16th.
   static bool is_time_to_look_again(const column_habit& how) {
-    return std::has_single_bit(static_cast<unsigned>(habit_chunks - how.chunks_left));
+    const int chunks = habit_chunks - how.chunks_left;
+    return chunks == 1 || chunks == 4 || chunks == 16;
   }
-  bool has_matches(std::span<const std::byte> plane) {
-    const std::size_t without = pack(for_noise, plane);
-    return pack(for_planes, plane) + without / matches_share <= without;
+  static bool is_worth_looking(std::size_t with_matches, std::size_t without) {
+    return with_matches + without / matches_share <= without;
   }
 
   /// Which of the planes that were cut and are worth packing hold matches worth looking for.
@@ -280,7 +281,8 @@ struct integer_encoder::state {
     for (unsigned k = 0; k < layout.planes; ++k) {
       const auto bit = static_cast<std::uint8_t>(1U << k);
       if (layout.stored[k] == 0 || (worth_packing & bit) == 0) continue;
-      if (!has_matches(std::span(planes).subspan(k * count, count))) found = static_cast<std::uint8_t>(found & ~bit);
+      const std::size_t without = pack(for_noise, std::span(planes).subspan(k * count, count));
+      if (!is_worth_looking(layout.stored[k], without)) found = static_cast<std::uint8_t>(found & ~bit);
     }
     return found;
   }
