@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/analysis/finish.hpp"
@@ -32,9 +33,9 @@ struct survey {
   std::uint64_t last_event = 0, last_block = 0, last_graph = 0, last_correlation = 0;
   std::uint64_t lowest_address = UINT64_MAX, highest_address = 0;
   std::int64_t last_step = -1;
-  /// Never freed, by block: how each ends when its repetition does.
-  std::unordered_map<std::uint64_t, trace::free_event> left;
-  std::unordered_map<std::uint64_t, bool> freed_before_born;
+  /// By block: how each would end when its repetition does,
+  std::unordered_map<std::uint64_t, trace::free_event> born;
+  std::unordered_set<std::uint64_t> freed;  ///< and those that end by themselves. Rows of both come in any order.
 };
 
 template <class Row>
@@ -63,11 +64,9 @@ void look_at(const Row& row, survey& seen) {
     end.block = row.block;
     end.level = row.level;
     end.address = row.address;
-    seen.left.emplace(raw(row.block), end);
+    seen.born.emplace(raw(row.block), end);
   }
-  if constexpr (std::is_same_v<Row, trace::free_event>) {
-    if (seen.left.erase(raw(row.block)) == 0) seen.freed_before_born[raw(row.block)] = true;
-  }
+  if constexpr (std::is_same_v<Row, trace::free_event>) seen.freed.insert(raw(row.block));
 }
 
 template <class Id>
@@ -128,8 +127,8 @@ void copy_tables(const trace::tables& from, trace::file_writer& to, time_ns late
 /// The blocks that a repetition leaves, in order, so that the same input makes the same bytes.
 std::vector<trace::free_event> endings(const survey& seen, time_ns end) {
   std::vector<trace::free_event> all;
-  for (const auto& [block, row] : seen.left) {
-    if (!seen.freed_before_born.contains(block)) all.push_back(row);
+  for (const auto& [block, row] : seen.born) {
+    if (!seen.freed.contains(block)) all.push_back(row);
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return raw(a.block) < raw(b.block); });
   std::uint64_t id = seen.last_event;

@@ -50,6 +50,35 @@ TEST(tile, repeats_a_recording_one_time_after_the_other) {
   EXPECT_GT(last, 2 * static_cast<std::int64_t>(steps) / 3 / 2 - 2);
 }
 
+TEST(tile, ends_no_block_twice_of_which_a_checkpoint_tells_after_its_free) {
+  const temporary once("tile-freed-once"), thrice("tile-freed-thrice");
+  {
+    auto file = std::move(trace::file_writer::create(once.path()).value());
+    trace::alloc_event birth;
+    birth.id = trace::event_id{1};
+    birth.block = trace::block_id{1};
+    birth.time = 100;
+    birth.address = 4096;
+    birth.bytes = 64;
+    file.add(birth);
+    trace::free_event end;
+    end.id = trace::event_id{2};
+    end.block = trace::block_id{1};
+    end.time = 300;
+    file.add(end);
+    ASSERT_TRUE(file.flush());
+    trace::live_block_event known;  // It comes when the block's end is in the file already.
+    known.block = trace::block_id{1};
+    known.checkpoint = trace::event_id{3};
+    known.time = 200;
+    known.born = 100;
+    file.add(known);
+    ASSERT_TRUE(file.close());
+  }
+  ASSERT_TRUE(tile(once.path(), 9, thrice.path()));
+  EXPECT_EQ(rows<trace::free_event>(*read(thrice.path())).size(), 3U);
+}
+
 TEST(tile, moves_every_reference_with_what_it_names) {
   const temporary once("tile-references-once"), twice("tile-references-twice");
   {
