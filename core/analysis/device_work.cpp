@@ -51,10 +51,12 @@ void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
   for (const trace::kernel_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::kernel, malformed_);
     made.name = row.name;
-    device_work& device = devices_[row.device];
-    device.kernels.add(made.begin, made.end);
-    device.either.add(made.begin, made.end);
-    device.anything.add(made.begin, made.end);
+    if (busy_) {
+      device_work& device = devices_[row.device];
+      device.kernels.add(made.begin, made.end);
+      device.either.add(made.begin, made.end);
+      device.anything.add(made.begin, made.end);
+    }
     batch[{row.process, row.device, row.stream}].push_back(made);
   }
   add(batch);
@@ -62,15 +64,17 @@ void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
 
 void device_activity_index::add_copy(const direction_key& key, const slice_item& made) {
   direction_work& work = directions_[key];
-  work.busy.add(made.begin, made.end);
-  work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
+  if (busy_) {
+    work.busy.add(made.begin, made.end);
+    work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
+  }
   if (made.end != latest_time) {
     // On a grid of 1/256 byte per second sums of rates stay exact, and fall back to exactly 0.
     const double rate = std::round(bandwidth_of(made) * 256) / 256;
     work.rate.add({made.begin, rate});
     work.rate.add({std::max(made.end, made.begin + 1), -rate});
   }
-  if (key.direction == direction::h2h) return;
+  if (key.direction == direction::h2h || !busy_) return;
   device_work& device = devices_[key.device];
   device.copies.add(made.begin, made.end);
   device.either.add(made.begin, made.end);
@@ -111,9 +115,11 @@ void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
   for (const trace::memset_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::memset, malformed_);
     made.bytes = row.bytes;
-    device_work& device = devices_[row.device];
-    device.memsets.add(made.begin, made.end);
-    device.anything.add(made.begin, made.end);
+    if (busy_) {
+      device_work& device = devices_[row.device];
+      device.memsets.add(made.begin, made.end);
+      device.anything.add(made.begin, made.end);
+    }
     batch[{row.process, row.device, row.stream}].push_back(made);
   }
   add(batch);
@@ -124,7 +130,7 @@ void device_activity_index::add(const std::vector<trace::graph_launch_event>& ro
   for (const trace::graph_launch_event& row : rows) {
     if (row.end == trace::unknown_time) continue;  // The call alone: its nodes have rows of their own.
     const slice_item made = slice_of(row, row.end, slice_kind::graph, malformed_);
-    devices_[row.device].anything.add(made.begin, made.end);
+    if (busy_) devices_[row.device].anything.add(made.begin, made.end);
     batch[{row.process, row.device, row.stream}].push_back(made);
   }
   add(batch);

@@ -65,6 +65,8 @@ class device_activity_index {
   summaries::slice_set& tell(const stream_key& stream, std::size_t lanes, time_ns from);
   summaries::slice_set& tell(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
   void tell_kernels(trace::device_id device) { with_kernels_.insert(device); }
+  /// Nobody will ask how long a device or a direction was busy.
+  void leave_out_busy() { busy_ = false; }
   void settle();
 
   /// Whether the device ran kernels at any time of the recording.
@@ -86,6 +88,7 @@ class device_activity_index {
   std::map<direction_key, direction_work> directions_;
   std::map<trace::device_id, device_work> devices_;
   std::set<trace::device_id> with_kernels_;  ///< Only what was told.
+  bool busy_ = true;
   std::uint64_t malformed_ = 0;
 };
 

@@ -97,7 +97,7 @@ digest make_digest(const index& from, const trace::snapshot& trace) {
   made.copies = stacks_of_copies(from, made.span);
   made.all_copies = copying_stacks(from, {}, made.span, wanted);
   const auto facts = from.tensors(trace);
-  for (const auto& [process, steps] : facts->steps) made.steps.push_back({process, steps});
+  for (const auto& [process, steps] : facts->steps->lists) made.steps.push_back({process, steps});
   for (const trace::loss_event& row : from.memory().losses()) {
     made.losses.push_back({bounded(row.time), row.end == trace::unknown_time ? row.end : bounded(row.end), row.events,
                            row.memory_events});

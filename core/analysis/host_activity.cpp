@@ -23,9 +23,11 @@ void host_activity::add(const std::vector<trace::api_call_event>& rows, const tr
     made.name = row.name;
     made.bytes = row.bytes;
     const thread_key key{row.process, row.thread};
-    thread_work& work = threads_[key];
-    work.call_busy.add(made.begin, made.end);
-    if (only_waits(row.name, tables)) work.wait_busy.add(made.begin, made.end);
+    if (busy_) {
+      thread_work& work = threads_[key];
+      work.call_busy.add(made.begin, made.end);
+      if (only_waits(row.name, tables)) work.wait_busy.add(made.begin, made.end);
+    }
     items[key].push_back(made);
   }
   for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
@@ -36,7 +38,7 @@ void host_activity::add(const std::vector<trace::sync_event>& rows) {
   for (const trace::sync_event& row : rows) {
     const slice_item made = slice_of(row, row.end, slice_kind::sync, malformed_);
     const thread_key key{row.process, row.thread};
-    threads_[key].wait_busy.add(made.begin, made.end);
+    if (busy_) threads_[key].wait_busy.add(made.begin, made.end);
     items[key].push_back(made);
   }
   for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
@@ -71,7 +73,7 @@ void host_activity::add(const std::vector<trace::file_io_event>& rows) {
     const bool moves = row.operation != trace::file_operation::open && row.operation != trace::file_operation::map;
     if (moves) made.bytes = row.bytes;
     const thread_key key{row.process, row.thread};
-    threads_[key].file_busy.add(made.begin, made.end);
+    if (busy_) threads_[key].file_busy.add(made.begin, made.end);
     items[key].push_back(made);
   }
   for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);

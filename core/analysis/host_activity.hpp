@@ -49,6 +49,8 @@ class host_activity {
     work.calls.tell(call_lanes, from);
     return work;
   }
+  /// Nobody will ask how long a thread was busy.
+  void leave_out_busy() { busy_ = false; }
   void settle();
 
   [[nodiscard]] const std::map<thread_key, thread_work>& threads() const { return threads_; }
@@ -60,6 +62,7 @@ class host_activity {
 
   std::map<thread_key, thread_work> threads_;
   std::unordered_map<std::uint64_t, bool> waits_;  ///< By the name's id.
+  bool busy_ = true;
   std::uint64_t malformed_ = 0;
 };
 

@@ -36,9 +36,7 @@ std::pair<time_ns, time_ns> times_of(const Row& row) {
 
 template <class Row>
 bool lies_in(const Row& row, time_range run) {
-  if constexpr (matters_later(trace::type_of_row<Row>)) {
-    return true;
-  } else if constexpr (std::is_same_v<Row, trace::live_block_event>) {
+  if constexpr (std::is_same_v<Row, trace::live_block_event>) {
     return bounded(row.born) >= run.begin && bounded(row.born) < run.end;
   } else {
     const auto [first, last] = times_of(row);
@@ -79,7 +77,8 @@ void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use)
   if (rows.empty()) return;
   if (told_) {
     const time_range run = told_->run;
-    std::erase_if(rows, [run](const Row& row) { return !lies_in(row, run); });
+    if (!matters_everywhere(trace::type_of_row<Row>, told_->samples_told))
+      std::erase_if(rows, [run](const Row& row) { return !lies_in(row, run); });
     if (rows.empty()) return;
   } else {
     chunks_.push_back(reach_of(rows, chunk));
@@ -99,8 +98,10 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   using namespace trace;
   const auto to_memory = [&](const auto& row) { memory_.add(row); };
   const auto to_devices = [&](const auto& rows) { devices_.add(rows); };
+  const bool everything = !told_ || told_->scope == part_scope::everything;
   const auto to_devices_and_touches = [&](const auto& rows) {
     devices_.add(rows);
+    if (!everything) return;
     for (const auto& row : rows) touches_.add(row);
   };
   const auto to_host = [&](const auto& rows) { host_.add(rows); };
@@ -131,7 +132,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::transfer:
       return with_rows<transfer_event>(from, chunk, [&](const auto& rows) {
         to_devices_and_touches(rows);
-        copies_.add(rows);
+        if (everything) copies_.add(rows);
         if (!told_) contents_.add(rows);
       });
     case row_type::transfer_part:
@@ -147,6 +148,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::api_call:
       return with_rows<api_call_event>(from, chunk, [&](const auto& rows) {
         host_.add(rows, from.tables());
+        if (!everything) return;
         copies_.add(rows);
         for (const api_call_event& row : rows) faults_.add(row);
       });
@@ -251,14 +253,42 @@ void index::tell(const part& about) {
   for (const whole_facts::memory& each : whole.memories) memory_.tell(each.key, each.highest, each.stacks);
   for (const whole_facts::pool& each : whole.pools)
     memory_.tell(each.pool, each.has_segments, each.has_blocks ? std::optional(each.highest) : std::nullopt);
-  for (const whole_facts::untracked& each : whole.not_tracked)
-    memory_.tell_untracked(each.device, {each.time, each.value, each.order});
+  for (const told_block& each : about.blocks) memory_.tell(each.block);
+  if (about.scope == part_scope::memory) return;
+  tell_samples(about);
   for (const trace::device_id each : whole.with_kernels) devices_.tell_kernels(each);
   tell_slices(about);
+  if (about.scope == part_scope::timeline) return;
   touches_.tell(whole.touches);
   for (const whole_facts::graph& each : whole.graphs) touches_.tell(each.block, each.use, each.copies);
-  for (const told_block& each : about.blocks) memory_.tell(each.block);
   for (const told_uses& each : about.uses) touches_.tell(each.block, each.uses);
+}
+
+void index::tell_samples(const part& about) {
+  // Those of a device follow one another in time. Outside of the run the first, the last before it, and the highest count.
+  const std::vector<whole_facts::untracked>& known = about.whole->not_tracked;
+  for (auto first = known.begin(); first != known.end();) {
+    const auto behind =
+        std::find_if(first, known.end(), [&](const auto& each) { return each.device != first->device; });
+    const auto tell = [&](const whole_facts::untracked& each) {
+      memory_.tell_untracked(each.device, {each.time, each.value, each.order});
+    };
+    tell(*first);
+    tell(*std::max_element(first, behind, [](const auto& a, const auto& b) { return a.value < b.value; }));
+    const auto before = [](const auto& each, time_ns time) { return each.time < time; };
+    auto next = std::lower_bound(first, behind, about.run.begin, before);
+    if (next != first) --next;
+    for (; next != behind && next->time < about.run.end; ++next) tell(*next);
+    first = behind;
+  }
+  for (const trace::last_sample_row& each : about.samples) {
+    const time_ns time = bounded(each.sampled);
+    if (each.what == trace::sampled_thing::counter && std::isfinite(each.value))
+      counters_[each.counter].add({time, each.value, raw(each.event)});
+    if (each.what == trace::sampled_thing::pool) memory_.tell(each.pool, each.reserved, each.used, time, each.event);
+    if (each.what == trace::sampled_thing::device)
+      memory_.tell(each.device, {time, raw(each.event), each.free, each.total, each.recorder});
+  }
 }
 
 void index::tell_slices(const part& about) {
@@ -282,19 +312,30 @@ void index::tell_slices(const part& about) {
 
 void index::absorb_part(const trace::snapshot& from, part about) {
   told_ = std::make_unique<const part>(std::move(about));
-  tell(*told_);
+  if (told_->scope != part_scope::everything) {
+    devices_.leave_out_busy();
+    host_.leave_out_busy();
+  }
   const auto chunks = from.chunks();
   std::vector<bool> taken(chunks.size(), false);
+  std::size_t allocations = 0;
   for (const chunk_reach& reach : told_->whole->chunks) {
-    if (reach.chunk >= chunks.size()) continue;
+    const bool here = reach.first < told_->run.end && reach.last >= told_->run.begin && reach.chunk < chunks.size();
+    if (here && chunks[reach.chunk].type == row_type::alloc) allocations += chunks[reach.chunk].rows;
+  }
+  constexpr std::size_t most_expected = std::size_t{1} << 16;  // A file can claim any number of rows.
+  memory_.expect(told_->blocks.size() + std::min(allocations, most_expected));
+  tell(*told_);
+  for (const chunk_reach& reach : told_->whole->chunks) {
+    if (reach.chunk >= chunks.size() || !is_in(told_->scope, chunks[reach.chunk].type)) continue;
     const bool here = reach.first < told_->run.end && reach.last >= told_->run.begin;
-    if (!here && !matters_later(chunks[reach.chunk].type)) continue;
+    if (!here && !matters_everywhere(chunks[reach.chunk].type, told_->samples_told)) continue;
     take(from, reach.chunk);
     taken[reach.chunk] = true;
   }
   next_ = chunks.size();
   settle(from);
-  find_stacks_of_copies(from, taken);
+  if (told_->scope == part_scope::everything) find_stacks_of_copies(from, taken);
 }
 
 void index::find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken) {

@@ -90,6 +90,7 @@ class index {
   template <class Row, class Use>
   void with_each(const trace::snapshot& from, std::size_t chunk, Use&& use);
   void tell(const part& about);
+  void tell_samples(const part& about);
   void tell_slices(const part& about);
   void find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken);
   void settle(const trace::snapshot& from);

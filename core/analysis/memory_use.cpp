@@ -59,6 +59,19 @@ void memory_use::tell(trace::pool_id id, bool has_segments, std::optional<double
   if (highest) pool.blocks.tell_highest(*highest);
 }
 
+void memory_use::tell(trace::pool_id id, std::uint64_t reserved, std::uint64_t used, time_ns time,
+                      trace::event_id event) {
+  pool_use& pool = pools_[id];
+  pool.reserved.add({time, counted(reserved), raw(event)});
+  pool.used.add({time, counted(used), raw(event)});
+}
+
+void memory_use::tell(trace::device_id device, const device_samples::sample& sample) {
+  devices_[device].samples.push_back(
+      {sample.time, sample.order, std::min(sample.free, sample.total), sample.total, sample.recorder});
+  changed_from_ = std::min(changed_from_, sample.time);
+}
+
 void memory_use::tell_untracked(trace::device_id device, const summaries::sample_step& sample) {
   untracked_told_ = true;
   devices_[device].untracked.add(sample);
@@ -149,18 +162,14 @@ void memory_use::add(const trace::free_event& row) {
 }
 
 void memory_use::add(const trace::pool_event& row) {
-  pool_use& pool = pools_[row.pool];
   const time_ns time = bounded(row.time);
-  pool.times.push_back(time);
+  tell(row.pool, row.reserved, row.used, time, row.id);
+  pools_[row.pool].times.push_back(time);
   changed_from_ = std::min(changed_from_, time);
-  pool.reserved.add({time, counted(row.reserved), raw(row.id)});
-  pool.used.add({time, counted(row.used), raw(row.id)});
 }
 
 void memory_use::add(const trace::device_memory_event& row) {
-  const time_ns time = bounded(row.time);
-  devices_[row.device].samples.push_back({time, raw(row.id), std::min(row.free, row.total), row.total, row.recorder});
-  changed_from_ = std::min(changed_from_, time);
+  tell(row.device, {bounded(row.time), raw(row.id), row.free, row.total, row.recorder});
 }
 
 void memory_use::add(const trace::checkpoint_event& row) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -82,6 +83,12 @@ struct device_samples {
     std::uint64_t recorder = 0;
   };
   std::vector<sample> samples;  ///< By (time, order) once settled.
+  /// Once settled: the last one at or before `time`; null if there is none. O(log samples).
+  [[nodiscard]] const sample* last_until(time_ns time) const {
+    const auto behind = std::upper_bound(samples.begin(), samples.end(), time,
+                                         [](time_ns t, const sample& each) { return t < each.time; });
+    return behind == samples.begin() ? nullptr : &*(behind - 1);
+  }
   summaries::sample_tree used;  ///< total - free.
   summaries::sample_tree recorder;
   summaries::sample_tree untracked;  ///< See untracked_statistics.
@@ -102,6 +109,9 @@ class memory_use {
   void add(const trace::checkpoint_event& row);
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
+  /// About so many blocks will be added.
+  void expect(std::size_t blocks) { blocks_.reserve(blocks_.size() + blocks); }
+
   /// A block whose whole life is known from elsewhere: what rows say of it counts no more. Before any row.
   void tell(const block_record& block);
   /// Totals of this kind are kept, be there blocks or not; over the whole recording they reach `highest` bytes, and some of their
@@ -113,6 +123,10 @@ class memory_use {
   [[nodiscard]] bool told_of_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
   /// Likewise of a pool, whose blocks reach `highest` bytes if it has any.
   void tell(trace::pool_id pool, bool has_segments, std::optional<double> highest);
+  /// What a pool said last before the part that there are rows of.
+  void tell(trace::pool_id pool, std::uint64_t reserved, std::uint64_t used, time_ns time, trace::event_id event);
+  /// Likewise of a device.
+  void tell(trace::device_id device, const device_samples::sample& sample);
   /// What was not tracked at a sample. Then that is not worked out from what is here.
   void tell_untracked(trace::device_id device, const summaries::sample_step& sample);
 

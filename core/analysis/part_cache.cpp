@@ -7,14 +7,15 @@ namespace sluice::analysis {
 part_cache::part_cache(std::shared_ptr<const part_store> store, std::size_t most_bytes)
     : store_(std::move(store)), most_bytes_(most_bytes) {}
 
-std::shared_ptr<const index> part_cache::find(epochs which) {
-  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const kept& each) { return each.which == which; });
+std::shared_ptr<const index> part_cache::find(const wanted& which) {
+  const auto found =
+      std::find_if(kept_.begin(), kept_.end(), [&](const kept& each) { return which.is_in(each.which); });
   if (found == kept_.end()) return nullptr;
   kept_.splice(kept_.begin(), kept_, found);
   return found->made;
 }
 
-void part_cache::keep(epochs which, const std::shared_ptr<const index>& made) {
+void part_cache::keep(const wanted& which, const std::shared_ptr<const index>& made) {
   kept_.push_front({which, made, made->memory_bytes()});
   bytes_ += kept_.front().bytes;
   while (bytes_ > most_bytes_ && kept_.size() > 1) {
@@ -23,15 +24,15 @@ void part_cache::keep(epochs which, const std::shared_ptr<const index>& made) {
   }
 }
 
-result<std::shared_ptr<const index>> part_cache::get(std::size_t first, std::size_t last) {
-  const epochs which(first, last);
+result<std::shared_ptr<const index>> part_cache::get(std::size_t first, std::size_t last, part_scope scope) {
+  const wanted which{first, last, scope};
   {
     std::unique_lock lock(mutex_);
     was_built_.wait(lock, [&] { return !building_.contains(which); });
     if (auto known = find(which)) return known;
     building_.insert(which);
   }
-  auto made = store_->index_of(first, last);
+  auto made = store_->index_of(first, last, scope);
   {
     const std::scoped_lock lock(mutex_);
     building_.erase(which);
@@ -41,9 +42,9 @@ result<std::shared_ptr<const index>> part_cache::get(std::size_t first, std::siz
   return made;
 }
 
-std::shared_ptr<const index> part_cache::at_hand(std::size_t first, std::size_t last) {
+std::shared_ptr<const index> part_cache::at_hand(std::size_t first, std::size_t last, part_scope scope) {
   const std::scoped_lock lock(mutex_);
-  return find({first, last});
+  return find({first, last, scope});
 }
 
 std::size_t part_cache::memory_bytes() const {

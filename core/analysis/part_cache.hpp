@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <condition_variable>
 #include <cstddef>
 #include <list>
@@ -7,7 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "core/analysis/part_store.hpp"
 
@@ -21,33 +21,40 @@ class part_cache {
 
   [[nodiscard]] const part_store& store() const { return *store_; }
 
-  /// The index of epochs [first, last]. One that is not kept is built by the caller; others who ask for it meanwhile wait. What is
+  /// An index of epochs [first, last] of that scope or a wider one. One that is not kept is built by the caller; others who ask for it meanwhile wait. What is
   /// given out stays as long as it is held, be it kept or not. Errors as of `part_store::index_of`.
-  [[nodiscard]] result<std::shared_ptr<const index>> get(std::size_t first, std::size_t last);
+  [[nodiscard]] result<std::shared_ptr<const index>> get(std::size_t first, std::size_t last, part_scope scope);
 
   /// The same if it is kept, else null. Never waits.
-  [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last);
+  [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last, part_scope scope);
 
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
-  using epochs = std::pair<std::size_t, std::size_t>;
+  struct wanted {
+    std::size_t first, last;
+    part_scope scope;
+    friend auto operator<=>(const wanted&, const wanted&) = default;
+    [[nodiscard]] bool is_in(const wanted& other) const {
+      return first == other.first && last == other.last && scope <= other.scope;
+    }
+  };
   struct kept {
-    epochs which;
+    wanted which;
     std::shared_ptr<const index> made;
     std::size_t bytes = 0;
   };
 
   /// The caller holds `mutex_`.
-  [[nodiscard]] std::shared_ptr<const index> find(epochs which);
-  void keep(epochs which, const std::shared_ptr<const index>& made);
+  [[nodiscard]] std::shared_ptr<const index> find(const wanted& which);
+  void keep(const wanted& which, const std::shared_ptr<const index>& made);
 
   const std::shared_ptr<const part_store> store_;
   const std::size_t most_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable was_built_;
   std::list<kept> kept_;  ///< The last one asked for first.
-  std::set<epochs> building_;
+  std::set<wanted> building_;
   std::size_t bytes_ = 0;
 };
 

@@ -140,6 +140,7 @@ class saver {
       : memory_(from.memory()),
         devices_(from.devices()),
         host_(from.host()),
+        counters_(from.counters()),
         touches_(from.touches()),
         tensors_(from.tensors(of)),
         begins_(begins),
@@ -153,6 +154,7 @@ class saver {
     save_uses();
     save_categories();
     save_open_slices();
+    save_last_samples();
   }
 
  private:
@@ -242,6 +244,66 @@ class saver {
     }
   }
 
+  /// Samples of everything that was sampled: those in force at the times that `pick` tells of each curve of it.
+  template <class Pick>
+  [[nodiscard]] std::vector<trace::last_sample_row> samples_at(time_ns boundary, Pick&& pick) const {
+    std::vector<trace::last_sample_row> rows;
+    const auto add = [&](trace::sampled_thing what, const auto& step) -> trace::last_sample_row& {
+      trace::last_sample_row& row = rows.emplace_back();
+      row.time = boundary;
+      row.what = what;
+      row.sampled = step.time;
+      row.event = trace::event_id{step.order};
+      return row;
+    };
+    for (const auto& [id, tree] : counters_) {
+      for (const time_ns time : pick(tree)) {
+        trace::last_sample_row& row = add(trace::sampled_thing::counter, *tree.last_until(time));
+        row.counter = id;
+        row.value = tree.at(time);
+      }
+    }
+    for (const auto& [id, pool] : memory_.pools()) {
+      for (const auto* tree : {&pool.reserved, &pool.used}) {
+        for (const time_ns time : pick(*tree)) {
+          trace::last_sample_row& row = add(trace::sampled_thing::pool, *tree->last_until(time));
+          row.pool = id;
+          row.reserved = static_cast<std::uint64_t>(pool.reserved.at(time));
+          row.used = static_cast<std::uint64_t>(pool.used.at(time));
+        }
+      }
+    }
+    for (const auto& [id, device] : memory_.devices()) {
+      for (const auto* tree : {&device.used, &device.recorder}) {
+        for (const time_ns time : pick(*tree)) {
+          const device_samples::sample& sample = *device.last_until(time);
+          trace::last_sample_row& row = add(trace::sampled_thing::device, sample);
+          row.device = id;
+          row.free = sample.free;
+          row.total = sample.total;
+          row.recorder = sample.recorder;
+        }
+      }
+    }
+    return rows;
+  }
+
+  void save_last_samples() {
+    const auto first_and_highest = [](const summaries::sample_tree& tree) -> std::vector<time_ns> {
+      if (tree.empty()) return {};
+      return {tree.first_time(), tree.over(tree.first_time(), tree.last_time() + 1).maximum_time};
+    };
+    to_.add_summary<trace::last_sample_row>(samples_at(0, first_and_highest), std::pair(INT64_MIN, INT64_MAX));
+    for (std::size_t i = 1; i < begins_.size(); ++i) {
+      const time_ns begin = begins_[i];
+      const auto last_before = [&](const summaries::sample_tree& tree) -> std::vector<time_ns> {
+        if (tree.last_until(begin - 1) == nullptr) return {};
+        return {begin - 1};
+      };
+      to_.add_summary<trace::last_sample_row>(samples_at(begin, last_before), std::pair(begin, begin));
+    }
+  }
+
   void save_categories() {
     std::vector<std::vector<trace::block_category_row>> by_epoch(begins_.size());
     for (std::size_t at = 0; at < told_.size(); ++at) {
@@ -260,6 +322,7 @@ class saver {
   const memory_use& memory_;
   const device_activity_index& devices_;
   const host_activity& host_;
+  const std::map<trace::counter_id, summaries::sample_tree>& counters_;
   const touch_index& touches_;
   const std::shared_ptr<const tensor_facts> tensors_;
   const std::span<const time_ns> begins_;
@@ -301,7 +364,7 @@ void save_parts(const index& from, const trace::snapshot& of, std::span<const tr
 }
 
 result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const trace::snapshot> from,
-                                                           std::map<trace::process_id, step_list> steps) {
+                                                           std::shared_ptr<const step_facts> steps) {
   auto made = std::make_shared<part_store>();
   made->from_ = std::move(from);
   const trace::snapshot& of = *made->from_;
@@ -326,7 +389,7 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
   if (words.failed() || !words.at_end() || !std::is_sorted(made->begins_.begin(), made->begins_.end()))
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
   std::erase_if(whole->chunks, [&](const chunk_reach& c) { return c.chunk >= of.chunks().size(); });
-  whole->steps = std::move(steps);
+  whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
   made->whole_ = std::move(whole);
   return std::shared_ptr<const part_store>(std::move(made));
 }
@@ -337,47 +400,49 @@ time_range part_store::run_of(std::size_t first, std::size_t last) const {
   return {first == 0 ? -latest_time : begins_[first], last + 1 < begins_.size() ? begins_[last + 1] : latest_time + 1};
 }
 
-result<part> part_store::read(std::size_t first, std::size_t last) const {
+result<part> part_store::read(std::size_t first, std::size_t last, part_scope scope) const {
   part made;
+  made.scope = scope;
   made.run = run_of(first, last);
   made.whole = whole_;
   const auto [begin, end] = made.run;
   const auto everywhere = [](const trace::chunk_info& c) { return c.min_time == INT64_MIN && c.max_time == INT64_MAX; };
   const auto lives = [begin = begin, end = end](const auto& row) { return row.time < end && row.end >= begin; };
-  if (auto got = rows_in<trace::crossing_block_row>(*from_, begin, end,
-                                                    [&](const auto& row, const auto& chunk) {
-                                                      if (lives(row) || everywhere(chunk))
-                                                        made.blocks.push_back(block_of(row));
-                                                    });
-      !got)
-    return tl::unexpected(got.error());
-  if (auto got = rows_in<trace::block_uses_row>(*from_, begin, end,
-                                                [&](const auto& row, const auto&) {
-                                                  if (lives(row)) made.uses.push_back(uses_of(row));
-                                                });
-      !got)
-    return tl::unexpected(got.error());
-  if (auto got = rows_in<trace::block_category_row>(
-          *from_, begins_[first], end,
-          [&](const auto& row, const auto&) {
-            made.categories.push_back({row.block, category_of(row.category, row.reason)});
-          });
-      !got)
-    return tl::unexpected(got.error());
-  if (first == 0) return made;
-  if (auto got = rows_in<trace::open_slice_row>(*from_, begin, begin + 1,
-                                                [&](const auto& row, const auto&) {
-                                                  if (row.time == begin) made.open.push_back(slice_of(row));
-                                                });
-      !got)
-    return tl::unexpected(got.error());
+  result<void> got;
+  const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
+    if (got) got = rows_in<Row>(*from_, from, to, use);
+  };
+  read.operator()<trace::crossing_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
+    if (lives(row) || everywhere(chunk)) made.blocks.push_back(block_of(row));
+  });
+  read.operator()<trace::block_category_row>(begins_[first], end, [&](const auto& row, const auto&) {
+    made.categories.push_back({row.block, category_of(row.category, row.reason)});
+  });
+  if (scope >= part_scope::timeline) {
+    read.operator()<trace::last_sample_row>(begin, begin + 1, [&](const auto& row, const auto& chunk) {
+      made.samples_told = made.samples_told || everywhere(chunk);
+      const bool in_run = row.sampled >= begin && row.sampled < end;
+      if (!in_run) made.samples.push_back(row);
+    });
+  }
+  if (scope >= part_scope::timeline && first > 0) {
+    read.operator()<trace::open_slice_row>(begin, begin + 1, [&](const auto& row, const auto&) {
+      if (row.time == begin) made.open.push_back(slice_of(row));
+    });
+  }
+  if (scope == part_scope::everything) {
+    read.operator()<trace::block_uses_row>(begin, end, [&](const auto& row, const auto&) {
+      if (lives(row)) made.uses.push_back(uses_of(row));
+    });
+  }
+  if (!got) return tl::unexpected(got.error());
   return made;
 }
 
-result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std::size_t last) const {
+result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std::size_t last, part_scope scope) const {
   if (first > last || last >= epochs_.size())
     return fail(error_code::invalid_argument, "there are no such epochs", from_->path());
-  auto about = read(first, last);
+  auto about = read(first, last, scope);
   if (!about) return tl::unexpected(about.error());
   auto made = std::make_shared<index>();
   made->absorb_part(*from_, std::move(*about));

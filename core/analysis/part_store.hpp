@@ -25,7 +25,7 @@ class part_store {
  public:
   /// Errors: not_found, if the file has nothing of it; corrupt, if it makes no sense; io.
   [[nodiscard]] static result<std::shared_ptr<const part_store>> open(std::shared_ptr<const trace::snapshot> from,
-                                                                      std::map<trace::process_id, step_list> steps);
+                                                                      std::shared_ptr<const step_facts> steps);
 
   [[nodiscard]] const trace::snapshot& snapshot() const { return *from_; }
   [[nodiscard]] std::span<const trace::epoch_row> epochs() const { return epochs_; }
@@ -36,10 +36,11 @@ class part_store {
   [[nodiscard]] time_range run_of(std::size_t first, std::size_t last) const;
 
   /// An index of epochs [first, last]: see `index::absorb_part`. O(rows in them + blocks that live at their begin). Errors: io, corrupt.
-  [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last) const;
+  [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last,
+                                                              part_scope scope = part_scope::everything) const;
 
  private:
-  [[nodiscard]] result<part> read(std::size_t first, std::size_t last) const;
+  [[nodiscard]] result<part> read(std::size_t first, std::size_t last, part_scope scope) const;
 
   std::shared_ptr<const trace::snapshot> from_;
   std::shared_ptr<const whole_facts> whole_;

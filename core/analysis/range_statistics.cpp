@@ -132,7 +132,7 @@ void add_untracked(const memory_use& memory, const portion& of, std::map<trace::
     sum.untracked.add(samples.untracked, part);
     sum.used.add(samples.used, part);
     if (sum.untracked.empty()) continue;
-    sum.device_bytes = samples.samples.back().total;
+    if (const auto* last = samples.last_until(of.part.end - 1)) sum.device_bytes = last->total;
     sum.recorder = samples.recorder.at(of.part.end - 1);
   }
 }

@@ -24,16 +24,16 @@ std::vector<const block_record*> telling_blocks(const memory_use& memory, trace:
   return {};
 }
 
-std::map<trace::process_id, step_list> find_steps(const index& from, const trace::snapshot& trace) {
-  std::map<trace::process_id, step_list> all;
+step_facts find_steps(const index& from, const trace::snapshot& trace) {
+  step_facts all;
   const time_ns end = whole_of(trace).end;
   const auto take = [&](trace::process_id process, step_list found) {
-    if (!found.steps.empty()) all.emplace(process, std::move(found));
+    if (!found.steps.empty()) all.add(process, std::move(found));
   };
   for (const trace::process_id process : from.step_marks().processes())
     take(process, from.step_marks().of(process, end));
   for (const trace::process_row& row : trace.tables().processes.rows())
-    if (!all.contains(row.id)) take(row.id, find_pattern(telling_blocks(from.memory(), row.id), end));
+    if (!all.lists.contains(row.id)) take(row.id, find_pattern(telling_blocks(from.memory(), row.id), end));
   return all;
 }
 
@@ -68,9 +68,7 @@ std::vector<block_category> told_categories(const memory_use& memory, const part
   return all;
 }
 
-}  // namespace
-
-summaries::slice_set step_slices_of(const step_list& list) {
+summaries::slice_set slices_of(const step_list& list) {
   std::vector<summaries::slice_item> items;
   items.reserve(list.steps.size());
   for (const step& each : list.steps) {
@@ -87,6 +85,13 @@ summaries::slice_set step_slices_of(const step_list& list) {
   return set;
 }
 
+}  // namespace
+
+void step_facts::add(trace::process_id process, step_list found) {
+  to_draw.emplace(process, slices_of(found));
+  lists.emplace(process, std::move(found));
+}
+
 tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
   tensor_facts all;
   const memory_use& memory = from.memory();
@@ -94,18 +99,18 @@ tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) 
     all.steps = told->whole->steps;
     all.categories = told_categories(memory, *told);
     all.tagged = told->whole->tagged;
+    if (told->scope == part_scope::memory) return all;  // Nobody draws it.
     for (const whole_facts::memory& each : told->whole->memories)
       for (const whole_facts::part_of_it& of : each.by_category)
         all.use[each.key][static_cast<std::size_t>(of.what)].tell_highest(of.highest);
   } else {
-    all.steps = find_steps(from, trace);
+    all.steps = std::make_shared<const step_facts>(find_steps(from, trace));
     all.categories =
-        categorise({memory, from.touches(), all.steps, from.category_tags(), trace.tables(), whole_of(trace)});
+        categorise({memory, from.touches(), all.steps->lists, from.category_tags(), trace.tables(), whole_of(trace)});
     all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
     for (std::size_t i = 0; i < all.categories.size(); ++i)
       if (all.categories[i].what != category::none) all.use.try_emplace(key_of(memory.blocks()[i]));
   }
-  for (const auto& [process, list] : all.steps) all.step_slices.emplace(process, step_slices_of(list));
   add_up(memory, all.categories, all.use);
   return all;
 }

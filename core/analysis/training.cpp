@@ -147,7 +147,7 @@ void keep_some(step_summary& of, std::vector<step_figures>&& steps) {
 std::vector<step_summary> find_step_figures(const index& from, const trace::snapshot& trace, time_range range) {
   std::vector<step_summary> all;
   const auto facts = from.tensors(trace);
-  for (const auto& [process, list] : facts->steps) {
+  for (const auto& [process, list] : facts->steps->lists) {
     step_summary of;
     of.process = process;
     of.source = list.source;

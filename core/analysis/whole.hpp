@@ -18,6 +18,8 @@
 /// What an index of a part of a recording must be told, because only the whole recording shows it.
 namespace sluice::analysis {
 
+struct step_facts;
+
 /// What a chunk is about: its rows' ids, the blocks they name, and all times that count for a question. The chunk's own times lack
 /// when work was enqueued, and that a row without an end lasts on.
 struct chunk_reach {
@@ -85,7 +87,7 @@ struct whole_facts {
   std::vector<trace::block_id> segments;  ///< Blocks that others lie in, by id.
   std::uint64_t touches = 0;
   bool tagged = false;  ///< Some category is exact.
-  std::map<trace::process_id, step_list> steps;
+  std::shared_ptr<const step_facts> steps;
 };
 
 class index;
@@ -117,8 +119,16 @@ struct told_slice {
   summaries::slice_item item;
 };
 
+/// What questions about a part may ask, each more than the one before: rows that say nothing about it are not read.
+enum class part_scope : std::uint8_t {
+  memory,     ///< Blocks, and what they are for.
+  timeline,   ///< What is drawn: what ran, too, and what was sampled.
+  everything  ///< Uses of blocks, calls behind copies, failures.
+};
+
 /// A part of a recording, for `index::absorb_part`.
 struct part {
+  part_scope scope = part_scope::everything;
   time_range run;
   std::shared_ptr<const whole_facts> whole;
   std::vector<told_block>
@@ -126,21 +136,50 @@ struct part {
   std::vector<told_uses> uses;            ///< Of those that were used, and of others that were used outside of the run.
   std::vector<told_category> categories;  ///< Of others that live in it.
   std::vector<told_slice> open;           ///< Those of one owner and lane are one at most.
+  std::vector<trace::last_sample_row>
+      samples;                ///< Outside of the run: the last of each thing before it, the first and the highest.
+  bool samples_told = false;  ///< Else all rows of samples are wanted.
 };
 
-/// Whether questions about a part of a recording want all rows of this kind, because one may matter long after it: what is sampled
-/// holds until the next sample. They are few. Of all other kinds rows count that lie in the part.
-[[nodiscard]] constexpr bool matters_later(trace::row_type type) {
+/// Whether rows of this kind say anything that is in the scope.
+[[nodiscard]] constexpr bool is_in(part_scope scope, trace::row_type type) {
   using trace::row_type;
   switch (type) {
-    case row_type::alloc_failed:
+    case row_type::alloc:
+    case row_type::free:
+    case row_type::live_block:
+      return true;
     case row_type::pool_state:
     case row_type::device_memory:
     case row_type::counter:
+    case row_type::transfer:
+    case row_type::migration:
+    case row_type::memset:
+    case row_type::kernel:
+    case row_type::graph_launch:
+    case row_type::api_call:
+    case row_type::sync:
+    case row_type::host_range:
+    case row_type::marker:
+    case row_type::file_io:
+      return scope >= part_scope::timeline;
+    default:
+      return scope == part_scope::everything;
+  }
+}
+
+/// Whether questions about a part of a recording want all rows of this kind. Of all other kinds rows count that lie in the part.
+/// `samples_told`: of what is sampled, and holds until the next sample, the part is told what it must know.
+[[nodiscard]] constexpr bool matters_everywhere(trace::row_type type, bool samples_told) {
+  using trace::row_type;
+  switch (type) {
+    case row_type::alloc_failed:  // They are few.
     case row_type::loss:
-    case row_type::watermark:
-    case row_type::message:
       return true;
+    case row_type::pool_state:
+    case row_type::device_memory:
+    case row_type::counter:
+      return !samples_told;
     default:
       return false;
   }

@@ -12,6 +12,7 @@
 #include "core/analysis/tensors.hpp"
 #include "core/query/address_map.hpp"
 #include "core/query/engine.hpp"
+#include "core/query/read_ahead.hpp"
 
 /// How each question is answered: plain functions of an index and a snapshot. Private to core/query.
 namespace sluice::query {
@@ -30,6 +31,7 @@ struct stored_answers {
   std::shared_ptr<analysis::part_cache> parts;          ///< Of its epochs; null if it does not tell enough of them.
   analysis::stored_tiles::epoch_source epochs;          ///< The same, for zooms below the tiles,
   analysis::stored_tiles::epoch_source at_hand;         ///< and those of them that need not be read.
+  std::shared_ptr<read_ahead> ahead;                    ///< Null where `parts` is.
 };
 
 struct sources {
@@ -78,6 +80,19 @@ struct sources {
 template <class Question>
 inline constexpr bool draws = std::is_same_v<Question, tracks_question> || std::is_same_v<Question, slices_question> ||
                               std::is_same_v<Question, series_question>;
+
+/// What an index of a part must know for an answer.
+template <class Question>
+[[nodiscard]] constexpr analysis::part_scope scope_of(const Question& question) {
+  using analysis::part_scope;
+  constexpr bool about_blocks = std::is_same_v<Question, blocks_question> ||
+                                std::is_same_v<Question, address_map_question> ||
+                                std::is_same_v<Question, memory_step_question>;
+  if constexpr (std::is_same_v<Question, stacks_question>)
+    return question.measure == stack_measure::transferred ? part_scope::everything : part_scope::memory;
+  if constexpr (about_blocks) return part_scope::memory;
+  return draws<Question> ? part_scope::timeline : part_scope::everything;
+}
 
 /// Answers that come from the file's rows alone, so that who works one out keeps nobody from the index.
 template <class Question>

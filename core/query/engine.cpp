@@ -147,6 +147,16 @@ struct engine::state {
     wake();
   }
 
+  /// Below its tiles a zoom shows what must be read first.
+  void read_ahead_of(time_range seen, const stored_answers& from) {
+    if (from.ahead && from.ahead->look(seen)) pool.add([this, ahead = from.ahead] { read_on(ahead); });
+  }
+
+  /// Reads one part, then queues itself again.
+  void read_on(const std::shared_ptr<read_ahead>& ahead) {
+    if (ahead->work()) pool.add([this, ahead] { read_on(ahead); });
+  }
+
   void look_for_more() {
     refreshing = false;
     const auto found = opened->refresh();
@@ -275,6 +285,7 @@ struct slot<Question>::state {
         at_hand = answer_stored(
             question, sources{from.nothing, *now, at->cancelled, from.frames, symbols::frame_book::patience::later,
                               summaries.get(), &coarse, provisional, true});
+        if constexpr (requires { question.range; }) from.read_ahead_of(question.range, *summaries);
         if (coarse && at_hand && *at_hand) return show(from, at, question, std::move(**at_hand));
         if (coarse) at_hand.reset();
       }

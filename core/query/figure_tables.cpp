@@ -175,7 +175,7 @@ made_rows make_steps(sql_context& context, std::optional<analysis::time_range> /
   }
   const analysis::index* index = context.analysed();
   if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
-  for (const auto& [process, list] : index->tensors(*context.trace)->steps) add(process, list);
+  for (const auto& [process, list] : index->tensors(*context.trace)->steps->lists) add(process, list);
   return rows;
 }
 

@@ -57,9 +57,9 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
   const time_ns last = analysis::whole_of(from.trace).end;
   if (row->kind == track_kind::steps) {
     const auto facts = facts_of(from);
-    const auto steps = facts->step_slices.find(row->process);
+    const auto steps = facts->steps->to_draw.find(row->process);
     std::vector<summaries::drawn_slice> drawn;
-    if (steps != facts->step_slices.end()) steps->second.draw(range.begin, range.end, width, drawn);
+    if (steps != facts->steps->to_draw.end()) steps->second.draw(range.begin, range.end, width, drawn);
     append(drawn, 0, last, list);
   } else {
     const drawing all(from, false);

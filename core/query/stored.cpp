@@ -104,6 +104,7 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
       : from_(from),
         store_(from.stored->parts->store()),
         range_(range),
+        scope_(scope_of(question)),
         epochs_(epochs_of(range, store_)),
         next_(epochs_.first),
         told_until_(range.begin),
@@ -130,7 +131,7 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
  private:
   result<void> take_next() {
     const std::size_t last = std::min(next_ + epochs_a_run - 1, epochs_.last);
-    const auto index = store_.index_of(next_, last);
+    const auto index = store_.index_of(next_, last, scope_);
     if (!index) return tl::unexpected(index.error());
     const time_range part{told_until_, last == epochs_.last ? range_.end : store_.run_of(next_, last).end};
     next_ = last + 1;
@@ -141,6 +142,7 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
   const sources from_;
   const analysis::part_store& store_;
   const time_range range_;
+  const analysis::part_scope scope_;
   const epoch_run epochs_;
   std::size_t next_;
   time_ns told_until_;
@@ -167,7 +169,7 @@ std::optional<result<typename Question::answer_type>> answer_by_part(const Quest
   analysis::part_cache& parts = *from.stored->parts;
   const epoch_run epochs = epochs_of(analysis::bounded(*about), parts.store());
   if (are_many<Question>(epochs)) return std::nullopt;
-  const auto part = parts.get(epochs.first, epochs.last);
+  const auto part = parts.get(epochs.first, epochs.last, scope_of(question));
   if (!part) return tl::unexpected(part.error());
   return answer_to(question, about_part(from, **part, from.provisional));
 }
@@ -182,18 +184,20 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
   made->digest = analysis::find_digest(*trace);
   if (!made->digest) return nullptr;
   auto facts = std::make_shared<analysis::tensor_facts>();
-  for (const analysis::process_steps& each : made->digest->steps) {
-    facts->steps.emplace(each.process, each.steps);
-    facts->step_slices.emplace(each.process, analysis::step_slices_of(each.steps));
-  }
+  auto steps = std::make_shared<analysis::step_facts>();
+  for (const analysis::process_steps& each : made->digest->steps) steps->add(each.process, each.steps);
+  facts->steps = std::move(steps);
   if (auto parts = analysis::part_store::open(trace, facts->steps)) {
     const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
     made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), std::max(left, least_for_parts));
+    made->ahead = std::make_shared<read_ahead>(made->parts);
     made->epochs = [parts = made->parts](std::size_t epoch) {
-      auto part = parts->get(epoch, epoch);
+      auto part = parts->get(epoch, epoch, analysis::part_scope::timeline);
       return part ? std::move(*part) : nullptr;
     };
-    made->at_hand = [parts = made->parts](std::size_t epoch) { return parts->at_hand(epoch, epoch); };
+    made->at_hand = [parts = made->parts](std::size_t epoch) {
+      return parts->at_hand(epoch, epoch, analysis::part_scope::timeline);
+    };
   }
   made->facts = std::move(facts);
   return made;

@@ -134,6 +134,20 @@ class time_tree {
     return walk.value;
   }
 
+  /// The last step at or before `time`; null if there is none. Until the tree changes. O(log n).
+  [[nodiscard]] const Step* last_until(time_ns time) const {
+    if (nodes_.empty() || time < first_) return nullptr;
+    std::uint32_t at = root_;
+    while (nodes_[at].leaf == none) {
+      const node& right = nodes_[nodes_[at].child[1]];
+      at = nodes_[at].child[right.first <= time ? 1 : 0];
+    }
+    const std::vector<Step>& steps = leaves_[nodes_[at].leaf];
+    const auto behind =
+        std::upper_bound(steps.begin(), steps.end(), time, [](time_ns t, const Step& s) { return t < s.time; });
+    return &*(behind - 1);
+  }
+
   /// What the value does in [begin, end). Exact. O(log n).
   [[nodiscard]] extent over(time_ns begin, time_ns end) const {
     extent all;

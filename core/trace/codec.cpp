@@ -228,6 +228,11 @@ struct stored_column {
   std::span<const std::byte> text;
 };
 
+/// All rows have one value.
+bool is_constant(const stored_column& column) {
+  return !column.is_text && column.integers.form == column_form::constant;
+}
+
 bool get_line(byte_cursor& directory, stored_column& line) {
   line.at = directory.at();
   line.number = directory.varint();
@@ -346,14 +351,28 @@ template <class Row>
 result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded) {
   if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
   stored_columns columns(payload, rows);
-  if (!columns.refused()) {
-    decoded.assign(rows, Row{});
-    std::vector<std::uint64_t> values;
+  // What is the same in all rows is set once: that is most of what most rows say.
+  Row alike{};
+  std::vector<std::uint64_t> values;
+  const auto each_column = [&](bool constant, auto&& set) {
     for_each_field<Row>([&](const auto& field) {
+      if (columns.refused()) return;
       const stored_column* const column = columns.find(field.number);
-      if (column != nullptr && !columns.refused()) set_members(columns, *column, field, std::span(decoded), values);
+      if (column != nullptr && is_constant(*column) == constant) set(*column, field);
     });
-  }
+  };
+  each_column(true, [&](const stored_column& column, const auto& field) {
+    if constexpr (!is_text_field<std::decay_t<decltype(field)>>) {
+      if (!column.planes.empty() || !from_bits(column.integers.base, alike.*field.member))
+        columns.refuse_column(column);
+    } else {
+      columns.refuse_column(column);
+    }
+  });
+  if (!columns.refused()) decoded.assign(rows, alike);
+  each_column(false, [&](const stored_column& column, const auto& field) {
+    set_members(columns, column, field, std::span(decoded), values);
+  });
   if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
   return {};
 }

@@ -66,6 +66,7 @@ enum class row_type : std::uint16_t {
   saved = 1032,
   block_uses = 1033,
   open_slice = 1034,
+  last_sample = 1035,
 };
 
 /// Every kind of row that says what happened: X(struct, row_type).
@@ -128,7 +129,7 @@ inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
 
 /// Whether it sums up what other rows say.
 [[nodiscard]] constexpr bool is_summary(row_type type) {
-  return type >= row_type::epoch && type <= row_type::open_slice;
+  return type >= row_type::epoch && type <= row_type::last_sample;
 }
 [[nodiscard]] constexpr bool is_table(row_type type) { return static_cast<std::uint16_t>(type) < 64; }
 /// The member with the id of the event that an event's row is about: itself, or what an attribute or link belongs to.

@@ -93,6 +93,10 @@ SLUICE_TABLE(lane_bin_row, field{1, &row::lane}, field{2, &row::time}, field{3, 
 SLUICE_TABLE(open_slice_row, field{1, &row::event}, field{2, &row::time}, field{3, &row::what}, field{4, &row::owner},
              field{5, &row::lane}, field{6, &row::begin}, field{7, &row::end}, field{8, &row::name},
              field{9, &row::bytes}, field{10, &row::kind}, field{11, &row::tag});
+SLUICE_TABLE(last_sample_row, field{1, &row::event}, field{2, &row::time}, field{3, &row::what},
+             field{4, &row::sampled}, field{5, &row::counter}, field{6, &row::pool}, field{7, &row::device},
+             field{8, &row::value}, field{9, &row::reserved}, field{10, &row::used}, field{11, &row::free},
+             field{12, &row::total}, field{13, &row::recorder});
 SLUICE_TABLE(saved_row, field{1, &row::name}, field{2, &row::version}, field{3, &row::bytes});
 
 SLUICE_TABLE(string_row, field{1, &row::id}, field{2, &row::text});

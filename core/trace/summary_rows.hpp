@@ -171,6 +171,29 @@ struct open_slice_row {
   std::uint8_t tag = 0;
 };
 
+/// What a `last_sample_row` is of. Numbers are stored: never reuse one.
+enum class sampled_thing : std::uint8_t { unknown, counter, pool, device };
+template <>
+inline constexpr std::uint64_t enum_values<sampled_thing> = 4;
+
+/// The last sample of a counter, a pool or a device before an epoch begins: it holds until the next. A chunk holds those of one
+/// boundary. Chunks of all times hold the first sample of each, however late, and the highest; a file without those has no such rows.
+struct last_sample_row {
+  time_ns time = 0;  ///< The boundary.
+  sampled_thing what = sampled_thing::unknown;
+  time_ns sampled = 0;
+  event_id event{};
+  counter_id counter{};
+  pool_id pool{};
+  device_id device{};
+  double value = 0;            ///< Of a counter.
+  std::uint64_t reserved = 0;  ///< Of a pool, as of pool_event.
+  std::uint64_t used = 0;
+  std::uint64_t free = 0;  ///< Of a device, as of device_memory_event.
+  std::uint64_t total = 0;
+  std::uint64_t recorder = 0;
+};
+
 /// A named part of what was found out about the recording as a whole, in a form of its own.
 struct saved_row {
   std::string name;
@@ -189,6 +212,7 @@ struct saved_row {
   X(lane_bin_row, lane_bin)             \
   X(saved_row, saved)                   \
   X(block_uses_row, block_uses)         \
-  X(open_slice_row, open_slice)
+  X(open_slice_row, open_slice)         \
+  X(last_sample_row, last_sample)
 
 }  // namespace sluice::trace

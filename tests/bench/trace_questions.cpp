@@ -1,6 +1,6 @@
 // What a window asks of a trace, without the window: trace_questions FILE [WINDOWS]. Opens the file, asks for every track at 1600 pixels
-// over the whole trace, then zooms and pans as a user does, once as a view does, which draws the first answer that it gets, and once waiting for
-// each to be exact; and asks for the blocks that live, and for how memory lies, at random times, each twice in a row. Prints one line a figure,
+// over the whole trace, then zooms and pans as a user does: once waiting for each to be exact, once as a view does, which draws the first answer
+// that it gets, and once as fast as a wheel turns; and asks for the blocks that live, and for how memory lies, at random times, each twice in a row. Prints one line a figure,
 // times in ms: the median and the worst.
 #include <sys/resource.h>
 
@@ -89,13 +89,16 @@ class standing_questions {
     }
   }
 
-  /// Asks for all tracks as frames do, again and again, until each has an answer for this range.
-  void draw(query::engine& from, query::time_range range) {
+  /// Asks for all tracks as frames do, again and again, until each has an answer for this range; `exact`: that is not of tiles that
+  /// say less. Gives up after `most` ms, and says so.
+  bool draw(query::engine& from, query::time_range range, bool exact, double most) {
+    const stopwatch waiting;
     for (;;) {
       std::size_t answered = 0;
       for (standing& each : slots_)
-        answered += std::visit([&](auto& of) { return has(from, of, each.track, range); }, each.of);
-      if (answered == slots_.size()) return;
+        answered += std::visit([&](auto& of) { return has(from, of, each.track, range, exact); }, each.of);
+      if (answered == slots_.size()) return true;
+      if (waiting.ms() > most) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(100));  // Whoever answers needs the core more.
     }
   }
@@ -107,13 +110,14 @@ class standing_questions {
     std::uint64_t track = 0;
     std::variant<slices_slot, series_slot> of;
   };
-  static bool has(query::engine& from, slices_slot& of, std::uint64_t track, query::time_range range) {
+  static bool has(query::engine& from, slices_slot& of, std::uint64_t track, query::time_range range, bool exact) {
     const auto got = of.ask(from, {track, range, width});
-    return got.failure || (got.value != nullptr && got.value->range == range);
+    return got.failure || (got.value != nullptr && got.value->range == range && (got.complete || !exact));
   }
-  static bool has(query::engine& from, series_slot& of, std::uint64_t track, query::time_range range) {
+  static bool has(query::engine& from, series_slot& of, std::uint64_t track, query::time_range range, bool exact) {
     const auto got = of.ask(from, {track, range, width});
     if (got.failure || got.value == nullptr) return got.failure.has_value();
+    if (exact && !got.complete) return false;
     // Bins are aligned: the answer is about a few more of them.
     const query::time_range about = got.value->range;
     return about.begin <= range.begin && about.end >= range.end && about.length() <= range.length() * 101 / 100 + 4;
@@ -169,6 +173,26 @@ std::vector<query::time_range> zooms_and_pans(query::time_range whole, int wante
 using trace_file = std::shared_ptr<trace::file>;
 using windows = std::vector<query::time_range>;
 
+/// As a hand on the wheel does: a notch every 16 ms, whether or not what was asked for has come.
+void zoom_at_a_wheels_pace(const trace_file& file, const query::track_list& tracks, const windows& seen) {
+  constexpr double notch = 16;
+  query::engine engine(file, {});
+  ask(engine, query::tracks_question{});
+  standing_questions questions(tracks);
+  std::vector<double> times;
+  std::size_t late = 0;
+  for (const auto& window : seen) {
+    const stopwatch one;
+    if (questions.draw(engine, window, true, notch))
+      times.push_back(one.ms());
+    else
+      ++late;
+    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(std::max(0.0, notch - one.ms())));
+  }
+  print("a notch of the wheel each 16 ms, all tracks, until exact", times);
+  std::printf("not exact before the next notch: %zu of %zu\n", late, seen.size());
+}
+
 /// As a view does, which draws the first answer that it gets.
 void zoom_in_a_view(const trace_file& file, const query::track_list& tracks, const windows& seen) {
   query::engine engine(file, {});
@@ -177,7 +201,7 @@ void zoom_in_a_view(const trace_file& file, const query::track_list& tracks, con
   std::vector<double> times;
   for (const auto& window : seen) {
     const stopwatch one;
-    questions.draw(engine, window);
+    questions.draw(engine, window, false, 10'000);
     times.push_back(one.ms());
   }
   print("a zoom or pan, all tracks, until drawn", times);
@@ -257,6 +281,7 @@ int measure(const std::string& path, int wanted) {
   ::getrusage(RUSAGE_SELF, &used);
   std::printf("resident at most: %ld KiB\n", used.ru_maxrss);
   zoom_in_a_view(*opened, *tracks, seen);
+  zoom_at_a_wheels_pace(*opened, *tracks, seen);
   ask_for_maps(*opened, tracks->span);
   return 0;
 }

@@ -54,9 +54,9 @@ void expect_exact(const indexed& all) {
   EXPECT_EQ(kept(read->all_copies), kept(copying_stacks(all.index, {}, whole, wanted)));
 
   const auto facts = all.index.tensors(*all.snapshot);
-  ASSERT_EQ(read->steps.size(), facts->steps.size());
+  ASSERT_EQ(read->steps.size(), facts->steps->lists.size());
   for (const process_steps& process : read->steps)
-    EXPECT_EQ(kept(process.steps), kept(facts->steps.at(process.process)));
+    EXPECT_EQ(kept(process.steps), kept(facts->steps->lists.at(process.process)));
 
   // The blocks, the slow way.
   std::vector<const block_record*> blocks;

@@ -50,6 +50,8 @@ TEST(part_of_a_lying_file, answers_something_and_does_not_break) {
       lie<trace::block_uses_row>(to, random, {0, 5000});
       lie<trace::block_category_row>(to, random, {0, 5000});
       lie<trace::open_slice_row>(to, random, {1000, 1000});
+      lie<trace::last_sample_row>(to, random, {INT64_MIN, INT64_MAX});
+      lie<trace::last_sample_row>(to, random, {1000, 1000});
       save_parts(before.index, *before.snapshot, epochs, to);
     }
     told.made.close();

@@ -5,37 +5,33 @@
 #include <thread>
 #include <vector>
 
-#include "core/analysis/tensors.hpp"
-#include "tests/core/query/random_recording.hpp"
+#include "tests/core/query/in_parts.hpp"
 
 namespace sluice::analysis {
 namespace {
 
-/// A recording with eight epochs.
-struct in_parts {
-  in_parts() {
-    told.made.flush();
-    const testing::indexed before(told.made.open());
-    std::vector<trace::epoch_row> epochs;
-    for (time_ns begin = 0; begin < 4000; begin += 500) epochs.push_back({begin, begin + 500, 0});
-    told.made.writer().add_summary<trace::epoch_row>(epochs);
-    save_parts(before.index, *before.snapshot, epochs, told.made.writer());
-    told.made.close();
-    store = part_store::open(told.made.open()->latest(), {}).value();
-  }
-  query::random_recording told{11, false};
-  std::shared_ptr<const part_store> store;
-};
+using testing::in_parts;
 
 TEST(part_cache, gives_the_same_index_as_long_as_it_is_kept) {
   const in_parts of;
   part_cache cache(of.store, SIZE_MAX);
-  EXPECT_EQ(cache.at_hand(2, 3), nullptr);
-  const auto first = cache.get(2, 3).value();
-  EXPECT_EQ(cache.get(2, 3).value(), first);
-  EXPECT_EQ(cache.at_hand(2, 3), first);
-  EXPECT_NE(cache.get(2, 2).value(), first);
-  EXPECT_EQ(cache.memory_bytes(), first->memory_bytes() + cache.at_hand(2, 2)->memory_bytes());
+  EXPECT_EQ(cache.at_hand(2, 3, part_scope::everything), nullptr);
+  const auto first = cache.get(2, 3, part_scope::everything).value();
+  EXPECT_EQ(cache.get(2, 3, part_scope::everything).value(), first);
+  EXPECT_EQ(cache.at_hand(2, 3, part_scope::everything), first);
+  EXPECT_NE(cache.get(2, 2, part_scope::everything).value(), first);
+  EXPECT_EQ(cache.memory_bytes(), first->memory_bytes() + cache.at_hand(2, 2, part_scope::everything)->memory_bytes());
+}
+
+TEST(part_cache, answers_with_what_says_more_than_was_asked_for) {
+  const in_parts of;
+  part_cache cache(of.store, SIZE_MAX);
+  const auto memory = cache.get(1, 1, part_scope::memory).value();
+  EXPECT_EQ(cache.at_hand(1, 1, part_scope::timeline), nullptr);
+  const auto timeline = cache.get(1, 1, part_scope::timeline).value();
+  EXPECT_NE(timeline, memory);
+  EXPECT_EQ(cache.at_hand(1, 1, part_scope::everything), nullptr);
+  EXPECT_EQ(cache.get(1, 1, part_scope::memory).value(), timeline);
 }
 
 TEST(part_cache, lets_go_what_was_not_asked_for_longest_when_the_budget_is_spent) {
@@ -43,30 +39,30 @@ TEST(part_cache, lets_go_what_was_not_asked_for_longest_when_the_budget_is_spent
   std::size_t three = 0;
   for (const std::size_t epoch : {0, 1, 2}) three += of.store->index_of(epoch, epoch).value()->memory_bytes();
   part_cache cache(of.store, three);
-  for (const std::size_t epoch : {0, 1, 2}) static_cast<void>(cache.get(epoch, epoch));
-  static_cast<void>(cache.get(0, 0));
-  static_cast<void>(cache.get(5, 6));
+  for (const std::size_t epoch : {0, 1, 2}) static_cast<void>(cache.get(epoch, epoch, part_scope::everything));
+  static_cast<void>(cache.get(0, 0, part_scope::everything));
+  static_cast<void>(cache.get(5, 6, part_scope::everything));
   EXPECT_LE(cache.memory_bytes(), three);
-  EXPECT_NE(cache.at_hand(5, 6), nullptr);
-  EXPECT_EQ(cache.at_hand(1, 1), nullptr);
+  EXPECT_NE(cache.at_hand(5, 6, part_scope::everything), nullptr);
+  EXPECT_EQ(cache.at_hand(1, 1, part_scope::everything), nullptr);
 }
 
 TEST(part_cache, keeps_one_even_without_a_budget_and_what_is_held_outlives_it) {
   const in_parts of;
   part_cache cache(of.store, 0);
-  const auto held = cache.get(1, 1).value();
-  EXPECT_EQ(cache.at_hand(1, 1), held);
-  static_cast<void>(cache.get(2, 2));
-  EXPECT_EQ(cache.at_hand(1, 1), nullptr);
+  const auto held = cache.get(1, 1, part_scope::everything).value();
+  EXPECT_EQ(cache.at_hand(1, 1, part_scope::everything), held);
+  static_cast<void>(cache.get(2, 2, part_scope::everything));
+  EXPECT_EQ(cache.at_hand(1, 1, part_scope::everything), nullptr);
   EXPECT_TRUE(held->is_part());
-  EXPECT_NE(cache.get(1, 1).value(), held);
+  EXPECT_NE(cache.get(1, 1, part_scope::everything).value(), held);
 }
 
 TEST(part_cache, says_that_there_are_no_such_epochs) {
   const in_parts of;
   part_cache cache(of.store, SIZE_MAX);
-  EXPECT_FALSE(cache.get(3, 2));
-  EXPECT_FALSE(cache.get(0, 8));
+  EXPECT_FALSE(cache.get(3, 2, part_scope::everything));
+  EXPECT_FALSE(cache.get(0, 8, part_scope::everything));
   EXPECT_EQ(cache.memory_bytes(), 0U);
 }
 
@@ -75,7 +71,7 @@ TEST(part_cache, builds_an_index_once_for_all_who_ask_at_a_time) {
   part_cache cache(of.store, SIZE_MAX);
   std::vector<std::shared_ptr<const index>> found(8);
   std::vector<std::thread> askers;
-  for (auto& each : found) askers.emplace_back([&] { each = cache.get(0, 7).value(); });
+  for (auto& each : found) askers.emplace_back([&] { each = cache.get(0, 7, part_scope::everything).value(); });
   for (std::thread& each : askers) each.join();
   for (const auto& each : found) EXPECT_EQ(each, found[0]);
 }

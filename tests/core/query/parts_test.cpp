@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 
@@ -56,9 +57,6 @@ class examiner {
   examiner(const parts& of, std::uint64_t seed) : of_(of), random_(seed) {
     first_ = random_() % of.store->epochs().size();
     last_ = first_ + random_() % std::min<std::size_t>(3, of.store->epochs().size() - first_);
-    auto made = of.store->index_of(first_, last_);
-    EXPECT_TRUE(made) << made.error().to_string();
-    part_ = *made;
     run_ = of.store->run_of(first_, last_);
     run_.begin = std::max(run_.begin, of.now().begin() - 10);
     run_.end = std::min(run_.end, of.now().end() + 10);
@@ -72,10 +70,22 @@ class examiner {
     return {std::min(a, b), std::max(a, b) + 1};
   }
 
+  /// As little as answers the question.
+  template <class Question>
+  const index& part_for(const Question& question) {
+    std::shared_ptr<const index>& known = made_[scope_of(question)];
+    if (known == nullptr) {
+      auto made = of_.store->index_of(first_, last_, scope_of(question));
+      EXPECT_TRUE(made) << made.error().to_string();
+      known = *made;
+    }
+    return *known;
+  }
+
   template <class Question>
   void expect_same(const Question& question, const std::string& about) {
     const std::string expected = ask(question, of_.whole->index, of_.now());
-    const std::string found = ask(question, *part_, of_.now());
+    const std::string found = ask(question, part_for(question), of_.now());
     if (expected == found) return;
     const auto [e, f] = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
     const auto around = [](const std::string& text, auto at) {
@@ -155,7 +165,7 @@ class examiner {
   std::mt19937_64 random_;
   std::size_t first_ = 0;
   std::size_t last_ = 0;
-  std::shared_ptr<const index> part_;
+  std::map<analysis::part_scope, std::shared_ptr<const index>> made_;
   time_range run_;
 };
 

@@ -153,12 +153,12 @@ TEST(samples, have_every_kind_of_row_and_a_file_without_its_end) {
   EXPECT_NE(content_of(samples / "1.0/overlap.facts").find("complete yes"), std::string::npos);
 }
 
-TEST(samples, of_2_1_have_every_kind_of_summary) {
-  const std::string every = content_of(samples / "2.1/every-row.facts");
+TEST(samples, of_2_2_have_every_kind_of_summary) {
+  const std::string every = content_of(samples / "2.2/every-row.facts");
 #define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
   SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_LOOK)
 #undef SLUICE_LOOK
-  EXPECT_NE(content_of(samples / "2.1/summed-up.facts").find("\nlane_bin "), std::string::npos);
+  EXPECT_NE(content_of(samples / "2.2/summed-up.facts").find("\nlane_bin "), std::string::npos);
 }
 
 /// The sample of 1.0 with its values as they are, not as sums.
