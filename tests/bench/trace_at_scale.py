@@ -238,6 +238,7 @@ class Bench:
                                 ("a zoom or pan, all tracks, until drawn", "a zoom or pan, all tracks, until a first answer is drawn", 2),
                                 ("a zoom or pan, all tracks, first time", "a zoom or pan, all tracks, exact, first time", 2),
                                 ("a zoom or pan, all tracks, again", "a zoom or pan, all tracks, exact, again", 2),
+                                ("a notch of the wheel each 16 ms, all tracks, until exact", "zooms and pans as fast as a wheel turns, exact", 2),
                                 ("blocks live at a time, first time", "blocks live at a random time, first time", 50),
                                 ("blocks live at a time, again", "blocks live at a random time, again", 5),
                                 ("address map of all segments at a time, first time", "address map at a random time, first time", 50),
