@@ -283,12 +283,7 @@ class nsys_importer {
   /// Graphs and nodes as they are made: they are ranges on their thread, and of a graph also its definition.
   void take_graph(const cells& row) {
     using namespace nsys::graph;
-    const auto where = places_.thread(row.number(thread));
-    trace::host_range_event made;
-    made.time = row.number(begin);
-    made.end = checked_end(made.time, row.end(end));
-    made.process = where.process;
-    made.thread = where.thread;
+    trace::host_range_event made = range_of(row, thread, begin, end);
     made.name = places_.string(row.number(name));
     made.domain = out_.intern("CUDA graphs");
     made.id = trace::event_id{out_.add(made)};
@@ -472,12 +467,7 @@ class nsys_importer {
 
   void take_system_call(const cells& row) {
     using namespace nsys::system_call;
-    const auto where = places_.thread(row.number(thread));
-    trace::host_range_event made;
-    made.time = row.number(begin);
-    made.end = checked_end(made.time, row.end(end));
-    made.process = where.process;
-    made.thread = where.thread;
+    trace::host_range_event made = range_of(row, thread, begin, end);
     made.name = places_.string(row.number(name));
     if (system_calls_ == trace::string_id::none) system_calls_ = out_.intern("OS runtime");
     made.domain = system_calls_;
@@ -485,6 +475,17 @@ class nsys_importer {
   }
 
   // --- the rest -----------------------------------------------------------------------------------------------------
+
+  /// What one thread did from one time to another, by the columns that say so.
+  trace::host_range_event range_of(const cells& row, std::size_t thread, std::size_t begin, std::size_t end) {
+    const auto where = places_.thread(row.number(thread));
+    trace::host_range_event made;
+    made.time = row.number(begin);
+    made.end = checked_end(made.time, row.end(end));
+    made.process = where.process;
+    made.thread = where.thread;
+    return made;
+  }
 
   time_ns checked_end(time_ns begin, time_ns end) {
     if (end == trace::unknown_time || end >= begin) return end;
