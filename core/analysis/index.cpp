@@ -318,18 +318,20 @@ void index::absorb_part(const trace::snapshot& from, part about) {
   }
   const auto chunks = from.chunks();
   std::vector<bool> taken(chunks.size(), false);
+  const auto is_here = [run = told_->run](const chunk_reach& reach) {
+    return reach.first < run.end && reach.last >= run.begin;
+  };
   std::size_t allocations = 0;
   for (const chunk_reach& reach : told_->whole->chunks) {
-    const bool here = reach.first < told_->run.end && reach.last >= told_->run.begin && reach.chunk < chunks.size();
-    if (here && chunks[reach.chunk].type == row_type::alloc) allocations += chunks[reach.chunk].rows;
+    if (reach.chunk < chunks.size() && is_here(reach) && chunks[reach.chunk].type == row_type::alloc)
+      allocations += chunks[reach.chunk].rows;
   }
   constexpr std::size_t most_expected = std::size_t{1} << 16;  // A file can claim any number of rows.
   memory_.expect(told_->blocks.size() + std::min(allocations, most_expected));
   tell(*told_);
   for (const chunk_reach& reach : told_->whole->chunks) {
     if (reach.chunk >= chunks.size() || !is_in(told_->scope, chunks[reach.chunk].type)) continue;
-    const bool here = reach.first < told_->run.end && reach.last >= told_->run.begin;
-    if (!here && !matters_everywhere(chunks[reach.chunk].type, told_->samples_told)) continue;
+    if (!is_here(reach) && !matters_everywhere(chunks[reach.chunk].type, told_->samples_told)) continue;
     take(from, reach.chunk);
     taken[reach.chunk] = true;
   }

@@ -1,6 +1,7 @@
 #include "core/analysis/part_store.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "core/analysis/crossing_blocks.hpp"
@@ -248,6 +249,11 @@ class saver {
   template <class Pick>
   [[nodiscard]] std::vector<trace::last_sample_row> samples_at(time_ns boundary, Pick&& pick) const {
     std::vector<trace::last_sample_row> rows;
+    // One sample gives several numbers, whose times are mostly the same.
+    const auto either = [](std::set<time_ns> times, const std::set<time_ns>& others) {
+      times.insert(others.begin(), others.end());
+      return times;
+    };
     const auto add = [&](trace::sampled_thing what, const auto& step) -> trace::last_sample_row& {
       trace::last_sample_row& row = rows.emplace_back();
       row.time = boundary;
@@ -264,39 +270,35 @@ class saver {
       }
     }
     for (const auto& [id, pool] : memory_.pools()) {
-      for (const auto* tree : {&pool.reserved, &pool.used}) {
-        for (const time_ns time : pick(*tree)) {
-          trace::last_sample_row& row = add(trace::sampled_thing::pool, *tree->last_until(time));
-          row.pool = id;
-          row.reserved = static_cast<std::uint64_t>(pool.reserved.at(time));
-          row.used = static_cast<std::uint64_t>(pool.used.at(time));
-        }
+      for (const time_ns time : either(pick(pool.reserved), pick(pool.used))) {
+        trace::last_sample_row& row = add(trace::sampled_thing::pool, *pool.reserved.last_until(time));
+        row.pool = id;
+        row.reserved = static_cast<std::uint64_t>(pool.reserved.at(time));
+        row.used = static_cast<std::uint64_t>(pool.used.at(time));
       }
     }
     for (const auto& [id, device] : memory_.devices()) {
-      for (const auto* tree : {&device.used, &device.recorder}) {
-        for (const time_ns time : pick(*tree)) {
-          const device_samples::sample& sample = *device.last_until(time);
-          trace::last_sample_row& row = add(trace::sampled_thing::device, sample);
-          row.device = id;
-          row.free = sample.free;
-          row.total = sample.total;
-          row.recorder = sample.recorder;
-        }
+      for (const time_ns time : either(pick(device.used), pick(device.recorder))) {
+        const device_samples::sample& sample = *device.last_until(time);
+        trace::last_sample_row& row = add(trace::sampled_thing::device, sample);
+        row.device = id;
+        row.free = sample.free;
+        row.total = sample.total;
+        row.recorder = sample.recorder;
       }
     }
     return rows;
   }
 
   void save_last_samples() {
-    const auto first_and_highest = [](const summaries::sample_tree& tree) -> std::vector<time_ns> {
+    const auto first_and_highest = [](const summaries::sample_tree& tree) -> std::set<time_ns> {
       if (tree.empty()) return {};
       return {tree.first_time(), tree.over(tree.first_time(), tree.last_time() + 1).maximum_time};
     };
     to_.add_summary<trace::last_sample_row>(samples_at(0, first_and_highest), std::pair(INT64_MIN, INT64_MAX));
     for (std::size_t i = 1; i < begins_.size(); ++i) {
       const time_ns begin = begins_[i];
-      const auto last_before = [&](const summaries::sample_tree& tree) -> std::vector<time_ns> {
+      const auto last_before = [&](const summaries::sample_tree& tree) -> std::set<time_ns> {
         if (tree.last_until(begin - 1) == nullptr) return {};
         return {begin - 1};
       };
