@@ -154,19 +154,17 @@ inline constexpr query::id_kind kind_of<trace::counter_id> = query::id_kind::cou
 /// Whether any id of the row is that one.
 template <class Row>
 [[nodiscard]] bool names(const Row& row, const subject& one) {
-  return std::apply(
-      [&](const auto&... field) {
-        const auto is = [&](const auto& value) {
-          using type = std::remove_cvref_t<decltype(value)>;
-          if constexpr (kind_of<type> == query::id_kind::none) {
-            return false;
-          } else {
-            return kind_of<type> == one.kind && raw(value) == one.id;
-          }
-        };
-        return (is(row.*(field.member)) || ...);
-      },
-      trace::schema<Row>::fields);
+  return trace::schema<Row>::apply([&](const auto&... field) {
+    const auto is = [&](const auto& value) {
+      using type = std::remove_cvref_t<decltype(value)>;
+      if constexpr (kind_of<type> == query::id_kind::none) {
+        return false;
+      } else {
+        return kind_of<type> == one.kind && raw(value) == one.id;
+      }
+    };
+    return (is(row.*(field.member)) || ...);
+  });
 }
 }  // namespace detail
 

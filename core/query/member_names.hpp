@@ -25,11 +25,11 @@ template <auto Member>
 }  // namespace detail
 
 template <class Row>
-inline constexpr std::size_t field_count = std::tuple_size_v<decltype(trace::schema<Row>::fields)>;
+inline constexpr std::size_t field_count = std::tuple_size_v<decltype(trace::fields_of<Row>)>;
 
 /// The pointer to member number `Index` of the schema of `Row`.
 template <class Row, std::size_t Index>
-inline constexpr auto member_at = std::get<Index>(trace::schema<Row>::fields).member;
+inline constexpr auto member_at = std::get<Index>(trace::fields_of<Row>).member;
 
 /// "block", "time": the name of that member.
 template <class Row, std::size_t Index>

@@ -23,7 +23,7 @@ constexpr std::uint16_t time_number = 2;
 
 template <class Row, class Use>
 void for_each_field(Use&& use) {
-  std::apply([&](const auto&... columns) { (use(columns), ...); }, schema<Row>::fields);
+  schema<Row>::apply([&](const auto&... columns) { (use(columns), ...); });
 }
 
 /// What the directory says of integers, from the form on.

@@ -81,7 +81,7 @@ result<void> decode_rows_v1(std::span<const std::byte> payload, std::size_t rows
     const auto decode_if_known = [&](const auto& column) {
       if (sound && column.number == number) sound = get_column(how, bytes, column, std::span(decoded), scratch);
     };
-    std::apply([&](const auto&... columns) { (decode_if_known(columns), ...); }, schema<Row>::fields);
+    schema<Row>::apply([&](const auto&... columns) { (decode_if_known(columns), ...); });
     if (!sound) {
       return fail(error_code::corrupt, "column " + std::to_string(number) + " does not decode", {}, {}, begin);
     }

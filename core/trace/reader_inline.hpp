@@ -29,7 +29,7 @@ template <class Row, class Class, class Member>
       if (field.member == member) number = field.number;
     }
   };
-  std::apply([&](const auto&... fields) { (look(fields), ...); }, schema<Row>::fields);
+  schema<Row>::apply([&](const auto&... fields) { (look(fields), ...); });
   return number;
 }
 }  // namespace detail

@@ -20,7 +20,7 @@
 namespace sluice::trace {
 
 template <class Row>
-inline constexpr std::size_t field_count = std::tuple_size_v<decltype(schema<Row>::fields)>;
+inline constexpr std::size_t field_count = std::tuple_size_v<decltype(fields_of<Row>)>;
 
 template <class Field>
 inline constexpr bool is_text_field = false;
@@ -134,7 +134,7 @@ class row_columns {
   }
   template <std::size_t I>
   void begin_field(const Row& first) {
-    constexpr auto field = std::get<I>(schema<Row>::fields);
+    constexpr auto field = std::get<I>(fields_of<Row>);
     if constexpr (!is_text_field<std::remove_const_t<decltype(field)>>) columns_[I].begin(to_bits(first.*field.member));
   }
 
@@ -157,7 +157,7 @@ class row_columns {
 
   template <std::size_t I>
   void cut_field(std::span<const Row> some) {
-    constexpr auto field = std::get<I>(schema<Row>::fields);
+    constexpr auto field = std::get<I>(fields_of<Row>);
     if constexpr (!is_text_field<std::remove_const_t<decltype(field)>>) {
       growing_column& column = columns_[I];
       if (column.is_constant()) {

@@ -13,7 +13,7 @@ namespace sluice::trace {
 /// Calls `visit(member)` for each member of the row, its own id and time included, as a reference to be changed.
 template <class Row, class Visit>
 void for_each_member(Row& row, Visit&& visit) {
-  std::apply([&](const auto&... column) { (visit(row.*column.member), ...); }, schema<Row>::fields);
+  schema<Row>::apply([&](const auto&... column) { (visit(row.*column.member), ...); });
 }
 
 /// Calls `visit` for each time of an event that is known: its own, its end, and the like.

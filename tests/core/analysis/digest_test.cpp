@@ -190,7 +190,7 @@ void tame(Row& row) {
   const auto one = [](auto& member) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, std::int64_t>) member %= std::int64_t{1} << 40;
   };
-  std::apply([&](const auto&... column) { (one(row.*column.member), ...); }, trace::schema<Row>::fields);
+  trace::schema<Row>::apply([&](const auto&... column) { (one(row.*column.member), ...); });
 }
 
 template <class Row>

@@ -86,7 +86,7 @@ TYPED_TEST(codec, knows_the_times_and_ids_of_its_rows) {
 
 TYPED_TEST(codec, gives_each_member_a_number_of_its_own) {
   std::vector<unsigned> numbers;
-  std::apply([&](const auto&... column) { (numbers.push_back(column.number), ...); }, schema<TypeParam>::fields);
+  schema<TypeParam>::apply([&](const auto&... column) { (numbers.push_back(column.number), ...); });
   std::sort(numbers.begin(), numbers.end());
   EXPECT_EQ(std::adjacent_find(numbers.begin(), numbers.end()), numbers.end());
 }

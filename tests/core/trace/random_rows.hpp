@@ -29,7 +29,7 @@ void randomise(Member& member, std::mt19937_64& random) {
 template <class Row>
 Row random_row(std::mt19937_64& random) {
   Row row;
-  std::apply([&](const auto&... column) { (randomise(row.*column.member, random), ...); }, schema<Row>::fields);
+  schema<Row>::apply([&](const auto&... column) { (randomise(row.*column.member, random), ...); });
   return row;
 }
 
@@ -50,14 +50,13 @@ Row row_after(const Row& before, std::mt19937_64& random, unsigned turn) {
       if (way % 4 == 2) row.*column.member = static_cast<member>(step % 5);
     }
   };
-  std::apply([&](const auto&... column) { (set(column), ...); }, schema<Row>::fields);
+  schema<Row>::apply([&](const auto&... column) { (set(column), ...); });
   return row;
 }
 
 template <class Row>
 bool same(const Row& a, const Row& b) {
-  return std::apply([&](const auto&... column) { return ((a.*column.member == b.*column.member) && ...); },
-                    schema<Row>::fields);
+  return schema<Row>::apply([&](const auto&... column) { return ((a.*column.member == b.*column.member) && ...); });
 }
 
 }  // namespace sluice::trace::testing

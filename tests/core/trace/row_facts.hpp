@@ -33,7 +33,7 @@ std::string facts_of(const Row& row) {
     if (row.*column.member == nothing.*column.member) return;
     facts += (facts.empty() ? "" : " ") + std::to_string(column.number) + "=" + fact_of(row.*column.member);
   };
-  std::apply([&](const auto&... column) { (add(column), ...); }, schema<Row>::fields);
+  schema<Row>::apply([&](const auto&... column) { (add(column), ...); });
   return facts;
 }
 
@@ -70,7 +70,7 @@ Row fixed_row(std::uint64_t which) {
       member = static_cast<member_type>(value);
     }
   };
-  std::apply([&](const auto&... column) { (fill(column), ...); }, schema<Row>::fields);
+  schema<Row>::apply([&](const auto&... column) { (fill(column), ...); });
   return row;
 }
 
