@@ -16,6 +16,8 @@ using trace::tile_bins;
 
 /// More than any recording has of epochs, curves or lanes: a few bytes can claim a great many rows.
 constexpr std::size_t most_rows = std::size_t{1} << 18;
+/// Bins more than 16 times too wide say too little to be drawn instead.
+constexpr unsigned most_levels_above = 2 * trace::tile_fan_out_log2;
 
 template <class Row>
 bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
@@ -228,8 +230,18 @@ void stored_tiles::put_in_order(const tile& which, tile_rows& rows) {
     std::sort(rows.lanes.begin(), rows.lanes.end(), by_lane);
 }
 
-std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const epoch_source& epochs,
-                                                         bool& coarse) const {
+/// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.
+unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const {
+  if (reads_tiles) return wanted;
+  const std::scoped_lock lock(mutex_);
+  const unsigned highest = std::min(wanted + most_levels_above, root_level_);
+  for (unsigned level = wanted; level <= highest; level += trace::tile_fan_out_log2)
+    if (cache_.contains(key_of(summaries::tile_at(time, level)))) return level;
+  return wanted;
+}
+
+std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const bin_sources& from,
+                                                         bin_detail& detail) const {
   std::vector<piece> all;
   const auto bins_until = [&](time_ns time) {
     const time_ns offset = std::clamp<time_ns>(time - grid.begin, 0, grid.range().length());
@@ -257,13 +269,15 @@ std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, c
     const unsigned wanted = grid.level + trace::tile_bins_log2;
     unsigned level = lowest;
     if (wanted < lowest) {
-      next.instead = epochs ? epochs(static_cast<std::size_t>(epoch - epochs_.begin())) : nullptr;
-      coarse = coarse || next.instead == nullptr;
+      next.instead = from.epochs ? from.epochs(static_cast<std::size_t>(epoch - epochs_.begin())) : nullptr;
+      if (next.instead == nullptr) detail = std::max(detail, bin_detail::of_tiles);
     } else {
       while (level + trace::tile_fan_out_log2 <= std::min(wanted, root_level_)) level += trace::tile_fan_out_log2;
     }
-    next.from = summaries::tile_at(time, level);
-    next.count = std::max(1U, std::min(bins_until(next.from.end()), grid.count) - at);
+    const unsigned used = next.instead ? level : level_to_use(time, level, from.reads_tiles);
+    if (used != level) detail = bin_detail::of_kept_tiles;
+    next.from = summaries::tile_at(time, used);
+    next.count = std::max(1U, std::min(bins_until(summaries::tile_at(time, level).end()), grid.count) - at);
     all.push_back(next);
     at += next.count;
   }
@@ -271,10 +285,10 @@ std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, c
 }
 
 result<std::vector<std::vector<curve_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
-                                                                 const bin_grid& grid, const epoch_source& epochs,
-                                                                 bool& coarse) const {
+                                                                 const bin_grid& grid, const bin_sources& from,
+                                                                 bin_detail& detail) const {
   std::vector<std::vector<curve_bin>> all(curves.size(), std::vector<curve_bin>(grid.count));
-  for (const piece& part : pieces_of(grid, epochs, coarse)) {
+  for (const piece& part : pieces_of(grid, from, detail)) {
     if (part.instead) {
       const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                             grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
@@ -314,12 +328,12 @@ result<std::vector<std::vector<curve_bin>>> stored_tiles::sample(std::span<const
 }
 
 result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t first, const bin_grid& grid,
-                                                               const epoch_source& epochs, bool& coarse) const {
+                                                               const bin_sources& from, bin_detail& detail) const {
   std::vector<std::vector<summaries::drawn_slice>> lanes;
   std::uint32_t behind = first;
   while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
   lanes.resize(behind - first);
-  for (const piece& part : pieces_of(grid, epochs, coarse)) {
+  for (const piece& part : pieces_of(grid, from, detail)) {
     if (part.outside) continue;
     const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                           grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};

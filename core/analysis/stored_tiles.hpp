@@ -24,6 +24,22 @@ struct bin_grid {
   [[nodiscard]] time_range range() const { return {begin, begin + (static_cast<time_ns>(count) << level)}; }
 };
 
+/// How narrow bins are beside those that were asked for.
+enum class bin_detail : std::uint8_t {
+  exact,         ///< As asked.
+  of_tiles,      ///< The narrowest that the file has: what lies below them would take an epoch's events.
+  of_kept_tiles  ///< Those of tiles at hand: narrower ones are still to be read.
+};
+
+/// Where bins may come from.
+struct bin_sources {
+  /// An index that has all that happened in an epoch, by its place; null if there is none at hand: then the epoch's own bins, which are
+  /// wider than those asked for, stand for it. None: of no epoch.
+  std::function<std::shared_ptr<const index>(std::size_t epoch)> epochs{};
+  /// Tiles are read. Else, where one is not at hand but one of the two over it is, that one stands for it.
+  bool reads_tiles = true;
+};
+
 /// Thread-safe.
 class stored_tiles {
  public:
@@ -40,20 +56,16 @@ class stored_tiles {
   /// 2 `width` + 2 of them. Of a range far longer than the recording, only as much as is about it.
   [[nodiscard]] bin_grid grid_over(time_range range, std::uint32_t width) const;
 
-  /// An index that has all that happened in an epoch, by its place; null if there is none at hand: then its own bins, which are
-  /// wider than those asked for, stand for it.
-  using epoch_source = std::function<std::shared_ptr<const index>(std::size_t epoch)>;
-
-  /// The bins of some curves, by their numbers; a list for each. Sets `coarse` if some bins are wider than asked. Exact: minimum,
+  /// The bins of some curves, by their numbers; a list for each. Raises `detail` where some bins are wider than asked. Exact: minimum,
   /// maximum and mean of each bin. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.
   [[nodiscard]] result<std::vector<std::vector<curve_bin>>> sample(std::span<const std::uint32_t> curves,
-                                                                   const bin_grid& grid, const epoch_source& epochs,
-                                                                   bool& coarse) const;
+                                                                   const bin_grid& grid, const bin_sources& from,
+                                                                   bin_detail& detail) const;
 
   /// What to draw of the lanes of one owner, `first` and those after it, as slice_set::draw does: neighbours in a bin are merged.
   /// Sorted by begin within a lane. Errors as of `sample`.
   [[nodiscard]] result<std::vector<summaries::drawn_slice>> draw(std::uint32_t first, const bin_grid& grid,
-                                                                 const epoch_source& epochs, bool& coarse) const;
+                                                                 const bin_sources& from, bin_detail& detail) const;
 
  private:
   struct tile_rows {
@@ -77,7 +89,8 @@ class stored_tiles {
 
   stored_tiles() = default;
   [[nodiscard]] bool load(std::size_t cache_bytes);
-  [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const epoch_source& epochs, bool& coarse) const;
+  [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const bin_sources& from, bin_detail& detail) const;
+  [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const;
   [[nodiscard]] result<std::shared_ptr<const tile_rows>> read(const summaries::tile& which) const;
   static void put_in_order(const summaries::tile& which, tile_rows& rows);
   [[nodiscard]] static std::uint64_t key_of(const summaries::tile& which);

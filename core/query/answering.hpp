@@ -29,10 +29,14 @@ struct stored_answers {
   std::shared_ptr<const analysis::digest> digest;
   std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
   std::shared_ptr<analysis::part_cache> parts;          ///< Of its epochs; null if it does not tell enough of them.
-  analysis::stored_tiles::epoch_source epochs;          ///< The same, for zooms below the tiles,
-  analysis::stored_tiles::epoch_source at_hand;         ///< and those of them that need not be read.
-  std::shared_ptr<read_ahead> ahead;                    ///< Null where `parts` is.
+  using epoch_source = decltype(analysis::bin_sources::epochs);
+  epoch_source epochs;                ///< The same, for zooms below the tiles,
+  epoch_source at_hand;               ///< and those of them that need not be read.
+  std::shared_ptr<read_ahead> ahead;  ///< Null where `parts` is.
 };
+
+/// What is read from the file for what is drawn; the rest is drawn from what is at hand.
+enum class drawn_from : std::uint8_t { memory, tiles, epochs };
 
 struct sources {
   const analysis::index& index;
@@ -41,9 +45,9 @@ struct sources {
   symbols::frame_book& frames;
   symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;  ///< For native symbols.
   const stored_answers* stored = nullptr;  ///< Where it answers, `index` may be empty.
-  bool* coarse = nullptr;                  ///< Set where what is stored says less than was asked.
-  bool& provisional;      ///< Set by an answer that has frames whose symbols are still to be looked up.
-  bool in_haste = false;  ///< Nothing is to be read but tiles: what they say less is `coarse`.
+  analysis::bin_detail* detail = nullptr;  ///< Raised where what is drawn says less than was asked.
+  bool& provisional;  ///< Set by an answer that has frames whose symbols are still to be looked up.
+  drawn_from draws = drawn_from::epochs;
 };
 
 [[nodiscard]] result<track_list> answer_to(const tracks_question& question, const sources& from);

@@ -1,5 +1,7 @@
 #include "core/query/drawing.hpp"
 
+#include <algorithm>
+
 #include "core/analysis/tensors.hpp"
 
 namespace sluice::query {
@@ -22,8 +24,13 @@ drawing::drawing(const sources& from, bool categories) : from_(from) {
     owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes())});
 }
 
-const analysis::stored_tiles::epoch_source& drawing::epochs() const {
-  return from_.in_haste ? from_.stored->at_hand : from_.stored->epochs;
+analysis::bin_sources drawing::bins() const {
+  return {from_.draws == drawn_from::epochs ? from_.stored->epochs : from_.stored->at_hand,
+          from_.draws != drawn_from::memory};
+}
+
+void drawing::say(analysis::bin_detail detail) const {
+  if (from_.detail != nullptr) *from_.detail = std::max(*from_.detail, detail);
 }
 
 result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, time_range range,
@@ -31,12 +38,12 @@ result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, 
   sampled made;
   if (from_.stored != nullptr) {
     const analysis::bin_grid grid = from_.stored->tiles->grid_over(range, width);
-    bool coarse = false;
-    auto bins = from_.stored->tiles->sample(places, grid, epochs(), coarse);
-    if (!bins) return tl::unexpected<error>(bins.error());
-    if (coarse && from_.coarse != nullptr) *from_.coarse = true;
+    auto detail = analysis::bin_detail::exact;
+    const auto sampled_bins = from_.stored->tiles->sample(places, grid, bins(), detail);
+    if (!sampled_bins) return tl::unexpected<error>(sampled_bins.error());
+    say(detail);
     made.range = grid.range();
-    for (const std::vector<analysis::curve_bin>& curve : *bins) {
+    for (const std::vector<analysis::curve_bin>& curve : *sampled_bins) {
       std::vector<bin>& to = made.bins.emplace_back();
       to.reserve(curve.size());
       for (const analysis::curve_bin& each : curve) to.push_back({each.minimum, each.maximum, each.mean});
@@ -57,10 +64,10 @@ result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, 
 result<std::vector<summaries::drawn_slice>> drawing::draw(std::size_t place, time_range range,
                                                           std::uint32_t width) const {
   if (from_.stored != nullptr) {
-    bool coarse = false;
+    auto detail = analysis::bin_detail::exact;
     auto drawn = from_.stored->tiles->draw(owners_[place].about.lane, from_.stored->tiles->grid_over(range, width),
-                                           epochs(), coarse);
-    if (coarse && from_.coarse != nullptr) *from_.coarse = true;
+                                           bins(), detail);
+    say(detail);
     return drawn;
   }
   std::vector<summaries::drawn_slice> drawn;

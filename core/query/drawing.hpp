@@ -41,7 +41,8 @@ class drawing {
                                                                  std::uint32_t width) const;
 
  private:
-  [[nodiscard]] const analysis::stored_tiles::epoch_source& epochs() const;
+  [[nodiscard]] analysis::bin_sources bins() const;
+  void say(analysis::bin_detail detail) const;
 
   const sources& from_;
   std::shared_ptr<const analysis::tensor_facts> facts_;

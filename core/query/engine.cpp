@@ -148,8 +148,9 @@ struct engine::state {
   }
 
   /// Below its tiles a zoom shows what must be read first.
-  void read_ahead_of(time_range seen, const stored_answers& from) {
-    if (from.ahead && from.ahead->look(seen)) pool.add([this, ahead = from.ahead] { read_on(ahead); });
+  void read_ahead_of(time_range seen) {
+    const auto from = stored();
+    if (from && from->ahead && from->ahead->look(seen)) pool.add([this, ahead = from->ahead] { read_on(ahead); });
   }
 
   /// Reads one part, then queues itself again.
@@ -249,11 +250,12 @@ struct slot<Question>::state {
     std::shared_ptr<const value_type> value;
     std::optional<error> failure;
     std::optional<Question> answered;
-    std::uint64_t generation = 0;  ///< Of the index when it was answered.
-    bool complete = false;         ///< The index was complete then, or was not needed.
-    bool stored = false;           ///< It was not: nothing that the index takes in changes the answer.
-    bool provisional = false;      ///< Native functions were still to be named,
-    std::uint64_t symbols = 0;     ///< and this many lots of names had been found.
+    std::uint64_t generation = 0;   ///< Of the index when it was answered.
+    bool complete = false;          ///< The index was complete then, or was not needed.
+    bool stored = false;            ///< It was not: nothing that the index takes in changes the answer.
+    analysis::bin_detail detail{};  ///< Of what was drawn from memory.
+    bool provisional = false;       ///< Native functions were still to be named,
+    std::uint64_t symbols = 0;      ///< and this many lots of names had been found.
     steady::time_point when;
     steady::duration took{};         ///< To work it out.
     float progress = 0;              ///< Of what takes long.
@@ -278,19 +280,28 @@ struct slot<Question>::state {
     if (at->going_on && at->going_on->question == question) return go_on(from, at);
     std::optional<result<value_type>> at_hand;
     if constexpr (draws<Question>) {
-      if (const auto summaries = from.stored()) {
-        const auto now = from.current();
-        bool coarse = false;
-        bool provisional = false;
-        at_hand = answer_stored(
-            question, sources{from.nothing, *now, at->cancelled, from.frames, symbols::frame_book::patience::later,
-                              summaries.get(), &coarse, provisional, true});
-        if constexpr (requires { question.range; }) from.read_ahead_of(question.range, *summaries);
-        if (coarse && at_hand && *at_hand) return show(from, at, question, std::move(**at_hand));
-        if (coarse) at_hand.reset();
-      }
+      auto detail = analysis::bin_detail::exact;
+      at_hand = draw(from, at, question, drawn_from::memory, detail);
+      if constexpr (requires { question.range; }) from.read_ahead_of(question.range);
+      if (detail != analysis::bin_detail::exact && at_hand)
+        return show(from, at, question, std::move(**at_hand), detail, false);
     }
     work_out(from, at, question, std::move(at_hand), false);
+  }
+
+  /// Draws from what the file says of itself, reading no more than `reads`. Nothing if it says nothing, or failed and more is to be read.
+  static std::optional<result<value_type>> draw(engine::state& from, const std::shared_ptr<cell>& at,
+                                                const Question& question, drawn_from reads,
+                                                analysis::bin_detail& detail) {
+    const auto summaries = from.stored();
+    if (!summaries) return std::nullopt;
+    const auto now = from.current();
+    bool provisional = false;
+    auto drawn = answer_stored(
+        question, sources{from.nothing, *now, at->cancelled, from.frames, symbols::frame_book::patience::later,
+                          summaries.get(), &detail, provisional, reads});
+    if (detail != analysis::bin_detail::exact && drawn && !*drawn) drawn.reset();
+    return drawn;
   }
 
   static Question wanted_of(const std::shared_ptr<cell>& at) {
@@ -346,28 +357,50 @@ struct slot<Question>::state {
     if (tells) from.wake();
   }
 
-  /// What the tiles say of a zoom below them is better, until a part of the file is read, than what was asked before.
-  static void show(engine::state& from, const std::shared_ptr<cell>& at, const Question& question,
-                   value_type&& coarse) {
+  /// What is at hand of a zoom is better, until more is read, than what was asked before. `reading`: by the task that reads.
+  static void show(engine::state& from, const std::shared_ptr<cell>& at, const Question& question, value_type&& drawn,
+                   analysis::bin_detail detail, bool reading) {
     {
       const std::scoped_lock lock(at->mutex);
-      at->value = std::make_shared<const value_type>(std::move(coarse));
-      at->failure.reset();
-      at->answered = question;
-      at->generation = from.generation;
-      at->complete = false;
-      at->stored = false;
-      at->running = !(at->wanted == question);
-      if (at->running) queue(from, at);
-      if (!at->reading) read(from, at);
+      const bool still_wanted = at->wanted == question;
+      if (still_wanted || !reading) {
+        at->value = std::make_shared<const value_type>(std::move(drawn));
+        at->failure.reset();
+        at->answered = question;
+        at->generation = from.generation;
+        at->complete = false;
+        at->stored = false;
+        at->detail = detail;
+      }
+      if (!reading) at->running = !still_wanted;
+      if (!reading && at->running) queue(from, at);
+      if (reading || !at->reading) read(from, at);
     }
     from.wake();
   }
 
-  /// Answers in a task of its own what was shown from what was at hand; meanwhile the next question can be. With the cell's mutex held.
+  /// Answers in tasks of their own what was shown from what was at hand; meanwhile the next question can be. With the cell's mutex held.
   static void read(engine::state& from, const std::shared_ptr<cell>& at) {
     at->reading = true;
-    from.pool.add([&from, at] { work_out(from, at, wanted_of(at), std::nullopt, true); });
+    from.pool.add([&from, at] { read_next(from, at); });
+  }
+
+  /// Tiles first: those of all tracks are shown before the epochs below them, which take longer, are read.
+  static void read_next(engine::state& from, const std::shared_ptr<cell>& at) {
+    const Question question = wanted_of(at);
+    std::optional<result<value_type>> drawn;
+    if constexpr (draws<Question>) {
+      auto detail = analysis::bin_detail::exact;
+      if (lacks_tiles(at)) drawn = draw(from, at, question, drawn_from::tiles, detail);
+      if (detail != analysis::bin_detail::exact && drawn)
+        return show(from, at, question, std::move(**drawn), detail, true);
+    }
+    work_out(from, at, question, std::move(drawn), true);
+  }
+
+  static bool lacks_tiles(const std::shared_ptr<cell>& at) {
+    const std::scoped_lock lock(at->mutex);
+    return at->detail == analysis::bin_detail::of_kept_tiles;
   }
 
   /// `by_file`: the answer of a file that sums itself up, if that is known.

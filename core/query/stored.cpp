@@ -206,12 +206,13 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
 template <class Question>
 std::optional<result<typename Question::answer_type>> answer_stored(const Question& question, const sources& from) {
   if constexpr (draws<Question>) {
-    bool coarse = false;
-    sources by_tiles = from;
-    by_tiles.coarse = &coarse;
-    auto found = answer_to(question, by_tiles);
-    if (coarse && !from.in_haste) return std::nullopt;
-    if (from.coarse != nullptr) *from.coarse = coarse;
+    auto detail = analysis::bin_detail::exact;
+    sources drawn = from;
+    drawn.detail = &detail;
+    auto found = answer_to(question, drawn);
+    // A file that tells too little of its epochs needs an index of all.
+    if (detail != analysis::bin_detail::exact && from.draws == drawn_from::epochs) return std::nullopt;
+    if (from.detail != nullptr) *from.detail = detail;
     return found;
   } else {
     auto found = answer_from_digest(question, from);

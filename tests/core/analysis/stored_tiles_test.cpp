@@ -174,27 +174,54 @@ TEST_P(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
   int from_tiles = 0;
   for (int i = 0; i < 15; ++i) {
     const bin_grid grid = made.any_grid();
-    bool coarse = false;
-    const auto plain = made.tiles->sample(curves, grid, nullptr, coarse);
+    auto detail = bin_detail::exact;
+    const auto plain = made.tiles->sample(curves, grid, {}, detail);
     ASSERT_TRUE(plain);
-    if (!coarse) {
+    if (detail == bin_detail::exact) {
       ++from_tiles;
       expect_bins_of_the_index(made, grid, *plain);
     }
-    const auto exact = made.tiles->sample(
-        curves, grid, [&](std::size_t) { return made.all; }, coarse);
+    const auto exact = made.tiles->sample(curves, grid, {[&](std::size_t) { return made.all; }}, detail);
     ASSERT_TRUE(exact);
     expect_bins_of_the_index(made, grid, *exact);
   }
   EXPECT_GT(from_tiles, 0);
 }
 
+TEST_P(stored_tiles_of_any_recording, draw_from_wider_tiles_at_hand_until_narrower_ones_are_read) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  std::vector<std::uint32_t> curves(made.tiles->curves().size());
+  for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
+  for (time_range range = made.whole; range.length() > 100;
+       range = {range.begin + range.length() / 7, range.end - range.length() / 9}) {
+    const bin_grid grid = made.tiles->grid_over(range, 300);
+    auto first = bin_detail::exact;
+    const auto soon = made.tiles->sample(curves, grid, {{}, false}, first);
+    auto then = bin_detail::exact;
+    const auto later = made.tiles->sample(curves, grid, {}, then);
+    auto again = bin_detail::exact;
+    const auto kept = made.tiles->sample(curves, grid, {{}, false}, again);
+    ASSERT_TRUE(soon && later && kept);
+    EXPECT_EQ(again, then) << "all that it takes is at hand now";
+    EXPECT_GE(first, then);
+    for (std::size_t c = 0; c < curves.size(); ++c) {
+      const double rounding = 1e-9 * made.tiles->curves()[c].maximum;
+      for (std::size_t i = 0; i < grid.count; ++i) {
+        ASSERT_LE((*soon)[c][i].minimum, (*later)[c][i].minimum + rounding) << "a wider bin says as much or more";
+        ASSERT_GE((*soon)[c][i].maximum, (*later)[c][i].maximum - rounding);
+        ASSERT_EQ((*kept)[c][i].mean, (*later)[c][i].mean);
+      }
+    }
+  }
+}
+
 TEST_P(stored_tiles_of_any_recording, find_bins_for_the_pixels_of_a_view_of_all) {
   finished made(GetParam());
   ASSERT_NE(made.tiles, nullptr);
-  bool coarse = false;
-  EXPECT_TRUE(made.tiles->sample({}, made.tiles->grid_over(made.whole, 500), nullptr, coarse));
-  EXPECT_FALSE(coarse);
+  auto detail = bin_detail::exact;
+  EXPECT_TRUE(made.tiles->sample({}, made.tiles->grid_over(made.whole, 500), {}, detail));
+  EXPECT_EQ(detail, bin_detail::exact);
 }
 
 TEST_P(stored_tiles_of_any_recording, have_bins_no_wider_than_pixels) {
@@ -224,8 +251,8 @@ TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
       // All of it, so that slices are not cut and every one counts.
       const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
                                                   10 + static_cast<std::uint32_t>(made.made.random()() % 400));
-      bool coarse = false;
-      const auto drawn = made.tiles->draw(first, grid, nullptr, coarse);
+      auto detail = bin_detail::exact;
+      const auto drawn = made.tiles->draw(first, grid, {}, detail);
       ASSERT_TRUE(drawn);
       std::uint64_t count = 0;
       double busy = 0;
