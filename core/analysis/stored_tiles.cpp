@@ -48,47 +48,50 @@ bool in_order(std::span<const trace::epoch_row> epochs) {
   return !epochs.empty();
 }
 
-/// Bins of a tile brought to those of a grid: several to one, or one to several.
-template <class Put>
-void map_bins(const bin_grid& grid, std::uint32_t first, std::uint32_t count, const tile& from, Put&& put) {
-  for (std::uint32_t i = first; i < first + count; ++i) {
-    const time_ns begin = grid.begin + (static_cast<time_ns>(i) << grid.level);
-    const auto low = static_cast<std::size_t>((begin - from.begin) >> from.bin_level());
-    const std::size_t several = grid.level > from.bin_level() ? std::size_t{1} << (grid.level - from.bin_level()) : 1;
-    put(i, low, std::min<std::size_t>(several, tile_bins - low));
-  }
-}
+/// Goes through a curve's bins in a tile, from its rows: a bin without one is constant.
+class bin_walk {
+ public:
+  bin_walk(std::span<const curve_bin_row> rows, const tile& where) : rows_(rows), where_(where) {}
 
-/// A curve's bins in a tile, from its rows.
-std::vector<curve_bin> unfold(std::span<const curve_bin_row> rows, const tile& where) {
-  std::vector<curve_bin> bins(tile_bins);
-  double before = 0;
-  std::size_t next = 0;
-  for (const curve_bin_row& row : rows) {
-    const time_ns offset = row.time - where.begin;
-    if (offset < 0 || row.time >= where.end()) continue;
-    const auto at = static_cast<std::size_t>(offset >> where.bin_level());
-    for (; next < at; ++next) bins[next] = {before, before, before, before};
-    if (next != at) continue;
-    bins[next++] = {row.minimum, row.maximum, row.mean, row.last};
-    before = row.last;
+  /// The `several` bins from `first` on, as one. `first` never falls.
+  sampled_bin take(std::size_t first, std::size_t several) {
+    go_to(first);
+    sampled_bin all = here(first);
+    double mean = all.mean;
+    for (std::size_t i = first + 1; i < first + several; ++i) {
+      go_to(i);
+      const sampled_bin bin = here(i);
+      all.minimum = std::min(all.minimum, bin.minimum);
+      all.maximum = std::max(all.maximum, bin.maximum);
+      mean += bin.mean;
+    }
+    if (all.minimum != all.maximum) all.mean = mean / static_cast<double>(several);
+    return all;
   }
-  for (; next < tile_bins; ++next) bins[next] = {before, before, before, before};
-  return bins;
-}
+  /// At the end of the tile.
+  double last() {
+    go_to(tile_bins);
+    return before_;
+  }
 
-curve_bin joined(std::span<const curve_bin> bins) {
-  curve_bin sum = bins.front();
-  double mean = 0;
-  for (const curve_bin& bin : bins) {
-    sum.minimum = std::min(sum.minimum, bin.minimum);
-    sum.maximum = std::max(sum.maximum, bin.maximum);
-    mean += bin.mean;
+ private:
+  [[nodiscard]] std::size_t bin_of(const curve_bin_row& row) const {
+    return static_cast<std::size_t>((row.time - where_.begin) >> where_.bin_level());
   }
-  if (sum.minimum != sum.maximum) sum.mean = mean / static_cast<double>(bins.size());
-  sum.last = bins.back().last;
-  return sum;
-}
+  void go_to(std::size_t bin) {
+    for (; next_ < rows_.size() && bin_of(rows_[next_]) < bin; ++next_) before_ = rows_[next_].last;
+  }
+  [[nodiscard]] sampled_bin here(std::size_t bin) const {
+    if (next_ == rows_.size() || bin_of(rows_[next_]) != bin) return {before_, before_, before_};
+    const curve_bin_row& row = rows_[next_];
+    return {row.minimum, row.maximum, row.mean};
+  }
+
+  std::span<const curve_bin_row> rows_;
+  tile where_;
+  std::size_t next_ = 0;
+  double before_ = 0;
+};
 
 /// Puts slices behind those drawn so far in a lane: one that goes on from there is one with it.
 void put_slice(const summaries::drawn_slice& next, std::vector<summaries::drawn_slice>& lane) {
@@ -284,10 +287,10 @@ std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, c
   return all;
 }
 
-result<std::vector<std::vector<curve_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
-                                                                 const bin_grid& grid, const bin_sources& from,
-                                                                 bin_detail& detail) const {
-  std::vector<std::vector<curve_bin>> all(curves.size(), std::vector<curve_bin>(grid.count));
+result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
+                                                                   const bin_grid& grid, const bin_sources& from,
+                                                                   bin_detail& detail) const {
+  std::vector<std::vector<sampled_bin>> all(curves.size(), std::vector<sampled_bin>(grid.count));
   for (const piece& part : pieces_of(grid, from, detail)) {
     if (part.instead) {
       const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
@@ -300,8 +303,8 @@ result<std::vector<std::vector<curve_bin>>> stored_tiles::sample(std::span<const
         if (found == listed.end()) continue;
         found->split(over, part.count, [&](std::uint32_t i, const summaries::extent& bin, double at_begin) {
           all[c][part.first + i] =
-              bin.empty() ? curve_bin{at_begin, at_begin, at_begin, at_begin}
-                          : curve_bin{bin.minimum, bin.maximum, bin.integral / static_cast<double>(bin.length), 0};
+              bin.empty() ? sampled_bin{at_begin, at_begin, at_begin}
+                          : sampled_bin{bin.minimum, bin.maximum, bin.integral / static_cast<double>(bin.length)};
         });
       }
       continue;
@@ -312,16 +315,22 @@ result<std::vector<std::vector<curve_bin>>> stored_tiles::sample(std::span<const
       const auto [first, last] =
           std::equal_range((*rows)->curves.begin(), (*rows)->curves.end(), curve_bin_row{0, curves[c], 0, 0, 0, 0},
                            [](const curve_bin_row& a, const curve_bin_row& b) { return a.curve < b.curve; });
-      const std::vector<curve_bin> bins = unfold({first, last}, part.from);
+      bin_walk walk({first, last}, part.from);
+      const std::span<sampled_bin> to = std::span(all[c]).subspan(part.first, part.count);
+      const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
       if (part.outside) {
-        const double value =
-            grid.begin + (static_cast<time_ns>(part.first) << grid.level) < part.from.begin ? 0 : bins.back().last;
-        for (std::uint32_t i = 0; i < part.count; ++i) all[c][part.first + i] = {value, value, value, value};
+        const double value = begin < part.from.begin ? 0 : walk.last();
+        std::fill(to.begin(), to.end(), sampled_bin{value, value, value});
         continue;
       }
-      map_bins(grid, part.first, part.count, part.from, [&](std::uint32_t to, std::size_t low, std::size_t several) {
-        all[c][to] = joined(std::span(bins).subspan(low, several));
-      });
+      // Several bins of the tile to one of the grid, or one to several.
+      const unsigned level = part.from.bin_level();
+      const std::size_t several = grid.level > level ? std::size_t{1} << (grid.level - level) : 1;
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        const time_ns offset = begin + (static_cast<time_ns>(i) << grid.level) - part.from.begin;
+        const auto low = static_cast<std::size_t>(offset >> level);
+        to[i] = walk.take(low, std::min<std::size_t>(several, tile_bins - low));
+      }
     }
   }
   return all;
@@ -373,6 +382,9 @@ result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t fir
     }
   }
   std::vector<summaries::drawn_slice> all;
+  std::size_t count = 0;
+  for (const std::vector<summaries::drawn_slice>& lane : lanes) count += lane.size();
+  all.reserve(count);
   for (std::vector<summaries::drawn_slice>& lane : lanes) {
     for (summaries::drawn_slice& slice : lane) slice.count = std::max(slice.count, 1U);
     all.insert(all.end(), lane.begin(), lane.end());

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/analysis/curves.hpp"
-#include "core/analysis/tile_bins.hpp"
+#include "core/analysis/sampled_bin.hpp"
 #include "core/summary/tiles.hpp"
 #include "core/trace/reader.hpp"
 
@@ -58,9 +58,9 @@ class stored_tiles {
 
   /// The bins of some curves, by their numbers; a list for each. Raises `detail` where some bins are wider than asked. Exact: minimum,
   /// maximum and mean of each bin. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.
-  [[nodiscard]] result<std::vector<std::vector<curve_bin>>> sample(std::span<const std::uint32_t> curves,
-                                                                   const bin_grid& grid, const bin_sources& from,
-                                                                   bin_detail& detail) const;
+  [[nodiscard]] result<std::vector<std::vector<sampled_bin>>> sample(std::span<const std::uint32_t> curves,
+                                                                     const bin_grid& grid, const bin_sources& from,
+                                                                     bin_detail& detail) const;
 
   /// What to draw of the lanes of one owner, `first` and those after it, as slice_set::draw does: neighbours in a bin are merged.
   /// Sorted by begin within a lane. Errors as of `sample`.

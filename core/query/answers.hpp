@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/analysis/categories.hpp"
+#include "core/analysis/sampled_bin.hpp"
 #include "core/analysis/slice_kind.hpp"
 #include "core/analysis/stack_tree.hpp"
 #include "core/analysis/time_range.hpp"
@@ -74,17 +75,13 @@ struct slice {
 
 struct slice_list {
   time_range range;           ///< Of the question these answer: while panning it lags behind the one asked.
-  std::vector<slice> slices;  ///< Sorted by begin.
+  std::vector<slice> slices;  ///< By depth, those of one depth in order of begin.
 };
 
 // --- series ---------------------------------------------------------------------------------------------------------
 
-/// One pixel's worth of a value over time. Exact: integral, minimum and maximum over the bin.
-struct bin {
-  double minimum = 0;
-  double maximum = 0;
-  double mean = 0;
-};
+/// One pixel's worth of a value over time.
+using bin = analysis::sampled_bin;
 
 enum class band_role : std::uint8_t { used, reserved, untracked, recorder, total, value };
 

@@ -39,15 +39,11 @@ result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, 
   if (from_.stored != nullptr) {
     const analysis::bin_grid grid = from_.stored->tiles->grid_over(range, width);
     auto detail = analysis::bin_detail::exact;
-    const auto sampled_bins = from_.stored->tiles->sample(places, grid, bins(), detail);
+    auto sampled_bins = from_.stored->tiles->sample(places, grid, bins(), detail);
     if (!sampled_bins) return tl::unexpected<error>(sampled_bins.error());
     say(detail);
     made.range = grid.range();
-    for (const std::vector<analysis::curve_bin>& curve : *sampled_bins) {
-      std::vector<bin>& to = made.bins.emplace_back();
-      to.reserve(curve.size());
-      for (const analysis::curve_bin& each : curve) to.push_back({each.minimum, each.maximum, each.mean});
-    }
+    made.bins = std::move(*sampled_bins);
     return made;
   }
   made.range = range;

@@ -25,6 +25,7 @@ bool belongs(const trace::lane_row& lane, const track& row) {
 
 /// Appends slices as drawn, `depth` rows below the first of their track.
 void append(const std::vector<summaries::drawn_slice>& drawn, std::size_t depth, time_ns end_of_all, slice_list& to) {
+  to.slices.reserve(to.slices.size() + drawn.size());
   for (const summaries::drawn_slice& d : drawn) {
     slice made;
     made.begin = d.item.begin;
@@ -72,8 +73,6 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
       depth += all.owners()[i].lanes;
     }
   }
-  std::stable_sort(list.slices.begin(), list.slices.end(),
-                   [](const slice& a, const slice& b) { return a.begin < b.begin; });
   return list;
 }
 

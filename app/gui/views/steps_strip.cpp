@@ -91,11 +91,9 @@ void steps_strip::draw_labels(const view_context& with, const row_frame& where, 
 const query::slice* steps_strip::under_mouse(const row_frame& where) const {
   if (!where.hovered) return nullptr;
   const query::time_ns time = where.time_at(where.mouse.x);
-  const auto after = std::upper_bound(shown_->slices.begin(), shown_->slices.end(), time,
-                                      [](query::time_ns t, const query::slice& s) { return t < s.begin; });
-  if (after == shown_->slices.begin()) return nullptr;
-  const query::slice& found = *(after - 1);
-  return time < found.end ? &found : nullptr;
+  const auto found = std::find_if(shown_->slices.begin(), shown_->slices.end(),
+                                  [=](const query::slice& s) { return s.begin <= time && time < s.end; });
+  return found == shown_->slices.end() ? nullptr : &*found;
 }
 
 }  // namespace sluice::gui

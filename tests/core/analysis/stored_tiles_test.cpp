@@ -150,14 +150,14 @@ TEST_P(stored_tiles_of_any_recording, list_what_the_index_lists) {
 }
 
 /// Expects each bin to be what the index says of the same time.
-void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::vector<std::vector<curve_bin>>& bins) {
+void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::vector<std::vector<sampled_bin>>& bins) {
   const auto facts = made.all->tensors(*made.trace);
   const auto curves = curves_of(*made.all, facts.get(), made.whole);
   for (std::size_t c = 0; c < curves.size(); ++c) {
     // Rates are sums of fractions: each order of adding rounds them in another way.
     const double rounding = curves[c].about.what == trace::curve_kind::rate ? 1e-12 * curves[c].about.maximum : 0;
     curves[c].split(grid.range(), grid.count, [&](std::uint32_t i, const summaries::extent& part, double) {
-      const curve_bin& bin = bins[c][i];
+      const sampled_bin& bin = bins[c][i];
       ASSERT_NEAR(bin.minimum, part.minimum, rounding) << "curve " << c << " bin " << i;
       ASSERT_NEAR(bin.maximum, part.maximum, rounding) << "curve " << c << " bin " << i;
       const double mean = part.integral / static_cast<double>(part.length);
