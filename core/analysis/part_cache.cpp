@@ -32,7 +32,11 @@ result<std::shared_ptr<const index>> part_cache::get(std::size_t first, std::siz
     if (auto known = find(which)) return known;
     building_.insert(which);
   }
-  auto made = store_->index_of(first, last, scope);
+  return build(which);
+}
+
+result<std::shared_ptr<const index>> part_cache::build(const wanted& which) {
+  auto made = store_->index_of(which.first, which.last, which.scope);
   {
     const std::scoped_lock lock(mutex_);
     building_.erase(which);
@@ -40,6 +44,35 @@ result<std::shared_ptr<const index>> part_cache::get(std::size_t first, std::siz
   }
   was_built_.notify_all();
   return made;
+}
+
+std::vector<std::shared_ptr<const index>> part_cache::get_each(std::span<const std::size_t> epochs, part_scope scope) {
+  std::vector<std::shared_ptr<const index>> found(epochs.size());
+  std::vector<bool> done(epochs.size(), false);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    std::optional<std::size_t> mine;
+    bool all = true;
+    for (std::size_t i = 0; i < epochs.size(); ++i) {
+      if (done[i]) continue;
+      const wanted which{epochs[i], epochs[i], scope};
+      found[i] = find(which);
+      done[i] = found[i] != nullptr;
+      all = all && done[i];
+      if (!done[i] && !mine && !building_.contains(which)) mine = i;
+    }
+    if (all) return found;
+    if (!mine) {
+      was_built_.wait(lock);
+      continue;
+    }
+    const wanted which{epochs[*mine], epochs[*mine], scope};
+    building_.insert(which);
+    lock.unlock();
+    if (auto made = build(which)) found[*mine] = std::move(*made);
+    done[*mine] = true;
+    lock.lock();
+  }
 }
 
 std::shared_ptr<const index> part_cache::at_hand(std::size_t first, std::size_t last, part_scope scope) {

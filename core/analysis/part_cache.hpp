@@ -8,6 +8,8 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "core/analysis/part_store.hpp"
 
@@ -24,6 +26,11 @@ class part_cache {
   /// An index of epochs [first, last] of that scope or a wider one. One that is not kept is built by the caller; others who ask for it meanwhile wait. What is
   /// given out stays as long as it is held, be it kept or not. Errors as of `part_store::index_of`.
   [[nodiscard]] result<std::shared_ptr<const index>> get(std::size_t first, std::size_t last, part_scope scope);
+
+  /// An index of each of some epochs alone, as `get` gives it; null where that fails. Callers who ask for the same at a time share the work: none waits while one is left that
+  /// nobody builds.
+  [[nodiscard]] std::vector<std::shared_ptr<const index>> get_each(std::span<const std::size_t> epochs,
+                                                                   part_scope scope);
 
   /// The same if it is kept, else null. Never waits.
   [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last, part_scope scope);
@@ -48,6 +55,8 @@ class part_cache {
   /// The caller holds `mutex_`.
   [[nodiscard]] std::shared_ptr<const index> find(const wanted& which);
   void keep(const wanted& which, const std::shared_ptr<const index>& made);
+  /// Builds what is in `building_`.
+  [[nodiscard]] result<std::shared_ptr<const index>> build(const wanted& which);
 
   const std::shared_ptr<const part_store> store_;
   const std::size_t most_bytes_;

@@ -243,46 +243,60 @@ unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_ti
   return wanted;
 }
 
-std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const bin_sources& from,
-                                                         bin_detail& detail) const {
+/// A grid in pieces of a tile or an epoch each, whose bins are as asked.
+std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
   std::vector<piece> all;
   const auto bins_until = [&](time_ns time) {
     const time_ns offset = std::clamp<time_ns>(time - grid.begin, 0, grid.range().length());
     return static_cast<std::uint32_t>((offset + grid.bin() - 1) >> grid.level);
   };
+  const auto add = [&](piece next, std::uint32_t until) {
+    next.count = std::max(1U, std::min(until, grid.count) - next.first);
+    all.push_back(next);
+  };
   std::uint32_t at = 0;
-  while (at < grid.count) {
+  for (; at < grid.count; at = all.back().first + all.back().count) {
     const time_ns time = grid.begin + (static_cast<time_ns>(at) << grid.level);
     piece next;
     next.first = at;
     if (time < epochs_.front().time || time >= epochs_.back().end) {
       const bool before = time < epochs_.front().time;
-      const std::uint32_t until = before ? bins_until(epochs_.front().time) : grid.count;
       next.outside = true;
       next.from = summaries::tile_at(before ? epochs_.front().time : epochs_.back().end - 1, root_level_);
-      next.count = std::max(1U, until - at);
-      all.push_back(next);
-      at += next.count;
+      add(next, before ? bins_until(epochs_.front().time) : grid.count);
       continue;
     }
     const auto behind = std::upper_bound(epochs_.begin(), epochs_.end(), time,
                                          [](time_ns t, const trace::epoch_row& row) { return t < row.time; });
     const auto epoch = behind - 1;
-    const unsigned lowest = level_of(epoch->time, epoch->end);
     const unsigned wanted = grid.level + trace::tile_bins_log2;
-    unsigned level = lowest;
-    if (wanted < lowest) {
-      next.instead = from.epochs ? from.epochs(static_cast<std::size_t>(epoch - epochs_.begin())) : nullptr;
-      if (next.instead == nullptr) detail = std::max(detail, bin_detail::of_tiles);
-    } else {
-      while (level + trace::tile_fan_out_log2 <= std::min(wanted, root_level_)) level += trace::tile_fan_out_log2;
-    }
-    const unsigned used = next.instead ? level : level_to_use(time, level, from.reads_tiles);
-    if (used != level) detail = bin_detail::of_kept_tiles;
-    next.from = summaries::tile_at(time, used);
-    next.count = std::max(1U, std::min(bins_until(summaries::tile_at(time, level).end()), grid.count) - at);
-    all.push_back(next);
-    at += next.count;
+    unsigned level = level_of(epoch->time, epoch->end);
+    if (wanted < level) next.epoch = static_cast<std::size_t>(epoch - epochs_.begin());
+    while (level + trace::tile_fan_out_log2 <= std::min(wanted, root_level_)) level += trace::tile_fan_out_log2;
+    next.from = summaries::tile_at(time, level);
+    add(next, bins_until(next.from.end()));
+  }
+  return all;
+}
+
+/// The pieces of a grid as `from` has them.
+std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const bin_sources& from,
+                                                         bin_detail& detail) const {
+  std::vector<piece> all = cut(grid);
+  std::vector<std::size_t> epochs;
+  for (const piece& each : all)
+    if (each.epoch) epochs.push_back(*each.epoch);
+  std::vector<std::shared_ptr<const index>> indexes;
+  if (from.epochs && !epochs.empty()) indexes = from.epochs(epochs);
+  indexes.resize(epochs.size());
+  auto next = indexes.begin();
+  for (piece& each : all) {
+    if (each.epoch) each.instead = *next++;
+    if (each.outside || each.instead) continue;
+    if (each.epoch) detail = std::max(detail, bin_detail::of_tiles);
+    const unsigned level = level_to_use(each.from.begin, each.from.level, from.reads_tiles);
+    if (level != each.from.level) detail = bin_detail::of_kept_tiles;
+    each.from = summaries::tile_at(each.from.begin, level);
   }
   return all;
 }

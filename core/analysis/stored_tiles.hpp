@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -33,9 +34,9 @@ enum class bin_detail : std::uint8_t {
 
 /// Where bins may come from.
 struct bin_sources {
-  /// An index that has all that happened in an epoch, by its place; null if there is none at hand: then the epoch's own bins, which are
-  /// wider than those asked for, stand for it. None: of no epoch.
-  std::function<std::shared_ptr<const index>(std::size_t epoch)> epochs{};
+  /// Of each of some epochs, by their places, an index that has all that happened in it; null if there is none at hand: then the epoch's
+  /// own bins, which are wider than those asked for, stand for it. None: of no epoch.
+  std::function<std::vector<std::shared_ptr<const index>>(std::span<const std::size_t> epochs)> epochs{};
   /// Tiles are read. Else, where one is not at hand but one of the two over it is, that one stands for it.
   bool reads_tiles = true;
 };
@@ -79,6 +80,7 @@ class stored_tiles {
     std::uint32_t count = 0;
     summaries::tile from;                  ///< Its bins, unless there is an
     std::shared_ptr<const index> instead;  ///< epoch's index.
+    std::optional<std::size_t> epoch;      ///< That has them; none: the tile's are as asked.
     bool outside = false;                  ///< No tile is there: before the first or behind the last.
   };
   struct place_of_tile {
@@ -89,6 +91,7 @@ class stored_tiles {
 
   stored_tiles() = default;
   [[nodiscard]] bool load(std::size_t cache_bytes);
+  [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
   [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const bin_sources& from, bin_detail& detail) const;
   [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const;
   [[nodiscard]] result<std::shared_ptr<const tile_rows>> read(const summaries::tile& which) const;

@@ -207,6 +207,7 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
     const auto now = state_->current();
     const sources by{state_->nothing, *now,    never,      state_->frames, symbols::frame_book::patience::at_once,
                      stored.get(),    nullptr, provisional};
+    if constexpr (draws<Question> && requires { question.range; }) state_->read_ahead_of(question.range);
     auto found = stored ? answer_stored(question, by) : std::nullopt;
     if (found) return shared(std::move(*found));
     if (const auto answer = start_long_answer(question, by)) {

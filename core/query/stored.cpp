@@ -191,12 +191,14 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
     const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
     made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), std::max(left, least_for_parts));
     made->ahead = std::make_shared<read_ahead>(made->parts);
-    made->epochs = [parts = made->parts](std::size_t epoch) {
-      auto part = parts->get(epoch, epoch, analysis::part_scope::timeline);
-      return part ? std::move(*part) : nullptr;
+    made->epochs = [parts = made->parts](std::span<const std::size_t> epochs) {
+      return parts->get_each(epochs, analysis::part_scope::timeline);
     };
-    made->at_hand = [parts = made->parts](std::size_t epoch) {
-      return parts->at_hand(epoch, epoch, analysis::part_scope::timeline);
+    made->at_hand = [parts = made->parts](std::span<const std::size_t> epochs) {
+      std::vector<std::shared_ptr<const analysis::index>> found;
+      for (const std::size_t epoch : epochs)
+        found.push_back(parts->at_hand(epoch, epoch, analysis::part_scope::timeline));
+      return found;
     };
   }
   made->facts = std::move(facts);

@@ -181,7 +181,10 @@ TEST_P(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
       ++from_tiles;
       expect_bins_of_the_index(made, grid, *plain);
     }
-    const auto exact = made.tiles->sample(curves, grid, {[&](std::size_t) { return made.all; }}, detail);
+    const auto exact = made.tiles->sample(curves, grid, {[&](std::span<const std::size_t> epochs) {
+                                            return std::vector<std::shared_ptr<const index>>(epochs.size(), made.all);
+                                          }},
+                                          detail);
     ASSERT_TRUE(exact);
     expect_bins_of_the_index(made, grid, *exact);
   }

@@ -76,5 +76,31 @@ TEST(part_cache, builds_an_index_once_for_all_who_ask_at_a_time) {
   for (const auto& each : found) EXPECT_EQ(each, found[0]);
 }
 
+TEST(part_cache, gives_each_of_some_epochs_and_nothing_where_there_is_none) {
+  const in_parts of;
+  part_cache cache(of.store, 0);
+  const std::vector<std::size_t> wanted = {3, 1, 99, 7};
+  const auto found = cache.get_each(wanted, part_scope::memory);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[2], nullptr);
+  for (const std::size_t i : {0U, 1U, 3U}) {
+    const auto alone = of.store->index_of(wanted[i], wanted[i], part_scope::memory).value();
+    ASSERT_NE(found[i], nullptr);
+    EXPECT_EQ(found[i]->memory().blocks().size(), alone->memory().blocks().size());
+  }
+}
+
+TEST(part_cache, shares_the_work_among_all_who_ask_for_the_same_epochs) {
+  const in_parts of;
+  part_cache cache(of.store, SIZE_MAX);
+  const std::vector<std::size_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::vector<std::vector<std::shared_ptr<const index>>> found(6);
+  std::vector<std::thread> askers;
+  for (auto& each : found) askers.emplace_back([&] { each = cache.get_each(all, part_scope::timeline); });
+  for (std::thread& each : askers) each.join();
+  for (const auto& each : found) EXPECT_EQ(each, found[0]);
+  for (const auto& index : found[0]) EXPECT_NE(index, nullptr);
+}
+
 }  // namespace
 }  // namespace sluice::analysis
