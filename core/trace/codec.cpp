@@ -26,11 +26,15 @@ void for_each_field(Use&& use) {
   schema<Row>::apply([&](const auto&... columns) { (use(columns), ...); });
 }
 
+/// It is a value of the column.
+constexpr bool has_signed_base(column_form form) {
+  return form == column_form::constant || form == column_form::delta || form == column_form::rising;
+}
+
 /// What the directory says of integers, from the form on.
 void put_layout(const column_layout& layout, std::vector<std::byte>& directory) {
   directory.push_back(static_cast<std::byte>(layout.form));
-  const bool is_signed = layout.form == column_form::constant || layout.form == column_form::delta;
-  put_varint(directory, is_signed ? zigzag(layout.base) : layout.base);
+  put_varint(directory, has_signed_base(layout.form) ? zigzag(layout.base) : layout.base);
   if (layout.form == column_form::constant) return;
   directory.push_back(static_cast<std::byte>(layout.planes));
   for (unsigned k = 0; k < layout.planes; ++k) {
@@ -40,11 +44,10 @@ void put_layout(const column_layout& layout, std::vector<std::byte>& directory) 
 }
 
 bool get_layout(std::uint8_t form, byte_cursor& directory, column_layout& layout) {
-  if (form > static_cast<std::uint8_t>(column_form::relative)) return false;
+  if (form > static_cast<std::uint8_t>(column_form::above) || form == text_form) return false;
   layout.form = static_cast<column_form>(form);
   const std::uint64_t base = directory.varint();
-  const bool is_signed = layout.form == column_form::constant || layout.form == column_form::delta;
-  layout.base = is_signed ? unzigzag(base) : base;
+  layout.base = has_signed_base(layout.form) ? unzigzag(base) : base;
   if (layout.form == column_form::constant) return !directory.failed();
   layout.planes = directory.get<std::uint8_t>();
   if (layout.planes > most_planes) return false;
@@ -243,7 +246,7 @@ bool get_line(byte_cursor& directory, stored_column& line) {
   if (line.is_text) {
     line.text_bytes = directory.varint();
     line.text_stored = directory.varint();
-    if (line.text_bytes > max_chunk_bytes || line.integers.form == column_form::relative) return false;
+    if (line.text_bytes > max_chunk_bytes || refers_to_another(line.integers.form)) return false;
   }
   return !directory.failed();
 }
@@ -270,11 +273,11 @@ class stored_columns {
   /// The integers of a column, or the lengths of its texts. False after `refuse`.
   bool integers(const stored_column& column, std::vector<std::uint64_t>& values) {
     std::span<const std::uint64_t> reference;
-    if (column.integers.form == column_form::relative) {
+    if (refers_to_another(column.integers.form)) {
       const stored_column* const other = find_reference(column.integers.base);
       if (other != nullptr) {
         if (reference_of_ != other) {
-          if (other->is_text || other->integers.form == column_form::relative) return refuse_column(column);
+          if (other->is_text || refers_to_another(other->integers.form)) return refuse_column(column);
           reference_of_ = other;
           reference_.resize(rows_);
           if (!decode_integers(other->integers, other->planes, {}, reference_)) return refuse_column(*other);

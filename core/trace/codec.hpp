@@ -20,6 +20,8 @@
 ///     2 delta     first: zigzag varint | planes
 ///     3 relative  number of the other column: varint | planes
 ///     4 text      lengths: a column from its form on | bytes: varint | stored: varint
+///     5 rising    first: zigzag varint | planes
+///     6 above     number of the other column: varint | planes
 ///   planes      count: u8 | for each: stored: varint, and if that is 0 the byte that all share: u8
 ///   bytes       for each column in order: the bytes stored for its planes, then those for its text
 ///

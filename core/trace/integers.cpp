@@ -24,8 +24,12 @@ constexpr std::uint16_t habit_chunks = 32;
 constexpr std::size_t worth_share = 24;
 /// What repeats itself must save this share of what the bytes' frequencies alone leave, or it is not looked for: that takes most of the time.
 constexpr std::size_t matches_share = 8;
+/// Zigzag must save this share: it moves a bit of the noise of one byte into the next, and then both are to be packed.
+constexpr std::size_t zigzag_share = 32;
 /// Below this a frame's own bytes outweigh what it saves.
 constexpr std::size_t least_packed = 24;
+
+constexpr bool is_with_zigzag(column_form form) { return form == column_form::delta || form == column_form::relative; }
 
 std::uint8_t planes_of(std::uint64_t bits) { return static_cast<std::uint8_t>((std::bit_width(bits) + 7) / 8); }
 
@@ -41,7 +45,8 @@ std::uint64_t union_of(__m128i both) {
 }
 #endif
 
-/// Zigzag of how far each value is from its other. Returns all bits that any has.
+/// How far each value is from its other, in zigzag form unless none is below it. Returns all bits that any has.
+template <bool Zigzag>
 std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t* from, std::size_t count,
                                 std::uint64_t* out) {
   std::uint64_t bits = 0;
@@ -50,15 +55,17 @@ std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t
   __m128i all = _mm_setzero_si128();
 #pragma GCC unroll 4
   for (; i + 2 <= count; i += 2) {
-    const __m128i difference = _mm_sub_epi64(two_of(values + i), two_of(from + i));
-    const __m128i sign = _mm_shuffle_epi32(_mm_srai_epi32(difference, 31), _MM_SHUFFLE(3, 3, 1, 1));
-    const __m128i small = _mm_xor_si128(_mm_slli_epi64(difference, 1), sign);
+    __m128i small = _mm_sub_epi64(two_of(values + i), two_of(from + i));
+    if constexpr (Zigzag) {
+      const __m128i sign = _mm_shuffle_epi32(_mm_srai_epi32(small, 31), _MM_SHUFFLE(3, 3, 1, 1));
+      small = _mm_xor_si128(_mm_slli_epi64(small, 1), sign);
+    }
     all = _mm_or_si128(all, small);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), small);
   }
   bits = union_of(all);
 #endif
-  for (; i < count; ++i) bits |= out[i] = zigzag(values[i] - from[i]);
+  for (; i < count; ++i) bits |= out[i] = Zigzag ? zigzag(values[i] - from[i]) : values[i] - from[i];
   return bits;
 }
 
@@ -181,6 +188,12 @@ struct integer_encoder::state {
   std::vector<std::byte> trial;
   std::vector<std::byte> frame;
 
+  static bool are_above(std::span<const std::uint64_t> values, std::span<const std::uint64_t> others) {
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) below |= values[i] - others[i];
+    return below >> 63 == 0;
+  }
+
   /// How the values become small in this form. `planes` are all that there can be. False if the form is not for these values.
   static bool choose(column_form form, std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                      std::uint16_t reference_number, column_layout& layout) {
@@ -194,9 +207,15 @@ struct integer_encoder::state {
       case column_form::delta:
         layout.base = values.front();
         return true;
+      case column_form::rising:
+        layout.base = values.front();
+        return are_above(values.subspan(1), values);
       case column_form::relative:
         layout.base = reference_number;
         return reference.size() == values.size();
+      case column_form::above:
+        layout.base = reference_number;
+        return reference.size() == values.size() && are_above(values, reference);
     }
     return false;
   }
@@ -220,10 +239,17 @@ struct integer_encoder::state {
           break;
         case column_form::delta:
           small[0] = at == 0 ? 0 : zigzag(from[0] - from[-1]);
-          bits |= small[0] | write_differences(from + 1, from, count - 1, small.data() + 1);
+          bits |= small[0] | write_differences<true>(from + 1, from, count - 1, small.data() + 1);
+          break;
+        case column_form::rising:
+          small[0] = at == 0 ? 0 : from[0] - from[-1];
+          bits |= small[0] | write_differences<false>(from + 1, from, count - 1, small.data() + 1);
           break;
         case column_form::relative:
-          bits |= write_differences(from, reference.data() + at, count, small.data());
+          bits |= write_differences<true>(from, reference.data() + at, count, small.data());
+          break;
+        case column_form::above:
+          bits |= write_differences<false>(from, reference.data() + at, count, small.data());
           break;
       }
       std::byte* out[most_planes];
@@ -234,7 +260,9 @@ struct integer_encoder::state {
     if (needed > layout.planes) return false;
     layout.planes = needed;
     // So many differences of five bytes never come round to where they began.
-    const bool not_below = layout.form == column_form::delta && (bits & 1) == 0 && needed <= 5;
+    const bool by_differences =
+        layout.form == column_form::rising || (layout.form == column_form::delta && (bits & 1) == 0);
+    const bool not_below = by_differences && needed <= 5;
     layout.rises = not_below && values.back() >= values.front();
     return true;
   }
@@ -293,13 +321,13 @@ struct integer_encoder::state {
                        std::vector<std::byte>& out) {
     if (habit.chunks_left == 0) return false;
     layout = {.form = habit.form, .base = habit.base, .planes = habit.planes};
-    if (habit.form == column_form::delta) layout.base = values.front();
-    if (habit.form == column_form::relative) {
+    if (habit.form == column_form::delta || habit.form == column_form::rising) layout.base = values.front();
+    if (refers_to_another(habit.form)) {
       if (reference.size() != values.size()) return false;
       layout.base = reference_number;
     }
     if (!cut_planes(values, reference, layout)) {
-      choose(habit.form, values, reference, reference_number, layout);
+      if (!choose(habit.form, values, reference, reference_number, layout)) return false;
       cut_planes(values, reference, layout);
       habit.planes = layout.planes;
       habit.base = layout.base;
@@ -369,13 +397,15 @@ column_layout integer_encoder::encode(std::span<const std::uint64_t> values, std
   column_habit best_habit;
   const std::size_t begin = out.size();
   bool found = false;
-  for (const column_form form : {column_form::offset, column_form::delta, column_form::relative}) {
+  for (const column_form form :
+       {column_form::offset, column_form::rising, column_form::delta, column_form::above, column_form::relative}) {
     if (!s.choose(form, values, reference, reference_number, layout)) continue;
     column_habit one;
     s.trial.clear();
     s.cut_planes(values, reference, layout);
     s.write_planes(values.size(), layout, one, s.trial);
-    if (found && s.trial.size() >= out.size() - begin) continue;
+    const std::size_t shortest = out.size() - begin;
+    if (found && s.trial.size() + (is_with_zigzag(form) ? shortest / zigzag_share : 0) >= shortest) continue;
     found = true;
     best = layout;
     best_habit = {form, layout.planes, one.worth_packing, 0xff, habit_chunks, layout.base};
@@ -429,6 +459,14 @@ bool decode_integers(const column_layout& layout, std::span<const std::byte> pla
       for (std::uint64_t& value : values) value = sum += unzigzag(value);
       return true;
     }
+    case column_form::rising: {
+      std::uint64_t sum = layout.base;
+      for (std::uint64_t& value : values) value = sum += value;
+      return true;
+    }
+    case column_form::above:
+      for (std::size_t i = 0; i < reference.size(); ++i) values[i] += reference[i];
+      return true;
     case column_form::relative:
       if (reference.empty()) {
         for (std::uint64_t& value : values) value = unzigzag(value);

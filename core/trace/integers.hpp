@@ -19,7 +19,15 @@ enum class column_form : std::uint8_t {
   offset = 1,    ///< What each is above a base, such as the smallest.
   delta = 2,     ///< Zigzag of the difference from the one before.
   relative = 3,  ///< Zigzag of the difference from another column's value in the same row.
+  // 4 is that of texts, codec.hpp.
+  rising =
+      5,  ///< How much it is above the one before: half as large as zigzag, and the lowest byte of noise is left alone.
+  above = 6,  ///< How much it is above another column's value in the same row.
 };
+/// Whether values are stored by what they are above or below another column's.
+[[nodiscard]] constexpr bool refers_to_another(column_form form) {
+  return form == column_form::relative || form == column_form::above;
+}
 
 inline constexpr std::size_t most_planes = 8;
 
@@ -54,7 +62,7 @@ class integer_encoder {
   integer_encoder& operator=(integer_encoder&&) noexcept;
 
   /// Appends the planes of `values` to `out`. `reference`: the values of the column `reference_number` in the same rows; empty:
-  /// `relative` is not for this column. O(values), three times that when it tries all forms.
+  /// no form that refers to another column is for this one. O(values), five times that when it tries all forms.
   column_layout encode(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                        std::uint16_t reference_number, column_habit& habit, std::vector<std::byte>& out);
 
@@ -67,7 +75,7 @@ class integer_encoder {
 };
 
 /// The values of a column whose planes are `planes`, of `layout.stored_bytes()` bytes. `reference`: the values of the column that
-/// a relative one refers to, as many; empty: all 0. False if the bytes make no sense; they may be hostile. Thread-safe.
+/// this one refers to, as many; empty: all 0. False if the bytes make no sense; they may be hostile. Thread-safe.
 [[nodiscard]] bool decode_integers(const column_layout& layout, std::span<const std::byte> planes,
                                    std::span<const std::uint64_t> reference, std::span<std::uint64_t> values);
 

@@ -67,7 +67,7 @@ def read_line(cursor, form=None):
         line["bytes"], line["stored"] = cursor.varint(), cursor.varint()
         return line
     base = cursor.varint()
-    line["base"] = unzigzag(base) if line["form"] in (0, 2) else base
+    line["base"] = unzigzag(base) if line["form"] in (0, 2, 5) else base
     line["planes"] = []
     if line["form"] != 0:
         for _ in range(cursor.u8()):
@@ -95,14 +95,15 @@ def values_of(line, small, rows, columns):
         return [line["base"]] * rows
     if line["form"] == 1:
         return [(line["base"] + n) & MASK for n in small]
-    if line["form"] == 2:
+    steps = small if line["form"] in (5, 6) else [unzigzag(n) for n in small]
+    if line["form"] in (2, 5):
         value, values = line["base"], []
-        for n in small:
-            value = (value + unzigzag(n)) & MASK
+        for step in steps:
+            value = (value + step) & MASK
             values.append(value)
         return values
     other = columns.get(line["base"], [0] * rows)
-    return [(other[i] + unzigzag(n)) & MASK for i, n in enumerate(small)]
+    return [(other[i] + step) & MASK for i, step in enumerate(steps)]
 
 
 def read_columns(payload, rows):
@@ -116,7 +117,7 @@ def read_columns(payload, rows):
     for number, line in lines:
         integers = line["lengths"] if line["form"] == 4 else line
         small = take_planes(cursor, integers, rows)
-        if line["form"] == 3:
+        if line["form"] in (3, 6):
             later.append((number, line, small))
         else:
             columns[number] = values_of(integers, small, rows, columns)
@@ -160,7 +161,7 @@ def read_columns_v1(payload, rows):
 def chunks_of(data):
     """(kind, rows, flags, decoded bytes, payload) of each chunk, found by walking."""
     magic, major = struct.unpack_from("<8sH", data, 0)
-    if magic != b"\x89SLUICE\n" or major not in (1, 2):
+    if magic != b"\x89SLUICE\n" or major not in (1, 2, 3):
         raise ValueError("no trace of a version that is known")
     at = 64
     while at + 56 <= len(data) and data[at:at + 4] == b"SCLK":
