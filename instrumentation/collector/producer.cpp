@@ -257,6 +257,8 @@ SLUICE_INLINE bool put(ring_slot& slot, const outgoing& out) noexcept {
   const bool written = slot.ring.put(out.record, out.type, out.bytes, out.extra, out.extra_bytes);
   if (!written) [[unlikely]]
     after_drop(slot);
+  else if (slot.ring.wants_reader()) [[unlikely]]
+    call_writer(slot);
   return written;
 }
 

@@ -172,6 +172,25 @@ TEST(Session, ALiveReaderSeesTheFileGrow) {
   (void)r.finish();
 }
 
+TEST(Session, IsCalledToARingThatIsHalfFull) {
+  recording r({.drain_period = std::chrono::hours(1)});  // Of its own accord it would come too late.
+  constexpr std::size_t ring = std::size_t{1} << 16;
+  ASSERT_TRUE(start(r.socket(), {.ring_bytes = ring}));
+  constexpr std::int64_t count = 10 * ring / sizeof(marker_record);
+  for (std::int64_t i = 0; i < count; ++i) {
+    // Nothing is dropped, so that nothing but the call can bring it.
+    const auto begin = std::chrono::steady_clock::now();
+    while (!has_room(sizeof(marker_record)) && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
+      std::this_thread::yield();
+    }
+    ASSERT_TRUE(has_room(sizeof(marker_record))) << "nobody came, after " << i;
+    mark(i);
+  }
+  stop();
+  EXPECT_EQ(r.finish().all<marker_event>().size(), static_cast<std::size_t>(count));
+  EXPECT_EQ(r.summary.lost_events, 0u);
+}
+
 TEST(Session, AWriterThatIsKilledLeavesAFileThatOpens) {
   const temporary_folder folder;
   const std::string path = folder.file("t.sluice");
