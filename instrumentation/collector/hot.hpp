@@ -23,7 +23,15 @@ namespace sluice::collector {
 
 /// Asks for the line that holds `address`, to be read or written soon; need not be readable.
 SLUICE_INLINE void expect_read(const void* address) noexcept { __builtin_prefetch(address, 0, 3); }
-SLUICE_INLINE void expect_write(const void* address) noexcept { __builtin_prefetch(address, 1, 3); }
+SLUICE_INLINE void expect_write(const void* address) noexcept {
+#if defined(__x86_64__)
+  // What the compiler makes of __builtin_prefetch is, for a processor of that kind in general, a request to read: the line would be
+  // asked for a second time when it is written. Where there is no such instruction, this one does nothing.
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
+#else
+  __builtin_prefetch(address, 1, 3);
+#endif
+}
 
 /// Copies `bytes`, a multiple of 8, few: memcpy's code is lines and pages of its own. Word by word, as records are filled in:
 /// wider loads would wait for the stores before them.
