@@ -47,7 +47,8 @@ struct recorded_process {
   std::vector<block_ledger::known_block> live_set;  ///< What it says is live, as far as it has come.
   trace::time_ns live_set_from = trace::unknown_time;
   trace::time_ns reconciled = INT64_MIN;  ///< Losses before this have been made good.
-  bool heard = false;                     ///< It has said something.
+  trace::loss_event laneless;  ///< Allocations and frees of lanes that nobody introduced, since the last turn.
+  bool heard = false;          ///< It has said something.
 };
 
 /// One ring's place in the recording.
@@ -203,6 +204,10 @@ class assembler {
   }
   void on(const context& c, const alloc_record& r);
   void on(const context& c, const free_record& r);
+  void on(const context& c, const lane_alloc_record& r);
+  void on(const context& c, const lane_free_record& r);
+  [[nodiscard]] const lane_record* lane_of(const context& c, std::uint64_t key);
+  void report_laneless();
   void on(const context& c, const free_completed_record& r);
   void on(const context& c, const alloc_failed_record& r);
   void on(const context& c, const pool_state_record& r);
@@ -252,6 +257,8 @@ class assembler {
   call_stacks stacks_;
   shares shares_;
   bool stacks_left_out_ = false;
+  bool laneless_ = false;           ///< Some process has said so since the last turn,
+  bool laneless_reported_ = false;  ///< and it has been told in words.
   std::uint64_t last_block_ = 0;
   std::uint64_t last_graph_ = 0;
   std::vector<std::unique_ptr<recorded_process>> processes_;

@@ -44,6 +44,12 @@ inline void assembler::dispatch(const context& c, const record_view& record) {
     case record_type::free:
       hand_on<free_record>(c, record);
       break;
+    case record_type::lane_alloc:
+      on(c, decode<lane_alloc_record>(record));
+      break;
+    case record_type::lane_free:
+      hand_on<lane_free_record>(c, record);
+      break;
     case record_type::touch:
       on_touch(c, record);
       break;

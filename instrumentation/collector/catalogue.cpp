@@ -18,6 +18,13 @@ bool catalogue::define_text(std::uint64_t key, std::string_view text) {
   return true;
 }
 
+bool catalogue::define_lane(const lane_record& lane) {
+  if (lanes_.contains(lane.key)) return true;
+  if (lane.key == 0 || detail::lane_key(lane) != lane.key) return false;
+  lanes_.put(lane.key, lane);
+  return true;
+}
+
 host_id catalogue::host(std::string_view name, std::string_view boot_id) {
   const std::pair key{file_.intern(name), file_.intern(boot_id)};
   const auto [place, fresh] = hosts_.try_emplace(key);

@@ -52,6 +52,11 @@ class catalogue {
   }
   trace::string_id text_id(std::string_view text) { return file_.intern(text); }
 
+  // The same holds for lanes.
+  bool define_lane(const lane_record& lane);
+  /// Null: nobody introduced it. Valid until the next `define_lane`.
+  [[nodiscard]] const lane_record* lane(std::uint64_t key) const { return lanes_.find(key); }
+
   /// Gives the process its id and writes its row.
   void add_process(process_names& process, const producer_identity& identity, std::uint64_t pid,
                    trace::process_id parent, trace::time_ns begin);
@@ -109,6 +114,7 @@ class catalogue {
 
   trace::file_writer& file_;
   key_map<trace::string_id> texts_;
+  key_map<lane_record> lanes_;
   std::map<gpu_uuid, trace::device_id> devices_by_uuid_;
   std::map<gpu_uuid, trace::device_row> gpus_;  ///< As last written.
   std::map<std::pair<trace::string_id, trace::string_id>, trace::host_id> hosts_;

@@ -40,6 +40,47 @@ struct free_record {
   std::uint16_t reserved;
 };
 
+/// Introduces `key`: what the blocks that a pool gives out on one stream have in common, so that each of them is told in few words.
+/// Sent before the first of them, in the same ring. The key is `lane_key` of the rest, so that all processes may share it.
+struct lane_record {
+  record_header header;
+  std::uint64_t key;
+  std::uint64_t pool;    ///< As in `alloc_record`.
+  std::uint64_t stream;  ///< So that a lane also says where a block is freed.
+  std::uint64_t name;
+  std::uint32_t device;
+  std::uint32_t context;
+  std::uint8_t level;
+  std::uint8_t kind;
+  std::uint16_t reserved;
+  std::uint32_t reserved_too;
+};
+
+/// An `alloc_record` in short: the rest is the lane's. Both edges of the call are at `header.time`. May end after `lane`, or after
+/// `name`.
+///
+///   0                16        24        32               40       48             56       64
+///   | header         | address | bytes   | reserved_bytes | lane   | name, or end | parent |
+struct lane_alloc_record {
+  record_header header;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t reserved_bytes;
+  std::uint64_t lane;    ///< The key of a `lane_record`.
+  std::uint64_t name;    ///< 0: the lane's.
+  std::uint64_t parent;  ///< As in `alloc_record`.
+};
+
+/// A `free_record` in short.
+///
+///   0                16        24      32
+///   | header         | address | lane  |
+struct lane_free_record {
+  record_header header;
+  std::uint64_t address;
+  std::uint64_t lane;
+};
+
 /// What was allocated in a context is gone with it.
 struct context_end_record {
   record_header header;

@@ -11,19 +11,19 @@
 #include "instrumentation/collector/record_classes.hpp"
 
 namespace sluice::collector {
+
+SLUICE_HOT_DATA constinit std::atomic<detail::phase> detail::current_phase{phase::off};
+SLUICE_HOT_DATA constinit std::atomic<clock_kind> detail::current_clock{clock_kind::tsc};
+
 namespace {
 
 using namespace detail;
-
-enum class phase : std::uint32_t { off, active };
 
 /// What `emit` looks at before the first `start`: only its epoch is ever read.
 constinit std::atomic<std::uint32_t> no_connection{0};
 
 SLUICE_HOT_DATA constinit std::atomic<std::atomic<std::uint32_t>*> epoch_in_force{&no_connection};
 SLUICE_HOT_DATA constinit forgetful* region = nullptr;
-SLUICE_HOT_DATA constinit std::atomic<phase> current_phase{phase::off};
-SLUICE_HOT_DATA constinit std::atomic<clock_kind> current_clock{clock_kind::tsc};
 constinit std::atomic<bool> environment_refused{false};  // `start` from the environment is not tried twice.
 constinit std::atomic<std::uint32_t> last_epoch{0};
 constinit std::atomic<std::uint32_t> lineage{0};
@@ -253,13 +253,16 @@ struct outgoing {
   std::size_t extra_bytes;
 };
 
-SLUICE_INLINE bool put(ring_slot& slot, const outgoing& out) noexcept {
-  const bool written = slot.ring.put(out.record, out.type, out.bytes, out.extra, out.extra_bytes);
+SLUICE_INLINE bool after_put(ring_slot& slot, bool written) noexcept {
   if (!written) [[unlikely]]
     after_drop(slot);
   else if (slot.ring.wants_reader()) [[unlikely]]
     call_writer(slot);
   return written;
+}
+
+SLUICE_INLINE bool put(ring_slot& slot, const outgoing& out) noexcept {
+  return after_put(slot, slot.ring.put(out.record, out.type, out.bytes, out.extra, out.extra_bytes));
 }
 
 void count_ringless(record_type type) noexcept {
@@ -295,17 +298,37 @@ SLUICE_RARE bool emit_slowly(const outgoing& out) noexcept {
   return put(*slot, out);
 }
 
-SLUICE_INLINE bool emit_out(const outgoing& out) noexcept {
+/// Writes by `write(slot)`, or, where more than that is to be done, by `slowly()`.
+template <class Write, class Slowly>
+SLUICE_INLINE bool emit_by(Write&& write, Slowly&& slowly) noexcept {
   thread_state& self = this_thread;
   const std::uint32_t in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
   if (self.epoch != in_force || self.busy) [[unlikely]]
-    return emit_slowly(out);
+    return slowly();
   self.busy = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool written = put(*self.slot, out);
+  const bool written = write(*self.slot);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   self.busy = false;
   return written;
+}
+
+SLUICE_INLINE bool emit_out(const outgoing& out) noexcept {
+  return emit_by([&](ring_slot& slot) { return put(slot, out); }, [&] { return emit_slowly(out); });
+}
+
+template <class... Words>
+SLUICE_RARE bool emit_words_slowly(record_type type, std::uint64_t time, Words... rest) noexcept {
+  record_header header{};
+  header.time = time;
+  const std::uint64_t words[] = {rest...};
+  return emit_slowly({&header, type, sizeof header, words, sizeof words});
+}
+
+template <class... Words>
+SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... rest) noexcept {
+  return emit_by([&](ring_slot& slot) { return after_put(slot, slot.ring.put_words(type, time, rest...)); },
+                 [&] { return emit_words_slowly(type, time, rest...); });
 }
 
 /// Where `key` is noted once it has been sent, or would be; null if the table is full around there, and then it is sent each
@@ -325,24 +348,6 @@ std::atomic<std::uint64_t>* place_of(std::atomic<std::uint64_t> (&sent)[size], s
 void note_sent(std::atomic<std::uint64_t>* place, std::uint64_t key) noexcept {
   std::uint64_t free_place = 0;
   if (place != nullptr) place->compare_exchange_strong(free_place, key, std::memory_order_relaxed);
-}
-
-/// Never 0. Four at a time, so that a word does not wait for the one before it: 0.8 ns a word.
-std::uint64_t hash_words(const std::uint64_t* words, std::size_t count, std::uint64_t seed) noexcept {
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
-  constexpr std::size_t lanes = 4;
-  std::uint64_t lane[lanes] = {seed, seed + odd, seed ^ odd, ~seed};
-  const auto add = [](std::uint64_t& to, std::uint64_t word) {
-    to = (to ^ word) * odd;
-    to ^= to >> 32;
-  };
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    for (std::size_t l = 0; l < lanes; ++l) add(lane[l], words[i + l]);
-  }
-  for (; i < count; ++i) add(lane[i % lanes], words[i]);
-  for (std::size_t l = 1; l < lanes; ++l) add(lane[0], lane[l]);
-  return lane[0] | 1;
 }
 
 void choose_clock(clock_kind wanted) noexcept {
@@ -435,25 +440,11 @@ std::uint64_t lost_memory_events() noexcept {
   return lost;
 }
 
-SLUICE_HOT bool active() noexcept { return current_phase.load(std::memory_order_relaxed) == phase::active; }
-
 void stop() noexcept {
   if (!active()) return;
   const signals_held hold;
   const region_lock lock(*region);
   say_goodbye(lock);
-}
-
-SLUICE_HOT std::uint64_t now() noexcept {
-  switch (current_clock.load(std::memory_order_relaxed)) {
-    case clock_kind::tsc:
-      return read_tsc();
-    case clock_kind::monotonic_ns:
-      return read_clock(CLOCK_MONOTONIC);
-    case clock_kind::simulated_ns:
-      break;
-  }
-  return 0;
 }
 
 std::uint64_t monotonic_now() noexcept { return read_clock(CLOCK_MONOTONIC); }
@@ -465,6 +456,26 @@ SLUICE_HOT bool emit_bytes(record_header* record, record_type type, std::size_t 
 SLUICE_HOT bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
                           std::size_t words) noexcept {
   return emit_out({record, type, bytes, extra, words * sizeof *extra});
+}
+
+SLUICE_HOT bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
+                                std::uint64_t reserved_bytes) noexcept {
+  return emit_words(record_type::lane_alloc, time, address, bytes, reserved_bytes, lane);
+}
+
+SLUICE_HOT bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
+                                std::uint64_t reserved_bytes, std::uint64_t name, std::uint64_t parent) noexcept {
+  return emit_words(record_type::lane_alloc, time, address, bytes, reserved_bytes, lane, name, parent);
+}
+
+SLUICE_HOT bool emit_lane_free(std::uint64_t time, std::uint64_t lane, std::uint64_t address) noexcept {
+  return emit_words(record_type::lane_free, time, address, lane);
+}
+
+std::uint64_t introduce_lane(lane_record lane) noexcept {
+  lane.key = lane_key(lane);
+  // Where it would be dropped it would only be one more loss: its blocks can be told without it.
+  return has_room(sizeof lane) && emit(lane) ? lane.key : 0;
 }
 
 bool has_room(std::size_t bytes) noexcept {

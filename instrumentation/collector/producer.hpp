@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "instrumentation/collector/clock.hpp"
 #include "instrumentation/collector/records.hpp"
 
 /// The recorded process's side: one ring a thread, in shared memory that the writer process holds too, so that what was
@@ -34,14 +36,27 @@ bool start(const producer_options& options = {});
 /// Connects to a given writer instead of the environment's (a recording of one's own). Ends any earlier connection.
 bool start(const char* socket_name, const producer_options& options);
 
+namespace detail {
+enum class phase : std::uint32_t { off, active };
+extern std::atomic<phase> current_phase;
+extern std::atomic<clock_kind> current_clock;
+}  // namespace detail
+
 /// True between a successful `start` and `stop`.
-[[nodiscard]] bool active() noexcept;
+[[nodiscard]] inline bool active() noexcept {
+  return detail::current_phase.load(std::memory_order_relaxed) == detail::phase::active;
+}
 
 /// Says goodbye; the writer drains what is left. Calls after it are ignored until the next `start`.
 void stop() noexcept;
 
 /// Now, in the clock chosen at `start` (not for `simulated_ns`: the simulated device tells the time itself).
-[[nodiscard]] std::uint64_t now() noexcept;
+[[nodiscard]] inline std::uint64_t now() noexcept {
+  const clock_kind clock = detail::current_clock.load(std::memory_order_relaxed);
+  if (clock == clock_kind::tsc) [[likely]]
+    return read_tsc();
+  return clock == clock_kind::monotonic_ns ? read_clock(CLOCK_MONOTONIC) : 0;
+}
 
 /// Now in CLOCK_MONOTONIC ns, for records with `flag_monotonic`.
 [[nodiscard]] std::uint64_t monotonic_now() noexcept;
@@ -53,6 +68,17 @@ bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noex
 /// As `emit_bytes`, with `words` words after the record. The two are one record: at most 65535 words together.
 bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
                std::size_t words) noexcept;
+
+/// Sends what many blocks have in common (the key is filled in) on the calling thread's ring. Returns the key, by which this thread,
+/// and a fork's child, may call it until the next `start`; 0 if it could not be sent, or nobody records.
+std::uint64_t introduce_lane(lane_record lane) noexcept;
+
+/// A `lane_alloc_record` and a `lane_free_record` of a lane that the calling thread has introduced. As `emit_bytes`, and in less time.
+bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
+                     std::uint64_t reserved_bytes) noexcept;
+bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
+                     std::uint64_t reserved_bytes, std::uint64_t name, std::uint64_t parent) noexcept;
+bool emit_lane_free(std::uint64_t time, std::uint64_t lane, std::uint64_t address) noexcept;
 
 /// An ordinary record of `bytes` would be taken from this thread now. For the recorder's own threads: they can wait where the
 /// program's must not. True as well when nobody records: there is nothing to wait for.

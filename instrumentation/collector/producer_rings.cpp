@@ -152,4 +152,28 @@ std::uint64_t hash_text(const char* text, std::size_t length) noexcept {
   return hash == 0 ? 1 : hash;
 }
 
+std::uint64_t hash_words(const std::uint64_t* words, std::size_t count, std::uint64_t seed) noexcept {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
+  constexpr std::size_t lanes = 4;
+  std::uint64_t lane[lanes] = {seed, seed + odd, seed ^ odd, ~seed};
+  const auto add = [](std::uint64_t& to, std::uint64_t word) {
+    to = (to ^ word) * odd;
+    to ^= to >> 32;
+  };
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (std::size_t l = 0; l < lanes; ++l) add(lane[l], words[i + l]);
+  }
+  for (; i < count; ++i) add(lane[i % lanes], words[i]);
+  for (std::size_t l = 1; l < lanes; ++l) add(lane[0], lane[l]);
+  return lane[0] | 1;
+}
+
+std::uint64_t lane_key(const lane_record& lane) noexcept {
+  constexpr std::size_t begin = offsetof(lane_record, key) + sizeof lane.key;
+  std::uint64_t words[(sizeof lane - begin) / sizeof(std::uint64_t)];
+  memcpy(words, reinterpret_cast<const char*>(&lane) + begin, sizeof words);
+  return hash_words(words, sizeof words / sizeof words[0], 0);
+}
+
 }  // namespace sluice::collector::detail

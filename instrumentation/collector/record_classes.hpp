@@ -35,6 +35,9 @@ namespace sluice::collector {
     case record_type::graph_end:
     case record_type::fault:
     case record_type::share:
+    case record_type::lane:
+    case record_type::lane_alloc:
+    case record_type::lane_free:
       return true;
     default:
       return false;
@@ -43,7 +46,8 @@ namespace sluice::collector {
 
 /// What totals of memory rest on: after a loss of one of these they are not exact any more.
 [[nodiscard]] constexpr bool is_memory_event(record_type type) {
-  return type == record_type::alloc || type == record_type::free;
+  return type == record_type::alloc || type == record_type::free || type == record_type::lane_alloc ||
+         type == record_type::lane_free;
 }
 
 }  // namespace sluice::collector

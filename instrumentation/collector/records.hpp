@@ -87,6 +87,9 @@ SLUICE_RECORD(graph_call);
 SLUICE_RECORD(share);
 SLUICE_RECORD(child_graph);
 SLUICE_RECORD(node_switch);
+SLUICE_RECORD(lane);
+SLUICE_RECORD(lane_alloc);
+SLUICE_RECORD(lane_free);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::collector

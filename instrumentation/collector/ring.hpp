@@ -25,7 +25,9 @@
 namespace sluice::collector {
 
 inline constexpr std::uint64_t ring_magic = 0x676e'6972'6563'6c73;  // "slcering" in a dump.
-inline constexpr std::uint32_t ring_version = 2;
+inline constexpr std::uint32_t ring_version = 3;
+/// A ring of this version or a later one means what it means now.
+inline constexpr std::uint32_t oldest_ring_version = 2;
 inline constexpr std::size_t ring_data_offset = 4096;
 inline constexpr std::size_t minimum_ring_bytes = std::size_t{1} << 14;
 inline constexpr std::size_t maximum_ring_bytes = std::size_t{1} << 28;
@@ -86,6 +88,7 @@ class ring_producer {
     tail_ = 0;
     next_look_ = capacity / 2;
     lost_ = reported_ = lost_memory_ = reported_memory_ = 0;
+    reconsider();
     header_->version = ring_version;
     header_->clock = static_cast<std::uint32_t>(clock);
     header_->capacity = capacity;
@@ -100,11 +103,26 @@ class ring_producer {
                          std::size_t extra_bytes = 0) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
     const std::size_t offset = head_ & (capacity_ - 1);
-    const bool simple = length <= maximum_record_bytes && length <= capacity_ - offset && lost_ == reported_ &&
-                        head_ - tail_ + length <= ordinary_limit();
-    if (!simple) [[unlikely]]
+    if (length > maximum_record_bytes || !fits_simply(length, offset)) [[unlikely]]
       return put_slowly(record, type, bytes, extra, extra_bytes);
     write_at(data_ + offset, record, type, bytes, extra, extra_bytes);
+    return true;
+  }
+
+  /// The same of a record without flags that is words throughout, `rest` what follows its time: from registers to its place.
+  template <class... Words>
+  SLUICE_INLINE bool put_words(record_type type, std::uint64_t time, Words... rest) noexcept {
+    constexpr std::size_t length = sizeof(record_header) + sizeof...(rest) * sizeof(std::uint64_t);
+    const std::size_t offset = head_ & (capacity_ - 1);
+    if (!fits_simply(length, offset)) [[unlikely]]
+      return put_words_slowly(type, time, rest...);
+    // One at a time: gathered on the stack they would be loaded again as wider ones, which wait for the stores before them.
+    auto* place = reinterpret_cast<std::uint64_t*>(data_ + offset);
+    const auto write = [&](std::uint64_t word) { __atomic_store_n(place++, word, __ATOMIC_RELAXED); };
+    write(first_word(type, length, 0));
+    write(time);
+    (write(rest), ...);
+    publish(length);
     return true;
   }
 
@@ -141,6 +159,7 @@ class ring_producer {
     note_lost_span(time);
     lost_ += events;
     lost_memory_ += memory_events;
+    reconsider();
     publish_loss();
   }
 
@@ -148,6 +167,28 @@ class ring_producer {
   [[nodiscard]] std::uint64_t unreported_loss() const noexcept { return lost_ - reported_; }
 
  private:
+  /// A record of `length` can go to `offset` as it is.
+  [[nodiscard]] SLUICE_INLINE bool fits_simply(std::size_t length, std::size_t offset) const noexcept {
+    return length <= capacity_ - offset && head_ + length <= simple_until_;
+  }
+
+  /// After a change of `tail_`, `lost_` or `reported_`.
+  void reconsider() noexcept { simple_until_ = lost_ == reported_ ? tail_ + ordinary_limit() : 0; }
+
+  [[nodiscard]] SLUICE_INLINE static std::uint64_t first_word(record_type type, std::size_t length,
+                                                              std::uint32_t flags) noexcept {
+    return static_cast<std::uint64_t>(type) | (static_cast<std::uint64_t>(length / 8) << 16) |
+           (static_cast<std::uint64_t>(flags) << 32);
+  }
+
+  template <class... Words>
+  SLUICE_RARE bool put_words_slowly(record_type type, std::uint64_t time, Words... rest) noexcept {
+    record_header header{};
+    header.time = time;
+    const std::uint64_t words[] = {rest...};
+    return put_slowly(&header, type, sizeof header, words, sizeof words);
+  }
+
   SLUICE_RARE bool put_slowly(record_header* record, record_type type, std::size_t bytes, const void* extra,
                               std::size_t extra_bytes) noexcept {
     if (lost_ != reported_) report_loss();
@@ -182,8 +223,7 @@ class ring_producer {
                               const void* extra, std::size_t extra_bytes) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
     // In one piece: a load that spans smaller stores, which have only just been made, waits until they are in the cache.
-    const std::uint64_t first = static_cast<std::uint64_t>(type) | (static_cast<std::uint64_t>(length / 8) << 16) |
-                                (static_cast<std::uint64_t>(record->flags) << 32);
+    const std::uint64_t first = first_word(type, length, record->flags);
     std::memcpy(place, &first, sizeof first);
     copy_words(place + sizeof first, reinterpret_cast<const char*>(record) + sizeof first, bytes - sizeof first);
     const std::size_t whole = extra_bytes / 8 * 8;
@@ -192,12 +232,17 @@ class ring_producer {
       std::memset(place + bytes + whole, 0, 8);
       std::memcpy(place + bytes + whole, static_cast<const char*>(extra) + whole, extra_bytes - whole);
     }
-    head_ += length;
-    header_->head.store(head_, std::memory_order_release);
+    publish(length);
+  }
+
+  SLUICE_INLINE void publish(std::size_t length) noexcept {
+    const std::uint64_t head = head_ + length;
+    head_ = head;
     // The reader's core has had the lines that come next: asked for now, they are here when they are written.
-    const char* ahead = data_ + ((head_ + write_ahead) & (capacity_ - 1));
+    const char* ahead = data_ + ((head + write_ahead) & (capacity_ - 1));
+    header_->head.store(head, std::memory_order_release);
     expect_write(ahead);
-    expect_write(ahead + 64);
+    if (length > 64) expect_write(ahead + 64);
   }
 
   static constexpr std::size_t write_ahead = 256;
@@ -215,12 +260,15 @@ class ring_producer {
   /// A tail outside [tail_, head_] is no tail: stay full rather than write over what was not read.
   void look_at_tail() noexcept {
     const std::uint64_t tail = header_->tail.load(std::memory_order_acquire);
-    if (tail - tail_ <= head_ - tail_) tail_ = tail;
+    if (tail - tail_ > head_ - tail_) return;
+    tail_ = tail;
+    reconsider();
   }
 
   void count_loss(record_type type, std::uint64_t time) noexcept {
     note_lost_span(time_of_loss(time));
     ++lost_;
+    reconsider();
     if (is_memory_event(type)) ++lost_memory_;
     publish_loss();
   }
@@ -261,6 +309,7 @@ class ring_producer {
     if (!write(&loss.header, record_type::loss, sizeof loss, nullptr, 0)) return;
     reported_ = lost_;
     reported_memory_ = lost_memory_;
+    reconsider();
   }
 
   // What each record needs: a cache line's worth.
@@ -268,9 +317,11 @@ class ring_producer {
   char* data_ = nullptr;
   std::size_t capacity_ = 0;
   std::uint64_t head_ = 0;
+  std::uint64_t simple_until_ = 0;  ///< Up to here `head_` may go without a thought. 0: a loss is to be reported first.
+  std::uint64_t next_look_ = 0;     ///< Where `head_` makes the fill level interesting.
+  // And what some need.
   std::uint64_t tail_ = 0;  ///< As last seen; the real one is at or past it.
   std::uint64_t lost_ = 0, reported_ = 0;
-  std::uint64_t next_look_ = 0;  ///< Where `head_` makes the fill level interesting.
   std::uint64_t lost_memory_ = 0, reported_memory_ = 0;
   clock_kind clock_ = clock_kind::tsc;
 };

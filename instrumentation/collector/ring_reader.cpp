@@ -70,7 +70,7 @@ result<ring_reader> ring_reader::adopt(int memory_file) {
   ring_reader reader(static_cast<ring_header*>(memory), capacity);
   const ring_header& header = *reader.header_;
   if (header.magic != ring_magic) return fail(error_code::corrupt, "a ring without its mark");
-  if (header.version != ring_version) {
+  if (header.version < oldest_ring_version || header.version > ring_version) {
     return fail(error_code::newer_version,
                 "a ring of version " + std::to_string(header.version) + ", expected " + std::to_string(ring_version));
   }

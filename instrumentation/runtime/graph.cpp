@@ -1,6 +1,5 @@
 #include "instrumentation/runtime/graph.hpp"
 
-#include <atomic>
 #include <map>
 #include <utility>
 
@@ -8,8 +7,7 @@ namespace sluice::runtime {
 
 namespace {
 
-// Captures that this runtime began. The count lets everybody else pass with one load.
-std::atomic<int> captures{0};
+// Captures that this runtime began. Their count lets everybody else pass with one load.
 struct capture_list {
   std::mutex mutex;
   std::map<std::pair<const backend::device*, std::uint64_t>, std::shared_ptr<active_capture>> by_id;
@@ -26,8 +24,6 @@ void active_capture::keep(std::shared_ptr<void> owner) {
   const std::lock_guard lock(mutex_);
   kept_.push_back(std::move(owner));
 }
-
-bool capturing() noexcept { return captures.load(std::memory_order_acquire) != 0; }
 
 std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
   if (!capturing()) return nullptr;
@@ -48,7 +44,7 @@ graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stre
   active_ = std::make_shared<active_capture>(info ? info->id : 0);
   const std::lock_guard lock(list().mutex);
   list().by_id[{&device, active_->id()}] = active_;
-  captures.fetch_add(1, std::memory_order_release);
+  detail::captures.fetch_add(1, std::memory_order_release);
 }
 
 graph_capture::~graph_capture() {
@@ -74,7 +70,7 @@ graph graph_capture::finish() {
   {
     const std::lock_guard lock(list().mutex);
     list().by_id.erase({&device, active_->id()});
-    captures.fetch_sub(1, std::memory_order_release);
+    detail::captures.fetch_sub(1, std::memory_order_release);
   }
   const auto handle = value_or_throw(std::move(made));
   const std::lock_guard lock(active_->mutex_);

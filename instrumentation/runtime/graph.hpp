@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -42,8 +43,11 @@ class active_capture {
   std::vector<std::shared_ptr<void>> kept_;
 };
 
+namespace detail {
+inline constinit std::atomic<int> captures{0};  // That this runtime began.
+}
 /// A `graph_capture` is under way somewhere in the process: one load.
-[[nodiscard]] bool capturing() noexcept;
+[[nodiscard]] inline bool capturing() noexcept { return detail::captures.load(std::memory_order_acquire) != 0; }
 
 /// The capture that work on `stream` becomes part of; null if it runs. Knows captures that a `graph_capture` began: while
 /// there is none in the process it is one load. Never throws, never breaks a capture.

@@ -14,8 +14,6 @@ namespace sluice::runtime::layer_log {
 
 namespace {
 
-std::atomic<backend::simulated_clock*> recording_clock{nullptr};
-
 template <class Record>
 Record at(std::uint64_t time) noexcept {
   Record r{};
@@ -41,13 +39,8 @@ std::uint8_t byte(memory_space space) noexcept { return static_cast<std::uint8_t
 
 }  // namespace
 
-bool on() noexcept { return collector::active(); }
-
-std::uint64_t now() noexcept {
-  if (const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire)) {
-    return static_cast<std::uint64_t>(clock->now());
-  }
-  return collector::now();
+std::uint64_t simulated_now(const backend::simulated_clock& clock) noexcept {
+  return static_cast<std::uint64_t>(clock.now());
 }
 
 void recording_comes() noexcept { recordings.fetch_add(1, std::memory_order_relaxed); }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/trace/model.hpp"
+#include "instrumentation/collector/producer.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
 // The runtime's own records: blocks of pools and users, file I/O, host ranges. The driver's layer below is written by
@@ -17,10 +18,17 @@ class simulated_clock;
 
 namespace sluice::runtime::layer_log {
 
-[[nodiscard]] bool on() noexcept;
+[[nodiscard]] inline bool on() noexcept { return collector::active(); }
+
+/// The clock of a simulated recording; null otherwise.
+inline constinit std::atomic<backend::simulated_clock*> recording_clock{nullptr};
+[[nodiscard]] std::uint64_t simulated_now(const backend::simulated_clock& clock) noexcept;
 
 /// Now, on the clock of the recording: simulated if the recording is, else the collector's.
-[[nodiscard]] std::uint64_t now() noexcept;
+[[nodiscard]] inline std::uint64_t now() noexcept {
+  const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire);
+  return clock == nullptr ? collector::now() : simulated_now(*clock);
+}
 
 /// Counts recordings: what is called by a key in one is called by another in the next. Never 0. It moves twice a recording, by
 /// `recording_comes` before the first event can be written and by `recording_is_here` once names can be sent.

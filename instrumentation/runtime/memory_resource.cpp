@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-
 namespace sluice::runtime {
 
 namespace {
@@ -22,13 +20,15 @@ void* address_or_throw(backend::outcome<void*> result, std::size_t bytes, const 
 }  // namespace
 
 void* memory_resource::allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment) {
-  if (!std::has_single_bit(alignment) || alignment > greatest_alignment) {
+  // By hand: where no processor with an instruction for it may be assumed, std::has_single_bit is a call that counts bits.
+  const bool power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
+  if (!power_of_two || alignment > greatest_alignment) [[unlikely]] {
     throw error({status::invalid_value, 0, "allocate",
                  fmt::format("alignment {}: expected a power of two up to {}", alignment, greatest_alignment)});
   }
   if (bytes == 0) return nullptr;
   void* address = do_allocate(stream, bytes);
-  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) [[unlikely]] {
+  if ((reinterpret_cast<std::uintptr_t>(address) & (alignment - 1)) != 0) [[unlikely]] {
     do_deallocate(stream, address, bytes);
     throw error(
         {status::invalid_value, 0, "allocate",

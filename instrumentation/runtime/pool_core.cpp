@@ -30,8 +30,6 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
       clock_(device.backend().clock()),
       trace_key_(device.state()->next_pool_key()),
       ordinal_(device.description().ordinal),
-      level_and_kind_((static_cast<std::uint64_t>(trace::layer::pool) << 32) |
-                      (static_cast<std::uint64_t>(backend::trace_kind(space)) << 40)),
       source_(std::move(source)) {}
 
 // --- threads' fronts ---------------------------------------------------------------------------------------
@@ -111,7 +109,7 @@ lane& pool_core::lane_of(front& f, std::uint64_t stream) {
     }
     found->stream.store(stream, std::memory_order_relaxed);
     found->in_use = true;
-    found->generation = 0;
+    found->names = {};
   }
   lane_here(this, stream) = {this, found};
   return *found;

@@ -41,14 +41,17 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   // --- a hit: no lock, and no memory written to that others write to
 
-  /// A block that the calling thread keeps of `stream` for `bytes` > 0; null: none.
-  [[nodiscard]] SLUICE_INLINE block* hit(std::uint64_t stream, std::uint64_t bytes) noexcept {
-    if (bytes > largest_kept) [[unlikely]]
-      return nullptr;
+  /// The calling thread's own of the stream, or of one that had it before; null: none that is remembered.
+  [[nodiscard]] SLUICE_INLINE lane* own_lane(std::uint64_t stream) const noexcept {
     const lane_entry& here = lane_here(this, stream);
-    if (here.core != this) [[unlikely]]
+    return here.core == this ? here.place : nullptr;
+  }
+
+  /// A block that `own`, the calling thread's lane, has of `stream` for `bytes` > 0; null: none.
+  [[nodiscard]] SLUICE_INLINE block* hit(lane* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
+    if (own == nullptr || bytes > largest_kept) [[unlikely]]
       return nullptr;
-    lane& l = *here.place;
+    lane& l = *own;
     front& f = *l.owner;
     if (!f.enter()) [[unlikely]]
       return nullptr;
@@ -69,12 +72,11 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return fits ? b : nullptr;
   }
 
-  /// The calling thread keeps a used block of its own accord, freed on `stream`. False: it has no room.
-  [[nodiscard]] SLUICE_INLINE bool keep(std::uint64_t stream, block* b) noexcept {
-    const lane_entry& here = lane_here(this, stream);
-    if (here.core != this || b->bin >= lane_classes || b->arena != nullptr) [[unlikely]]
+  /// The calling thread keeps a used block of its own accord, freed on `stream`, in its lane `own`. False: it has no room.
+  [[nodiscard]] SLUICE_INLINE bool keep(lane* own, std::uint64_t stream, block* b) noexcept {
+    if (own == nullptr || b->bin >= lane_classes || b->arena != nullptr) [[unlikely]]
       return false;
-    lane& l = *here.place;
+    lane& l = *own;
     front& f = *l.owner;
     if (!f.enter()) [[unlikely]]
       return false;
@@ -125,10 +127,12 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void announce() noexcept;
   void define() noexcept;
   /// Called by the thread that allocated, before anybody else can know the address. `begin` is the entry of the call; 0: it
-  /// was a hit, over in less than the clock can tell, so that one reading does for both edges.
+  /// is the exit too.
   void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;
-  /// The caller frees `b`; before the pool knows.
-  void note_freed(const stream_ref& stream, const block& b) noexcept;
+  /// The same of a hit in the lane `own`, over in less than the clock can tell, so that one reading does for both edges.
+  void note_hit(const lane& own, const stream_ref& stream, block& b) noexcept;
+  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's lane; null: none.
+  void note_freed(const lane* own, const stream_ref& stream, const block& b, std::uint64_t now) noexcept;
   void note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept;
   /// Somebody has freed what is no block of ours.
   void refuse_free(const void* address) noexcept;
@@ -184,16 +188,15 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void steal(const stream_ref& stream);
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
   void count(front* f, const block& b, std::int64_t sign) noexcept;
+  void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
   [[nodiscard]] std::uint64_t used_about() const noexcept;
   [[nodiscard]] pool_stats stats_from(const front_counts& counts) const noexcept;
   void state(trace::pool_operation operation) const noexcept;
   void sample() const noexcept;
 
-  /// How recordings name a stream and the pool.
-  struct trace_names {
-    std::uint64_t stream = 0, pool = 0;
-  };
-  [[nodiscard]] trace_names names(const stream_ref& stream) const noexcept;
+  /// What the present recording calls the stream, and the pool on it.
+  [[nodiscard]] lane_names names(const stream_ref& stream) const noexcept;
+  void find_names(const stream_ref& stream, bool introduce, lane_names& found) const noexcept;
 
   device_ref device_;
   memory_space space_;
@@ -202,8 +205,6 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   backend::simulated_clock* clock_;
   std::uint64_t trace_key_;
   std::uint32_t ordinal_;
-  std::uint64_t
-      level_and_kind_;  // as records end: a word whose upper half begins with trace::layer and trace::memory_kind
 
   std::mutex mutex_;
   std::atomic<bool> closed_{false};

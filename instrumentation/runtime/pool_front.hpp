@@ -37,6 +37,13 @@ inline constexpr std::size_t lane_classes = class_of(largest_kept / granule) + 1
   return static_cast<std::uint32_t>(count < 4 ? 4 : count > 64 ? 64 : count);
 }
 
+/// What a recording calls a stream, and the pool on it.
+struct lane_names {
+  std::uint32_t generation = 0;  ///< the recording that has these, by number; 0: none
+  std::uint64_t stream = 0, pool = 0;
+  std::uint64_t lane = 0;  ///< key of the `lane_record` that the thread has sent; 0: it could not
+};
+
 /// What a front keeps of one stream.
 struct lane {
   struct bin {
@@ -50,10 +57,7 @@ struct lane {
   bool in_use = false;                   ///< false: its stream is gone, and another may have it
   std::uint64_t kept_bytes = 0;
 
-  // How the recording that `generation` counts names its stream and its pool. The owner's alone.
-  std::uint32_t generation = 0;
-  std::uint64_t trace_stream = 0;
-  std::uint64_t pool_name = 0;
+  lane_names names;  ///< the owner's alone
 
   [[nodiscard]] SLUICE_INLINE bool is_of(std::uint64_t s) const noexcept {
     return stream.load(std::memory_order_relaxed) == s;

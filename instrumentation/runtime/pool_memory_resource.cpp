@@ -72,21 +72,31 @@ pool_memory_resource::~pool_memory_resource() {
   core_->close();
 }
 
-void* pool_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
-  if (capturing()) [[unlikely]] {
-    const auto capture = capture_of(stream);
-    if (capture != nullptr) {
-      return allocated_or_throw(core_->allocate_captured(*capture, stream, bytes), stream, bytes, 0);
-    }
-  }
-  if (block* b = core_->hit(stream.get(), bytes)) [[likely]] {
-    if (layer_log::on()) core_->note_allocated(stream, *b, 0);
-    return pointer(*b);
-  }
-  return allocate_slowly(stream, bytes);
+// What is rare is in functions of its own: a hit needs few registers, and saves none for the rest.
+
+SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
+  if (capturing()) [[unlikely]]
+    return allocate_beside_captures(stream, bytes);
+  return allocate_uncaptured(stream, bytes);
 }
 
-void* pool_memory_resource::allocate_slowly(const stream_ref& stream, std::size_t bytes) {
+SLUICE_RARE void* pool_memory_resource::allocate_beside_captures(const stream_ref& stream, std::size_t bytes) {
+  const auto capture = capture_of(stream);
+  if (capture == nullptr) return allocate_uncaptured(stream, bytes);
+  return allocated_or_throw(core_->allocate_captured(*capture, stream, bytes), stream, bytes, 0);
+}
+
+SLUICE_INLINE void* pool_memory_resource::allocate_uncaptured(const stream_ref& stream, std::size_t bytes) {
+  const std::uint64_t on = stream.get();
+  pooling::lane* own = core_->own_lane(on);
+  block* b = core_->hit(own, on, bytes);
+  if (b == nullptr) [[unlikely]]
+    return allocate_slowly(stream, bytes);
+  if (layer_log::on()) core_->note_hit(*own, stream, *b);
+  return pointer(*b);
+}
+
+SLUICE_RARE void* pool_memory_resource::allocate_slowly(const stream_ref& stream, std::size_t bytes) {
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
   return allocated_or_throw(core_->allocate(stream, bytes), stream, bytes, begin);
 }
@@ -107,26 +117,32 @@ void* pool_memory_resource::allocated_or_throw(block* b, const stream_ref& strea
   return pointer(*b);
 }
 
-void pool_memory_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {
+SLUICE_HOT void pool_memory_resource::do_deallocate(const stream_ref& stream, void* address,
+                                                    std::size_t /*bytes*/) noexcept {
   (void)try_deallocate(stream, address);
 }
 
-bool pool_memory_resource::try_deallocate(const stream_ref& stream, void* address) noexcept {
+SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, void* address) noexcept {
+  // First of all: it is the call's entry, and behind the look-up the clock would wait for it.
+  const bool told = layer_log::on();
+  const std::uint64_t now = told ? layer_log::now() : 0;
   block* b = core_->used_block(address);
-  if (b == nullptr) [[unlikely]] {
-    core_->refuse_free(address);
-    return false;
-  }
-  if (layer_log::on()) core_->note_freed(stream, *b);
-  if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
+  if (b == nullptr) [[unlikely]]
+    return core_->refuse_free(address), false;
   const std::uint64_t on = stream.get();
-  if (capturing() || b->arena != nullptr) [[unlikely]] {
-    const auto capture = capture_of(stream);
-    if (capture != nullptr || b->arena != nullptr) return core_->give_back_captured(capture, on, b), true;
-  }
-  if (!core_->keep(on, b)) [[unlikely]]
-    core_->give_back(on, b);
+  pooling::lane* own = core_->own_lane(on);
+  if (told) core_->note_freed(own, stream, *b, now);
+  if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
+  if (capturing() || !core_->keep(own, on, b)) [[unlikely]]
+    give_back(own, stream, b);
   return true;
+}
+
+SLUICE_RARE void pool_memory_resource::give_back(pooling::lane* own, const stream_ref& stream, block* b) noexcept {
+  const std::uint64_t on = stream.get();
+  const auto capture = capture_of(stream);
+  if (capture != nullptr || b->arena != nullptr) return core_->give_back_captured(capture, on, b);
+  if (!core_->keep(own, on, b)) core_->give_back(on, b);
 }
 
 void pool_memory_resource::retire(backend::stream_handle stream) noexcept {

@@ -11,6 +11,7 @@ namespace sluice::runtime {
 namespace pooling {
 class pool_core;
 struct block;
+struct lane;
 }  // namespace pooling
 
 struct pool_options {
@@ -81,9 +82,12 @@ class pool_memory_resource : public memory_resource, private device_observer {
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
 
  private:
+  [[nodiscard]] void* allocate_uncaptured(const stream_ref& stream, std::size_t bytes);
+  [[nodiscard]] void* allocate_beside_captures(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,
                                          std::uint64_t begin);
+  void give_back(pooling::lane* own, const stream_ref& stream, pooling::block* b) noexcept;
   void retire(backend::stream_handle stream) noexcept override;
   void announce() noexcept override;
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <cstring>
 
 #include "instrumentation/backend/driver_log.hpp"
 #include "instrumentation/collector/producer.hpp"
@@ -9,50 +8,68 @@
 #include "instrumentation/runtime/pool_core.hpp"
 #include "instrumentation/runtime/tags.hpp"
 
-// What a pool says in recordings. An operation's record carries keys that are made once a recording and lane. Bytes in use
+// What a pool says in recordings. What the blocks of a lane have in common is said once; a hit is told by its address and sizes. Bytes in use
 // follow from the blocks: the pool's state is told when it grows or shrinks, and now and then.
 
 namespace sluice::runtime::pooling {
 
+void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, space_, options_.name); }
+
 namespace {
 
-/// Small fields side by side, as one word: a record is copied word by word at once, and a load that spans several stores waits
-/// for them.
-void fill(void* first, std::uint64_t word) noexcept { std::memcpy(first, &word, sizeof word); }
-
-using collector::alloc_record;
-using collector::free_record;
-static_assert(offsetof(alloc_record, context) == offsetof(alloc_record, device) + 4 &&
-              offsetof(alloc_record, device) % 8 == 0);
-static_assert(offsetof(alloc_record, level) == offsetof(alloc_record, correlation) + 4 &&
-              offsetof(alloc_record, kind) == offsetof(alloc_record, correlation) + 5 &&
-              offsetof(alloc_record, correlation) % 8 == 0);
-static_assert(offsetof(free_record, level) == offsetof(free_record, correlation) + 4 &&
-              offsetof(free_record, kind) == offsetof(free_record, correlation) + 5 &&
-              offsetof(free_record, correlation) % 8 == 0);
+/// The present recording knows the lane, which is its stream's.
+SLUICE_INLINE bool is_told(const lane& l, std::uint64_t stream) noexcept {
+  return l.names.generation == layer_log::generation() && l.is_of(stream);
+}
 
 }  // namespace
 
-void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, space_, options_.name); }
+lane_names pool_core::names(const stream_ref& stream) const noexcept {
+  lane* own = own_lane(stream.get());
+  const bool remembered = own != nullptr && own->is_of(stream.get());
+  if (remembered && is_told(*own, stream.get())) return own->names;
+  lane_names spare;
+  lane_names& found = remembered ? own->names : spare;
+  find_names(stream, remembered, found);
+  return found;
+}
 
-pool_core::trace_names pool_core::names(const stream_ref& stream) const noexcept {
+/// Only a lane that is remembered is worth a record; one that could not be introduced is tried again next time.
+SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce, lane_names& found) const noexcept {
   const std::uint32_t generation = layer_log::generation();
-  const lane_entry& here = lane_here(this, stream.get());
-  const bool remembered = here.core == this && here.place->is_of(stream.get());
-  if (remembered && here.place->generation == generation) [[likely]]
-    return {here.place->trace_stream, here.place->pool_name};
-  const trace_names fresh{device_.backend().trace_stream(stream.handle()),
-                          collector::intern(options_.name.data(), options_.name.size())};
-  if (remembered) {
-    here.place->trace_stream = fresh.stream;
-    here.place->pool_name = fresh.pool;
-    here.place->generation = generation;
+  found.stream = device_.backend().trace_stream(stream.handle());
+  found.pool = collector::intern(options_.name.data(), options_.name.size());
+  found.lane = 0;
+  if (!introduce) return;
+  collector::lane_record lane{};
+  lane.header.time = layer_log::now();
+  lane.pool = trace_key_;
+  lane.stream = found.stream;
+  lane.name = found.pool;
+  lane.device = ordinal_;
+  lane.context = static_cast<std::uint32_t>(found.stream >> 32);
+  lane.level = static_cast<std::uint8_t>(trace::layer::pool);
+  lane.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
+  found.lane = collector::introduce_lane(lane);
+  found.generation = found.lane != 0 ? generation : 0;
+}
+
+/// A hit's lane is its stream's.
+SLUICE_HOT void pool_core::note_hit(const lane& own, const stream_ref& stream, block& b) noexcept {
+  if (own.names.generation != layer_log::generation()) [[unlikely]]
+    return note_allocated(stream, b, 0);
+  const std::uint64_t tag = scoped_tag::current_key();
+  b.recorded = own.names.generation;
+  const std::uint64_t now = layer_log::now();
+  if ((tag | b.parent) == 0) {
+    collector::emit_lane_alloc(now, own.names.lane, b.trace_address, b.requested, b.bytes);
+  } else {
+    collector::emit_lane_alloc(now, own.names.lane, b.trace_address, b.requested, b.bytes, tag, b.parent);
   }
-  return fresh;
 }
 
 void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept {
-  const trace_names keys = names(stream);
+  const lane_names keys = names(stream);
   const std::uint64_t tag = scoped_tag::current_key();
   collector::alloc_record r{};
   r.header.time = layer_log::now();
@@ -64,19 +81,30 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
   r.stream = keys.stream;
   r.name = tag != 0 ? tag : keys.pool;
   r.parent = b.parent;
-  fill(&r.device, std::uint64_t{ordinal_} | (keys.stream >> 32 << 32));  // and the context
-  fill(&r.correlation, level_and_kind_);
+  r.device = ordinal_;
+  r.context = static_cast<std::uint32_t>(keys.stream >> 32);
+  r.level = static_cast<std::uint8_t>(trace::layer::pool);
+  r.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
   b.recorded = layer_log::generation();
-  collector::emit_bytes(&r.header, collector::record_type::alloc, sizeof r);
+  collector::emit(r);
 }
 
-void pool_core::note_freed(const stream_ref& stream, const block& b) noexcept {
+SLUICE_HOT void pool_core::note_freed(const lane* own, const stream_ref& stream, const block& b,
+                                      std::uint64_t now) noexcept {
+  if (own == nullptr || !is_told(*own, stream.get())) [[unlikely]]
+    return note_freed_in_full(stream, b, now);
+  collector::emit_lane_free(now, own->names.lane, b.trace_address);
+}
+
+SLUICE_RARE void pool_core::note_freed_in_full(const stream_ref& stream, const block& b,
+                                               std::uint64_t now) const noexcept {
   collector::free_record r{};
-  r.header.time = layer_log::now();
+  r.header.time = now;
   r.address = b.trace_address;
   r.stream = names(stream).stream;
-  fill(&r.correlation, level_and_kind_);
-  collector::emit_bytes(&r.header, collector::record_type::free, sizeof r);
+  r.level = static_cast<std::uint8_t>(trace::layer::pool);
+  r.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
+  collector::emit(r);
 }
 
 void pool_core::note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept {

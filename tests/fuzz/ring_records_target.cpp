@@ -11,6 +11,7 @@
 
 #include "core/trace/writer.hpp"
 #include "instrumentation/collector/assembler.hpp"
+#include "instrumentation/collector/producer_state.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -70,6 +71,33 @@ void run(std::span<const std::uint8_t> input) {
   (void)file->close();
 }
 
+template <class Record>
+void add(bytes& input, Record record) {
+  record.header.type = static_cast<std::uint16_t>(collector::type_of<Record>::value);
+  record.header.words = sizeof record / 8;
+  record.header.time = 5'000;
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(&record);
+  input.insert(input.end(), begin, begin + sizeof record);
+}
+
+/// A lane under its right key, and a block of it.
+void add_lane(bytes& input, std::uint64_t pool) {
+  collector::lane_record lane{};
+  lane.pool = lane.stream = pool;
+  lane.level = 1;
+  lane.key = collector::detail::lane_key(lane);
+  add(input, lane);
+  collector::lane_alloc_record born{};
+  born.address = 3;
+  born.bytes = born.reserved_bytes = 4;
+  born.lane = lane.key;
+  add(input, born);
+  collector::lane_free_record died{};
+  died.address = 3;
+  died.lane = lane.key;
+  add(input, died);
+}
+
 /// A record of each kind, twice, with small numbers in it: handles meet, strings are found.
 bytes seed(std::uint8_t clock) {
   bytes input(sizeof(input_header));
@@ -85,6 +113,7 @@ bytes seed(std::uint8_t clock) {
       const auto* begin = reinterpret_cast<const std::uint8_t*>(words);
       input.insert(input.end(), begin, begin + sizeof words);
     }
+    add_lane(input, round);
   }
   return input;
 }

@@ -1,6 +1,7 @@
 #include "instrumentation/runtime/recording.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "instrumentation/runtime/kernel.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/range.hpp"
+#include "instrumentation/runtime/tags.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
 // What the runtime does is in the recording: written by it, read back by core.
@@ -49,6 +51,12 @@ class recorded : public on_each_device {
     EXPECT_TRUE(done);
     std::sort(rows.begin(), rows.end(),
               [](const Row& a, const Row& b) { return std::tie(a.time, a.id) < std::tie(b.time, b.id); });
+    return rows;
+  }
+
+  template <class Row>
+  static std::vector<Row> of_pools(std::vector<Row> rows) {
+    std::erase_if(rows, [](const Row& row) { return row.level != trace::layer::pool; });
     return rows;
   }
 
@@ -208,6 +216,59 @@ TEST_P(recorded, pools_say_their_size_when_it_changes_and_their_blocks_say_the_r
   EXPECT_EQ(freed, 100u);
 }
 
+// A hit is told in short, a miss in full.
+TEST_P(recorded, hits_say_what_misses_say) {
+  recording r(path.string(), device());
+  {
+    pool_memory_resource mapped(std::make_shared<device_memory_resource>(device()), {.name = "mapped"});
+    pool_memory_resource of_blocks(std::make_shared<device_memory_resource>(device()),
+                                   {.ipc_capable = true, .name = "of blocks"});
+    pinned_pool_resource pinned(device(), {.name = "pinned"});
+    const stream s(device()), t(device());
+    const auto twice = [&](pool_memory_resource& pool, const stream_ref& on) {
+      for (int i = 0; i < 2; ++i) pool.deallocate(on, pool.allocate(on, 1000), 1000);
+    };
+    for (pool_memory_resource* pool : {&mapped, &of_blocks, static_cast<pool_memory_resource*>(&pinned)}) {
+      twice(*pool, s);
+      const scoped_tag tag("tagged");
+      twice(*pool, t);
+      twice(*pool, stream_ref(device()));
+    }
+  }
+  r.finish();
+  const auto snapshot = read();
+  const auto allocs = of_pools(all<trace::alloc_event>(*snapshot));
+  const auto frees = of_pools(all<trace::free_event>(*snapshot));
+  ASSERT_EQ(allocs.size(), 18u);
+  ASSERT_EQ(frees.size(), 18u);
+  for (std::size_t i = 0; i < allocs.size(); i += 2) {
+    const trace::alloc_event &miss = allocs[i], &hit = allocs[i + 1];
+    EXPECT_EQ(hit.call_begin, hit.time) << i;
+    EXPECT_EQ(hit.address, miss.address) << i;
+    EXPECT_EQ(hit.bytes, 1000u) << i;
+    EXPECT_EQ(hit.reserved_bytes, 1024u) << i;
+    EXPECT_EQ(hit.reserved_bytes, miss.reserved_bytes) << i;
+    EXPECT_EQ(hit.kind, miss.kind) << i;
+    EXPECT_EQ(hit.kind, i < 12 ? trace::memory_kind::device : trace::memory_kind::pinned) << i;
+    EXPECT_EQ(hit.parent, miss.parent) << i;
+    EXPECT_NE(hit.parent, trace::block_id::none) << i;
+    EXPECT_EQ(hit.device, miss.device) << i;
+    EXPECT_EQ(hit.context, miss.context) << i;
+    EXPECT_EQ(hit.stream, miss.stream) << i;
+    EXPECT_EQ(hit.pool, miss.pool) << i;
+    EXPECT_EQ(hit.stack, miss.stack) << i;
+    EXPECT_EQ(hit.flags, miss.flags) << i;
+    EXPECT_EQ(hit.thread, miss.thread) << i;
+    EXPECT_EQ(hit.name, miss.name) << i;
+    const std::string pool(snapshot->tables().text(snapshot->tables().pools.find(hit.pool)->name));
+    EXPECT_EQ(snapshot->tables().text(hit.name), i % 6 == 0 ? pool : "tagged") << i;
+    EXPECT_EQ(frees[i].stream, miss.stream) << i;
+    EXPECT_EQ(frees[i + 1].stream, hit.stream) << i;
+    EXPECT_EQ(frees[i + 1].block, hit.block) << i;
+    EXPECT_EQ(frees[i + 1].source, trace::provenance::exact) << i;
+  }
+}
+
 TEST_P(recorded, failed_allocations_are_events_too) {
   recording r(path.string(), device());
   pool_memory_resource pool(std::make_shared<device_memory_resource>(device()), {.limit_bytes = mib});
@@ -273,6 +334,45 @@ TEST_P(recorded, what_was_there_before_is_known_to_be_older) {
   }
   EXPECT_TRUE(seen);
 }
+
+#if !defined(__SANITIZE_THREAD__)  // Which ends a fork's child that starts a thread.
+TEST(recording, of_a_pool_goes_on_in_a_forks_child) {
+  const device_ref device(backend::make_simulated_device());
+  const std::string path = fs::temp_directory_path() / ("sluice_forked_" + std::to_string(getpid()) + ".sluice");
+  {
+    recording r(path, device);
+    pool_memory_resource pool(std::make_shared<device_memory_resource>(device), {.name = "inherited"});
+    const stream s(device);
+    const stream_ref on(s);
+    const auto hit = [&] { pool.deallocate(on, pool.allocate(on, mib), mib); };
+    hit();
+    hit();
+    const pid_t child = fork();
+    if (child == 0) {
+      hit();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    hit();
+    EXPECT_EQ(r.finish().lost, 0u);
+  }
+  const auto file = trace::file::open(path);
+  ASSERT_TRUE(file);
+  const auto s = (*file)->latest();
+  std::map<trace::process_id, std::size_t> blocks;
+  (void)s->for_each<trace::alloc_event>([&](const trace::alloc_event& a) {
+    if (a.level != trace::layer::pool) return;
+    ++blocks[a.process];
+    EXPECT_EQ(s->tables().text(a.name), "inherited");
+    EXPECT_EQ(a.bytes, mib);
+  });
+  const std::map<trace::process_id, std::size_t> expected = {{trace::process_id{1}, 3}, {trace::process_id{2}, 1}};
+  EXPECT_EQ(blocks, expected);
+  fs::remove(path);
+}
+#endif
 
 TEST(recording, cannot_be_made_where_no_file_can) {
   const device_ref device(backend::make_simulated_device());
