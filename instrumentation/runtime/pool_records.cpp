@@ -8,8 +8,8 @@
 #include "instrumentation/runtime/pool_core.hpp"
 #include "instrumentation/runtime/tags.hpp"
 
-// What a pool says in recordings. What the blocks of a lane have in common is said once; a hit is told by its address and sizes. Bytes in use
-// follow from the blocks: the pool's state is told when it grows or shrinks, and now and then.
+// What a pool says in recordings. What the blocks of a lane have in common is said once, and a hit is told by its address and
+// sizes. Bytes in use follow from the blocks: the pool's state is told when it grows or shrinks, and now and then.
 
 namespace sluice::runtime::pooling {
 
