@@ -245,7 +245,8 @@ class ring_producer {
     if (length > 64) expect_write(ahead + 64);
   }
 
-  static constexpr std::size_t write_ahead = 256;
+  /// A line takes as long to come as some records take to be written; further ahead (2 KiB) brings no more.
+  static constexpr std::size_t write_ahead = 768;
 
   /// The last quarter is for records that `uses_reserve`.
   [[nodiscard]] std::size_t ordinary_limit() const noexcept { return capacity_ - capacity_ / 4; }
