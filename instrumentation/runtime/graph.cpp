@@ -128,18 +128,50 @@ graph_exec& graph_exec::operator=(graph_exec&& other) noexcept {
   return *this;
 }
 
+namespace {
+
+/// What launches on a stream use. Goes once they are done.
+struct in_use {
+  std::vector<std::shared_ptr<void>> kept;
+  stream_ref last;
+
+  in_use(std::vector<std::shared_ptr<void>> owners, const stream_ref& stream) : kept(std::move(owners)), last(stream) {}
+  in_use(const in_use&) = delete;
+  in_use& operator=(const in_use&) = delete;
+  ~in_use() {
+    // To wait for a stream that is being captured would break the capture, which therefore takes it over.
+    if (const auto capture = capture_of(last)) {
+      capture->keep(std::make_shared<in_use>(std::move(kept), last));
+    } else {
+      (void)last.device().backend().sync_stream(last.handle());
+    }
+  }
+};
+
+}  // namespace
+
 void graph_exec::let_go() noexcept {
   // Launches run one after the other: where the last one is done, all are.
-  if (!kept_.empty() && last_) (void)device_.backend().sync_stream(last_->handle());
+  if (!kept_.empty() && last_) const in_use ending(std::move(kept_), *last_);
+  kept_.clear();
 }
 
 void graph_exec::launch(const stream_ref& stream) {
+  const auto capture = capture_of(stream);
+  if (capture) {
+    for (const auto& owner : kept_) capture->keep(owner);
+  } else if (!kept_.empty() && value_or_throw(device_.backend().stream_capture(stream.handle())).status !=
+                                   backend::capture_status::none) {
+    throw error({status::not_permitted, 0, "graph_exec::launch",
+                 "the stream is being captured, and not by a graph_capture, which would keep what the graph uses"});
+  }
   auto done = device_.backend().launch_exec(handle_, stream.handle());
   if (!done && done.error().code == status::out_of_memory) {
     throw out_of_memory(std::move(done.error()), {.device = device_.id(), .stream = stream.get()});
   }
   value_or_throw(std::move(done));
-  if (!last_ || !(*last_ == stream)) last_ = stream;
+  // Captured, nothing runs that would have to be waited for.
+  if (!capture && (!last_ || !(*last_ == stream))) last_ = stream;
 }
 
 void graph_exec::upload(const stream_ref& stream) const {

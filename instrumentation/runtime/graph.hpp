@@ -116,13 +116,15 @@ class graph_exec {
  public:
   /// Throws error, out_of_memory. O(nodes).
   explicit graph_exec(const graph& from, graph_exec_options options = {});
-  /// Waits for its last launch only if it holds memory that nodes use.
+  /// Waits for its last launch only if it holds memory that nodes use; where that stream is being captured by now, the captured
+  /// graph takes the memory over instead.
   ~graph_exec();
   graph_exec(graph_exec&& other) noexcept;
   graph_exec& operator=(graph_exec&& other) noexcept;
 
   /// Enqueues all of it as one piece of work. Launches of one graph_exec run one after the other. Throws error: what the launch
-  /// before allocated and nobody freed (see `graph_exec_options::free_on_launch`); out_of_memory.
+  /// before allocated and nobody freed (see `graph_exec_options::free_on_launch`); out_of_memory. On a captured stream it becomes
+  /// a child of that graph, which keeps what this one keeps; error if it keeps anything and no `graph_capture` began the capture.
   void launch(const stream_ref& stream);
   /// Does ahead of time what the first launch would do on the device.
   void upload(const stream_ref& stream) const;
