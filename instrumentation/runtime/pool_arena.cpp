@@ -54,37 +54,68 @@ void pool_core::give_back_captured(const std::shared_ptr<active_capture>& captur
                                    block* b) noexcept {
   const std::lock_guard lock(mutex_);
   count(nullptr, *b, -1);
+  auto* arena = static_cast<capture_arena*>(b->arena.load(std::memory_order_relaxed));
+  // Its graph has gone since the caller looked, on another thread: a block like others.
+  if (arena == nullptr && capture == nullptr) return heap_.give(b, zone_or_wait(stream));
   b->state.store(block_state::cached, std::memory_order_relaxed);
-  if (b->arena == nullptr) {
-    // From before the capture, and used by its nodes: the graph's from now on.
-    capture_arena& arena = arena_of(*capture);
-    b->arena = &arena;
-    arena.all.push_back(b);
-    arena.freed_outside.push_back(b);
-    return;
+  if (arena == nullptr) {
+    // From before the capture, and used by its nodes: the graph's from now on. What the stream did before may go on.
+    capture_arena& taken_by = arena_of(*capture);
+    b->arena.store(&taken_by, std::memory_order_relaxed);
+    taken_by.all.push_back(b);
+    return hold_for(*b, zone_or_wait(stream));
   }
-  auto& arena = *static_cast<capture_arena*>(b->arena);
   const auto own = capture == nullptr ? arenas_.end() : arenas_.find(capture->id());
-  if (own != arenas_.end() && own->second.get() == &arena) {
-    arena.free[stream].push_back(b);
+  if (own != arenas_.end() && own->second.get() == arena) {
+    arena->free[stream].push_back(b);
     return;
   }
-  arena.freed_outside.push_back(b);
+  hold_for(*b, zone_or_wait(stream));
   // Another graph's nodes used it, too: its graph keeps the block's.
-  if (capture != nullptr) capture->keep(arena.owner.lock());
+  if (capture != nullptr) capture->keep(arena->owner.lock());
 }
 
-/// The graph and all that was made of it are gone, and so is its work. What a caller still has becomes an ordinary block.
+/// A freed block of a graph's goes to that zone when the graph does.
+void pool_core::hold_for(block& b, zone& to) noexcept {
+  b.home = &to;
+  ++to.held;
+}
+
+/// Every free block of `from` moves to `to`, at once or when the graph that holds it goes.
+void pool_core::retag(zone& from, zone& to) noexcept {
+  heap_.retag(from, to);
+  if (from.held == 0 || &from == &to) return;
+  for (const auto& [id, arena] : arenas_) {
+    for (block* b : arena->all) {
+      if (b->home == &from) hold_for(*b, to);
+    }
+  }
+  from.held = 0;
+}
+
+/// The graph and all that was made of it are gone, and so is its work; what streams did with the blocks besides may go on. What a
+/// caller still has becomes an ordinary block.
 void pool_core::release_arena(std::uint64_t capture) noexcept {
   const std::lock_guard lock(mutex_);
   const auto at = arenas_.find(capture);
   if (at == arenas_.end()) return;
   for (block* b : at->second->all) {
-    b->arena = nullptr;
-    if (b->state.load(std::memory_order_relaxed) == block_state::cached) heap_.give(b, heap_.clean());
+    const bool freed = b->state.load(std::memory_order_relaxed) == block_state::cached;
+    // From here on a caller that has it may free it without our lock.
+    b->arena.store(nullptr, std::memory_order_release);
+    if (!freed) continue;
+    zone& to = b->home != nullptr ? *b->home : heap_.clean();
+    if (b->home != nullptr) --to.held;
+    heap_.give(b, to);
   }
   arenas_.erase(at);
-  if (closed_.load(std::memory_order_relaxed)) finish_closing();
+  if (!closed_.load(std::memory_order_relaxed)) return;
+  // A stream that was being captured when the pool went is not waited for yet, and may be gone, too.
+  const auto busy = heap_.busy_zones();
+  if (!busy.empty() && !capturing() && device_.backend().synchronize()) {
+    for (zone* z : busy) retag(*z, heap_.clean());
+  }
+  finish_closing();
 }
 
 }  // namespace sluice::runtime::pooling

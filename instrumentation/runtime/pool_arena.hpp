@@ -18,9 +18,8 @@ class pool_core;
 /// held wherever the blocks are looked at.
 struct capture_arena {
   /// Free again, by the stream that freed them within the capture: the same stream may take them again there, for its nodes run
-  /// one after the other. What was freed outside waits for the end.
+  /// one after the other. What was freed outside waits for the end, and for the zone of the stream that freed it.
   std::map<std::uint64_t, std::vector<block*>> free;
-  std::vector<block*> freed_outside;
   std::vector<block*> all;
   std::weak_ptr<void> owner;
 };

@@ -228,7 +228,7 @@ void pool_core::clean_idle_streams() {
   for (zone* z : heap_.busy_zones()) {
     if (is_captured(z->stream)) continue;
     const auto idle = device_.backend().stream_idle(backend::stream_handle{z->stream});
-    if (idle && *idle) heap_.retag(*z, heap_.clean());
+    if (idle && *idle) retag(*z, heap_.clean());
   }
 }
 
@@ -236,7 +236,7 @@ void pool_core::wait_for_streams() noexcept {
   for (zone* z : heap_.busy_zones()) {
     if (is_captured(z->stream)) continue;
     (void)device_.backend().sync_stream(backend::stream_handle{z->stream});
-    heap_.retag(*z, heap_.clean());
+    retag(*z, heap_.clean());
   }
 }
 
@@ -249,7 +249,7 @@ void pool_core::steal(const stream_ref& stream) {
     const auto event = d.create_event({});
     if (!event) continue;
     if (d.record_event(*event, backend::stream_handle{z->stream}) && d.wait_event(stream.handle(), *event)) {
-      heap_.retag(*z, own);
+      retag(*z, own);
     }
     d.destroy_event(*event);
   }
@@ -308,19 +308,28 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
   const std::lock_guard lock(mutex_);
   count(f, *b, -1);
   sample();
+  zone& to = zone_or_wait(stream);
   try {
-    zone& to = heap_.zone_of(stream);
     if (f != nullptr && b->bin < lane_classes) {
       lane& l = lane_of(*f, stream);
       const std::uint32_t most = most_of_class[b->bin];
       if (l.bins[b->bin].count >= most) flush_half(l, b->bin);
       if (l.bins[b->bin].count < most && l.kept_bytes + b->bytes <= front_bytes_) return push(l, b);
     }
-    heap_.give(b, to);
+  } catch (const std::bad_alloc&) {
+    // Without a lane, straight to the heap.
+  }
+  heap_.give(b, to);
+}
+
+/// Where a block goes that is freed on `stream`.
+zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
+  try {
+    return heap_.zone_of(stream);
   } catch (const std::bad_alloc&) {
     // No room to remember the stream: what waits for nobody needs none.
     (void)device_.backend().sync_stream(backend::stream_handle{stream});
-    heap_.give(b, heap_.clean());
+    return heap_.clean();
   }
 }
 
@@ -349,7 +358,7 @@ void pool_core::retire(std::uint64_t stream) noexcept {
   for (zone* z : heap_.busy_zones()) {
     if (z->stream != stream) continue;
     (void)device_.backend().sync_stream(backend::stream_handle{stream});
-    heap_.retag(*z, heap_.clean());
+    retag(*z, heap_.clean());
   }
   heap_.forget_zone(stream);
 }

@@ -74,7 +74,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   /// The calling thread keeps a used block of its own accord, freed on `stream`, in its lane `own`. False: it has no room.
   [[nodiscard]] SLUICE_INLINE bool keep(lane* own, std::uint64_t stream, block* b) noexcept {
-    if (own == nullptr || b->bin >= lane_classes || b->arena != nullptr) [[unlikely]]
+    if (own == nullptr || b->bin >= lane_classes || b->arena.load(std::memory_order_acquire) != nullptr) [[unlikely]]
       return false;
     lane& l = *own;
     front& f = *l.owner;
@@ -108,7 +108,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   /// The same on a stream that is being captured.
   [[nodiscard]] block* allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes);
-  /// A block that is freed in a capture, or (`capture` is null) one that a graph holds.
+  /// A block that is freed in a capture, or (`capture` is null) one that a graph held a moment ago.
   void give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream, block* b) noexcept;
 
   [[nodiscard]] pool_stats stats();
@@ -176,10 +176,13 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] bool is_captured(std::uint64_t stream) const noexcept;
   [[nodiscard]] capture_arena& arena_of(active_capture& capture);
   void release_arena(std::uint64_t capture) noexcept;
+  static void hold_for(block& b, zone& to) noexcept;
+  void retag(zone& from, zone& to) noexcept;
 
   // With the mutex held.
   void hand_out(front* f, block& b, std::uint64_t bytes) noexcept;
   void finish_closing() noexcept;
+  [[nodiscard]] zone& zone_or_wait(std::uint64_t stream) noexcept;
   [[nodiscard]] block* find(const stream_ref& stream, std::uint64_t bytes);
   void clean_idle_streams();
   void wait_for_streams() noexcept;

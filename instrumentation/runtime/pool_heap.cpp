@@ -34,7 +34,7 @@ block* pool_heap::make_block() noexcept {
   block* b = spare_;
   spare_ = b->next_spare;
   b->before = b->after = b->next = b->previous = nullptr;
-  b->arena = nullptr;
+  b->arena.store(nullptr, std::memory_order_relaxed);
   b->recorded = 0;
   b->freed_at = 0;
   return b;
@@ -233,14 +233,14 @@ zone& pool_heap::zone_of(std::uint64_t stream) {
 std::vector<zone*> pool_heap::busy_zones() const {
   std::vector<zone*> busy;
   for (std::size_t i = 1; i < zones_.size(); ++i) {
-    if (zones_[i]->blocks != 0) busy.push_back(zones_[i].get());
+    if (zones_[i]->blocks != 0 || zones_[i]->held != 0) busy.push_back(zones_[i].get());
   }
   return busy;
 }
 
 void pool_heap::forget_zone(std::uint64_t stream) noexcept {
   const auto at = zone_by_stream_.find(stream);
-  if (at == zone_by_stream_.end() || at->second->blocks != 0) return;
+  if (at == zone_by_stream_.end() || at->second->blocks != 0 || at->second->held != 0) return;
   std::erase_if(zones_, [&](const auto& z) { return z.get() == at->second; });
   zone_by_stream_.erase(at);
 }

@@ -59,16 +59,17 @@ struct alignas(64) block {
   block* next = nullptr;            ///< in the list that it is in
   std::uint64_t trace_address = 0;  ///< its name in recordings
   std::uint64_t parent = 0;         ///< its segment's; 0: found by address
-  void* arena = nullptr;            ///< the captured graph's that holds it
-  std::uint32_t recorded = 0;       ///< the recording that knows it, by number
-  std::uint16_t bin = 0;            ///< class_of its size
+  /// The captured graph's that holds it. Changes with the pool's mutex held; to null while a caller may be freeing the block.
+  std::atomic<void*> arena{nullptr};
+  std::uint32_t recorded = 0;  ///< the recording that knows it, by number
+  std::uint16_t bin = 0;       ///< class_of its size
   std::atomic<block_state> state{block_state::free};
 
   // The heap's own.
   block* previous = nullptr;  ///< in its free list
   block* before = nullptr;    ///< neighbours by address, where memory is continuous
   block* after = nullptr;
-  zone* home = nullptr;       ///< whose list it is in, while free
+  zone* home = nullptr;       ///< whose list it is in, while free; where it goes, while a graph holds it for that
   std::int64_t freed_at = 0;  ///< on a simulated device's clock; 0 on others
   block* next_spare = nullptr;
 };
@@ -78,6 +79,7 @@ struct zone {
   std::uint64_t stream = 0;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
+  std::uint64_t held = 0;  ///< blocks that graphs hold, which come here when those go
   std::array<std::uint64_t, (size_classes + 63) / 64> filled{};  ///< a bit for each list that has any
   std::array<block*, size_classes> lists{};
 };
@@ -115,7 +117,7 @@ class pool_heap {
   [[nodiscard]] zone& zone_of(std::uint64_t stream);
   /// What anybody may take.
   [[nodiscard]] zone& clean() noexcept { return *zones_.front(); }
-  /// Zones of streams that have free blocks, in the order in which they were made.
+  /// Zones of streams that have free blocks, or will when graphs go, in the order in which they were made.
   [[nodiscard]] std::vector<zone*> busy_zones() const;
   /// The zone is empty, and nobody refers to it any more.
   void forget_zone(std::uint64_t stream) noexcept;

@@ -141,7 +141,8 @@ SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, v
 SLUICE_RARE void pool_memory_resource::give_back(pooling::lane* own, const stream_ref& stream, block* b) noexcept {
   const std::uint64_t on = stream.get();
   const auto capture = capture_of(stream);
-  if (capture != nullptr || b->arena != nullptr) return core_->give_back_captured(capture, on, b);
+  if (capture != nullptr || b->arena.load(std::memory_order_acquire) != nullptr)
+    return core_->give_back_captured(capture, on, b);
   if (!core_->keep(own, on, b)) core_->give_back(on, b);
 }
 

@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "tests/instrumentation/runtime/on_each_device.hpp"
+
+// A pool's block is nobody else's before the work that was enqueued on it is done: beside graphs and captures.
+
+namespace sluice::runtime {
+namespace {
+
+constexpr std::size_t mib = 1u << 20;
+
+class pool_order : public on_each_device {
+ protected:
+  [[nodiscard]] std::shared_ptr<pool_memory_resource> make(pool_options options = {}) const {
+    return std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()),
+                                                  std::move(options));
+  }
+};
+SLUICE_ON_EACH_DEVICE(pool_order);
+
+bool all_are(const pinned_buffer& host, unsigned char value) {
+  const auto bytes = host.as<unsigned char>();
+  return std::all_of(bytes.begin(), bytes.end(), [&](unsigned char c) { return c == value; });
+}
+
+// --- graphs ------------------------------------------------------------------------------------------------
+
+TEST_P(pool_order, blocks_may_be_freed_while_their_graph_goes_on_another_thread) {
+  const auto p = make({.growth_bytes = 4 * mib});
+  if (!p->grows_by_mapping()) GTEST_SKIP() << "the device has no virtual memory";
+  const stream s;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<void*> blocks;
+    std::optional<graph> g;
+    {
+      graph_capture capture(s);
+      for (int i = 0; i < 2000; ++i) blocks.push_back(p->allocate(s, 512));
+      set_async(blocks.front(), 1, 512, s);
+      g.emplace(capture.finish());
+    }
+    std::atomic<int> freed{0};
+    std::thread frees([&] {
+      for (auto b = blocks.rbegin(); b != blocks.rend(); ++b) {
+        p->deallocate(s, *b, 512);
+        ++freed;
+      }
+    });
+    while (freed < 10 + 20 * round) std::this_thread::yield();
+    g.reset();
+    frees.join();
+    ASSERT_EQ(p->stats().used, 0u);
+  }
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u) << "no block was lost";
+}
+
+TEST_P(pool_order, what_a_graph_leaves_is_still_its_last_streams) {
+  constexpr std::size_t bytes = 32 * mib;
+  const auto p = make();
+  if (!p->grows_by_mapping()) GTEST_SKIP() << "the device has no virtual memory";
+  const stream s, u, t;
+  const pinned_buffer host(bytes, s);
+  void* block = nullptr;
+  {
+    graph_capture capture(s);
+    block = p->allocate(s, bytes);
+    set_async(block, 5, bytes, s);
+    const graph g = capture.finish();
+    graph_exec exec(g);
+    exec.launch(u);
+    event launched;
+    u.record(launched);
+    s.wait(launched);
+    for (int i = 0; i < 8; ++i) copy_async(host.data(), block, bytes, s);
+    p->deallocate(s, block, bytes);
+  }
+  void* next = p->allocate(t, bytes);
+  EXPECT_TRUE(next != block || stream_ref(s).is_idle()) << "the stream that freed it still copies from it";
+  set_async(next, 9, bytes, t);
+  t.sync();
+  s.sync();
+  EXPECT_TRUE(all_are(host, 5));
+  p->deallocate(t, next, bytes);
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u);
+}
+
+TEST_P(pool_order, what_was_freed_in_an_abandoned_capture_waits_for_the_work_before_it) {
+  constexpr std::size_t bytes = 32 * mib;
+  const auto p = make();
+  const stream s, t;
+  const pinned_buffer host(bytes, s);
+  void* block = p->allocate(s, bytes);
+  set_async(block, 5, bytes, s);
+  for (int i = 0; i < 8; ++i) copy_async(host.data(), block, bytes, s);
+  {
+    const graph_capture capture(s);
+    p->deallocate(s, block, bytes);
+  }
+  void* next = p->allocate(t, bytes);
+  EXPECT_TRUE(next != block || stream_ref(s).is_idle()) << "copies from before the capture are under way";
+  set_async(next, 9, bytes, t);
+  t.sync();
+  s.sync();
+  EXPECT_TRUE(all_are(host, 5));
+  p->deallocate(t, next, bytes);
+}
+
+TEST_P(pool_order, a_stream_may_go_before_the_graph_in_which_it_freed) {
+  const auto p = make({.growth_bytes = 4 * mib});
+  const stream t;
+  std::optional<graph> g;
+  void* block = nullptr;
+  {
+    const stream s;
+    block = p->allocate(s, 4 * mib);
+    set_async(block, 1, 4 * mib, s);
+    graph_capture capture(s);
+    p->deallocate(s, block, 4 * mib);
+    g.emplace(capture.finish());
+  }
+  g.reset();
+  EXPECT_EQ(p->allocate(t, 4 * mib), block) << "the stream was waited for, and its memory is anybody's";
+  p->deallocate(t, block, 4 * mib);
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u);
+}
+
+TEST_P(pool_order, a_pool_and_its_stream_may_go_before_the_graph_in_which_it_freed) {
+  const auto free_before = device().memory().free_bytes;
+  std::optional<graph> g;
+  {
+    auto p = make({.growth_bytes = 4 * mib});
+    const stream s;
+    void* block = p->allocate(s, 4 * mib);
+    set_async(block, 1, 4 * mib, s);
+    graph_capture capture(s);
+    p->deallocate(s, block, 4 * mib);
+    g.emplace(capture.finish());
+    p.reset();
+  }
+  EXPECT_LT(device().memory().free_bytes, free_before) << "the graph's still";
+  g.reset();
+  if (!simulated()) return;  // A real device keeps what it has grown by for itself.
+  EXPECT_EQ(device().memory().free_bytes, free_before);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
