@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
 
 namespace sluice::runtime {
@@ -125,6 +126,11 @@ host_registration& host_registration::operator=(host_registration&& other) noexc
 
 void host_registration::reset() noexcept {
   if (addresses_.empty()) return;
+  if (const auto capture = capture_that_holds(device_)) {
+    // To wait for the device would break the capture.
+    capture->keep_until_end(std::make_shared<host_registration>(std::move(*this)));
+    return;
+  }
   (void)device_.backend().synchronize();
   for (void* address : addresses_) (void)device_.backend().unregister_host(address);
   addresses_.clear();

@@ -37,7 +37,8 @@ class buffer {
     return {static_cast<T*>(data_), bytes_ / sizeof(T)};
   }
 
-  /// Frees now; the buffer is empty afterwards.
+  /// Frees now, or, in a capture, with the graph (see `graph_capture`); the buffer is empty afterwards. To a recording the user's
+  /// block ends here, and the driver's where the driver frees it.
   void reset() noexcept;
 
   /// Where the block came from; null for a buffer that has been moved from.
@@ -126,7 +127,8 @@ class managed_buffer : public buffer {
 };
 
 /// Page-locks host memory of the program's for a scope, so that copies from and to it are as fast as from a
-/// pinned_buffer. However the scope is left, the destructor waits for the device and gives the pages back.
+/// pinned_buffer. However the scope is left, the destructor waits for the device and gives the pages back; while a `graph_capture`
+/// forbids to wait, that is put off until the capture ends.
 class host_registration {
  public:
   /// Throws error: a range that is registered already, or a writable shared file mapping. Cost: the driver touches
@@ -140,7 +142,7 @@ class host_registration {
   host_registration(host_registration&& other) noexcept;
   host_registration& operator=(host_registration&& other) noexcept;
 
-  /// Unregisters now.
+  /// Unregisters now, or when the capture ends.
   void reset() noexcept;
 
  private:

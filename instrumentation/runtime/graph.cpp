@@ -25,6 +25,11 @@ void active_capture::keep(std::shared_ptr<void> owner) {
   kept_.push_back(std::move(owner));
 }
 
+void active_capture::keep_until_end(std::shared_ptr<void> owner) {
+  const std::lock_guard lock(mutex_);
+  until_end_.push_back(std::move(owner));
+}
+
 std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
   if (!capturing()) return nullptr;
   backend::device& device = stream.device().backend();
@@ -35,13 +40,33 @@ std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
   return it == list().by_id.end() ? nullptr : it->second;
 }
 
+std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noexcept {
+  if (!capturing()) return nullptr;
+  if (auto own = capture_of(stream)) return own;
+  const std::lock_guard lock(list().mutex);
+  for (const auto& [key, capture] : list().by_id) {
+    if (capture->forbids_waiting()) return capture;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noexcept {
+  if (!capturing()) return nullptr;
+  const std::lock_guard lock(list().mutex);
+  for (const auto& [key, capture] : list().by_id) {
+    // Whatever its mode: to wait for the device is to wait for the captured stream.
+    if (key.first == &device.backend() || capture->forbids_waiting()) return capture;
+  }
+  return nullptr;
+}
+
 // --- capture -----------------------------------------------------------------------------------------------
 
 graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stream_(stream) {
   backend::device& device = stream.device().backend();
   value_or_throw(device.begin_capture(stream.handle(), mode));
   const auto info = device.stream_capture(stream.handle());
-  active_ = std::make_shared<active_capture>(info ? info->id : 0);
+  active_ = std::make_shared<active_capture>(info ? info->id : 0, mode);
   const std::lock_guard lock(list().mutex);
   list().by_id[{&device, active_->id()}] = active_;
   detail::captures.fetch_add(1, std::memory_order_release);
@@ -71,6 +96,11 @@ graph graph_capture::finish() {
     const std::lock_guard lock(list().mutex);
     list().by_id.erase({&device, active_->id()});
     detail::captures.fetch_sub(1, std::memory_order_release);
+  }
+  std::vector<std::shared_ptr<void>> ending;  // goes without the lock: it calls the device
+  {
+    const std::lock_guard lock(active_->mutex_);
+    ending.swap(active_->until_end_);
   }
   const auto handle = value_or_throw(std::move(made));
   const std::lock_guard lock(active_->mutex_);

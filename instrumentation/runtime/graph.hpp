@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "instrumentation/runtime/stream.hpp"
@@ -29,18 +30,29 @@ using backend::graph_shape;
 /// A capture that this runtime began and has not ended, as whoever hands out memory or takes functions sees it. Thread-safe.
 class active_capture {
  public:
-  explicit active_capture(std::uint64_t id) : id_(id) {}
+  /// Begun by the calling thread.
+  active_capture(std::uint64_t id, capture_mode mode) : id_(id), mode_(mode) {}
   /// Unique in the process.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   /// Keeps `owner` as long as the graph, or anything made of it, exists: what its nodes use must not go before. It is let
   /// go at once if the capture gives no graph. O(1) amortised.
   void keep(std::shared_ptr<void> owner);
+  /// Keeps `owner` until the capture ends. O(1) amortised.
+  void keep_until_end(std::shared_ptr<void> owner);
+  /// True if the calling thread may not call what may wait, such as cudaFree: that would be refused, and break the capture.
+  [[nodiscard]] bool forbids_waiting() const noexcept {
+    return mode_ == capture_mode::global ||
+           (mode_ == capture_mode::this_thread && owner_ == std::this_thread::get_id());
+  }
 
  private:
   friend class graph_capture;
   std::uint64_t id_;
+  capture_mode mode_;
+  std::thread::id owner_ = std::this_thread::get_id();
   std::mutex mutex_;
   std::vector<std::shared_ptr<void>> kept_;
+  std::vector<std::shared_ptr<void>> until_end_;
 };
 
 namespace detail {
@@ -52,6 +64,12 @@ inline constinit std::atomic<int> captures{0};  // That this runtime began.
 /// The capture that work on `stream` becomes part of; null if it runs. Knows captures that a `graph_capture` began: while
 /// there is none in the process it is one load. Never throws, never breaks a capture.
 [[nodiscard]] std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept;
+
+/// The capture because of which memory cannot be freed on `stream` now: the one that the stream is part of, else one that forbids
+/// the calling thread to wait; null if there is none. Knows, costs and promises what `capture_of` does.
+[[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noexcept;
+/// The capture because of which the calling thread cannot wait for the device now; likewise.
+[[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noexcept;
 
 /// A graph: nodes and their order. Move-only. It may be launched only as a `graph_exec`. Reading it from several threads at once
 /// is fine.
@@ -88,6 +106,9 @@ class graph {
 /// Not allowed meanwhile: waiting for captured streams or for events recorded on them; the default stream, beside a blocking
 /// one; and, by mode, calls that may wait, such as cudaMalloc: of any thread (`global`), of this one (`this_thread`), of none
 /// (`relaxed`). Such a call throws, and so does `finish` then.
+///
+/// Memory that is given up meanwhile, on a captured stream or where the thread may not wait, is freed once the graph and all that was
+/// made of it have gone: captured work may use it.
 class graph_capture {
  public:
   /// Begins. Throws error: the default stream, or one that is being captured.

@@ -42,7 +42,8 @@ class memory_resource {
   /// `bytes` of memory, aligned to `alignment` bytes (a power of two, at most 512). Throws out_of_memory, error; error also
   /// for a resource that does not keep to the alignment.
   [[nodiscard]] void* allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment = default_alignment);
-  /// `bytes` and `alignment` as in `allocate`; the stream may be another, if the caller has ordered the two.
+  /// `bytes` and `alignment` as in `allocate`; the stream may be another, if the caller has ordered the two. In a capture the
+  /// memory may go later: see `graph_capture`.
   void deallocate(const stream_ref& stream, void* address, std::size_t bytes,
                   std::size_t alignment = default_alignment) noexcept;
 

@@ -1,0 +1,100 @@
+#include "instrumentation/runtime/graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "tests/instrumentation/runtime/on_each_device.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+constexpr std::size_t count = 1024;
+constexpr std::size_t bytes = count * 4;
+
+// Memory given up while a stream is captured: the driver would refuse to free it, and the capture would be broken.
+class frees_in_captures : public on_each_device {
+ protected:
+  /// Gives `block` up in a capture that sets its bytes, which it must survive; `gone` says whether it has been freed.
+  template <class Block, class Gone>
+  void expect_freed_with_the_graph(const stream& s, Block block, const Gone& gone, capture_mode mode) {
+    {
+      graph_capture capture(s, mode);
+      set_async(block.data(), 1, bytes, s);
+      block.reset();
+      EXPECT_TRUE(block.empty());
+      std::optional<graph> g(capture.finish());
+      graph_exec exec(*g);
+      g.reset();
+      EXPECT_FALSE(gone()) << "the graph uses it";
+      exec.launch(s);
+    }
+    s.sync();
+    EXPECT_TRUE(gone());
+  }
+  [[nodiscard]] bool unknown(const void* address) const {
+    return device().memory_space_of(address) == memory_space::pageable;
+  }
+};
+SLUICE_ON_EACH_DEVICE(frees_in_captures);
+
+TEST_P(frees_in_captures, happen_when_the_graph_goes) {
+  const stream s;
+  for (const auto mode : {capture_mode::global, capture_mode::this_thread, capture_mode::relaxed}) {
+    device_buffer on_device(bytes, s), elsewhere(bytes, default_stream());
+    pinned_buffer pinned(bytes, s);
+    managed_buffer managed(bytes, s);
+    const auto is_gone = [&](const void* address) { return [this, address] { return unknown(address); }; };
+    const void *a = on_device.data(), *b = elsewhere.data(), *c = pinned.data(), *d = managed.data();
+    expect_freed_with_the_graph(s, std::move(on_device), is_gone(a), mode);
+    if (mode != capture_mode::relaxed) expect_freed_with_the_graph(s, std::move(elsewhere), is_gone(b), mode);
+    expect_freed_with_the_graph(s, std::move(pinned), is_gone(c), mode);
+    expect_freed_with_the_graph(s, std::move(managed), is_gone(d), mode);
+    backend::device& driver = device().backend();
+    const auto used = [&] { return value_or_throw(driver.pool_info(backend::pool_handle::null)).used_bytes; };
+    const auto used_before = used();
+    async_buffer pooled(bytes, s);
+    expect_freed_with_the_graph(
+        s, std::move(pooled), [&] { return used() == used_before; }, mode);
+  }
+}
+
+TEST_P(frees_in_captures, are_nodes_for_memory_that_the_graph_allocates) {
+  const stream s;
+  graph_capture capture(s);
+  async_buffer own(bytes, s);
+  set_async(own.data(), 1, bytes, s);
+  own.reset();
+  const graph g = capture.finish();
+  using kind = graph_node_kind;
+  EXPECT_EQ(g.shape().nodes, (std::vector<kind>{kind::allocation, kind::set, kind::free}));
+}
+
+TEST_P(frees_in_captures, happen_when_a_capture_gives_no_graph) {
+  const stream s;
+  device_buffer block(bytes, s);
+  const void* const address = block.data();
+  {
+    graph_capture capture(s);
+    block.reset();
+  }
+  EXPECT_TRUE(unknown(address));
+}
+
+TEST_P(frees_in_captures, end_registrations_when_the_capture_ends) {
+  const stream s;
+  for (const auto mode : {capture_mode::global, capture_mode::this_thread, capture_mode::relaxed}) {
+    std::vector<std::uint32_t> words(count);
+    std::optional<host_registration> pin(std::in_place, words.data(), bytes);
+    graph_capture capture(s, mode);
+    pin.reset();
+    const graph g = capture.finish();
+    EXPECT_TRUE(unknown(words.data()));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::runtime
