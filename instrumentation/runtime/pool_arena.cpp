@@ -7,8 +7,9 @@
 
 namespace sluice::runtime::pooling {
 
-bool pool_core::is_captured(std::uint64_t stream) const noexcept {
-  return capturing() && capture_of(stream_ref::from_native(device_, stream)) != nullptr;
+bool pool_core::is_out_of_reach(std::uint64_t stream) const noexcept {
+  if (!capturing()) return false;
+  return stream == 0 || capture_of(stream_ref::from_native(device_, stream)) != nullptr;
 }
 
 /// The arena of a capture, made at its first allocation. The capture keeps it, and its graph after that.

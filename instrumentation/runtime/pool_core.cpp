@@ -222,11 +222,12 @@ block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
   return nullptr;
 }
 
-// A stream that is being captured can be neither asked nor waited for: that would break the capture.
+// A stream that is being captured can be neither asked nor waited for, nor the default stream beside one that keeps order with it:
+// that would break the capture. What such a stream freed stays its own for now.
 
 void pool_core::clean_idle_streams() {
   for (zone* z : heap_.busy_zones()) {
-    if (is_captured(z->stream)) continue;
+    if (is_out_of_reach(z->stream)) continue;
     const auto idle = device_.backend().stream_idle(backend::stream_handle{z->stream});
     if (idle && *idle) retag(*z, heap_.clean());
   }
@@ -234,9 +235,8 @@ void pool_core::clean_idle_streams() {
 
 void pool_core::wait_for_streams() noexcept {
   for (zone* z : heap_.busy_zones()) {
-    if (is_captured(z->stream)) continue;
-    (void)device_.backend().sync_stream(backend::stream_handle{z->stream});
-    retag(*z, heap_.clean());
+    if (is_out_of_reach(z->stream)) continue;
+    if (device_.backend().sync_stream(backend::stream_handle{z->stream})) retag(*z, heap_.clean());
   }
 }
 
@@ -244,7 +244,7 @@ void pool_core::steal(const stream_ref& stream) {
   backend::device& d = device_.backend();
   zone& own = heap_.zone_of(stream.get());
   for (zone* z : heap_.busy_zones()) {
-    if (z == &own || is_captured(z->stream)) continue;
+    if (z == &own || is_out_of_reach(z->stream)) continue;
     // One event now covers every free on that stream so far.
     const auto event = d.create_event({});
     if (!event) continue;

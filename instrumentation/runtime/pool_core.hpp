@@ -173,7 +173,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* look_again(const void* address) noexcept;
 
   // Captures.
-  [[nodiscard]] bool is_captured(std::uint64_t stream) const noexcept;
+  /// It can be neither asked nor waited for now.
+  [[nodiscard]] bool is_out_of_reach(std::uint64_t stream) const noexcept;
   [[nodiscard]] capture_arena& arena_of(active_capture& capture);
   void release_arena(std::uint64_t capture) noexcept;
   static void hold_for(block& b, zone& to) noexcept;

@@ -62,7 +62,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
   /// The peaks become what is used and reserved now.
   void reset_peaks();
   /// Returns free segments upstream while at least `keep_bytes` stay reserved. Waits for the streams whose
-  /// freed blocks are in them. It never takes back a block in use. Returns the bytes returned.
+  /// freed blocks are in them; what captures, or a failed device, do not let it wait for stays. It never takes back a block in
+  /// use. Returns the bytes returned.
   std::uint64_t trim(std::uint64_t keep_bytes = 0);
   /// Replaces the hard limit in bytes, 0 for none. What is reserved already stays.
   void set_limit(std::uint64_t bytes);

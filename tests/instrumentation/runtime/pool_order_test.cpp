@@ -155,5 +155,42 @@ TEST_P(pool_order, a_pool_and_its_stream_may_go_before_the_graph_in_which_it_fre
   EXPECT_EQ(device().memory().free_bytes, free_before);
 }
 
+// --- the default stream beside captures -------------------------------------------------------------------
+
+// Blocking streams and the default stream wait for each other: beside a capture of one, nothing may be asked of the other.
+
+TEST_P(pool_order, trimming_breaks_no_capture_and_takes_nothing_that_the_default_stream_still_uses) {
+  constexpr std::size_t bytes = 32 * mib;
+  const auto p = make({.growth_bytes = bytes});
+  const stream_ref always(device());
+  const stream blocking(stream_mode::blocking);
+  const pinned_buffer host(bytes, always);
+  void* block = p->allocate(always, bytes);
+  set_async(block, 5, bytes, always);
+  for (int i = 0; i < 8; ++i) copy_async(host.data(), block, bytes, always);
+  p->deallocate(always, block, bytes);
+  {
+    graph_capture capture(blocking, capture_mode::relaxed);
+    EXPECT_EQ(p->trim(), 0u) << "it cannot be waited for now";
+    EXPECT_NO_THROW((void)capture.finish());
+  }
+  EXPECT_NO_THROW(always.sync()) << "the memory was still there";
+  EXPECT_TRUE(all_are(host, 5));
+  EXPECT_EQ(p->trim(), bytes);
+}
+
+TEST_P(pool_order, growing_breaks_no_capture_of_another_stream) {
+  const auto p = make({.growth_bytes = 4 * mib});
+  const stream_ref always(device());
+  const stream blocking(stream_mode::blocking), other;
+  p->deallocate(always, p->allocate(always, 4 * mib), 4 * mib);
+  // What a thread keeps in its front is not asked about.
+  p->deallocate(always, p->allocate(always, 100 * mib), 100 * mib);
+  graph_capture capture(blocking, capture_mode::relaxed);
+  void* block = p->allocate(other, 8 * mib);
+  EXPECT_NO_THROW((void)capture.finish());
+  p->deallocate(other, block, 8 * mib);
+}
+
 }  // namespace
 }  // namespace sluice::runtime
