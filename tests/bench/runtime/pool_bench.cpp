@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "instrumentation/collector/clock.hpp"
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/collector/producer_losses.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
@@ -77,6 +78,14 @@ void alloc_free_recorded(benchmark::State& state, const device_ref& device, std:
   std::filesystem::remove(path);
 }
 
+/// What a recorded pair cannot be without: the time of its allocation and that of its free.
+void two_clock_reads(benchmark::State& state) {
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(collector::read_tsc());
+    benchmark::DoNotOptimize(collector::read_tsc());
+  }
+}
+
 const bench::topic_lines lines([](const device_ref& device) {
   for (const size& of : sizes) {
     for (const bench::peer& who : bench::peers_of(device)) {
@@ -93,6 +102,7 @@ const bench::topic_lines lines([](const device_ref& device) {
                 })
         ->UseManualTime();
   }
+  bench::line(device, "pool/alloc_free/clock/read twice", two_clock_reads);
   for (const size& of : sizes) {
     for (const bench::peer& who : bench::peers_of(device)) {
       bench::line(device, fmt::format("pool/alloc_free_sync/{}/{}", of.name, who.name),
