@@ -11,9 +11,9 @@
 #include "core/generate/generate.hpp"
 #include "core/query/address_map.hpp"
 #include "core/query/engine.hpp"
-#include "core/trace/visit.hpp"
 #include "tests/core/analysis/recording.hpp"
 #include "tests/core/query/answers_in_words.hpp"
+#include "tests/core/query/copied_rows.hpp"
 
 /// What an engine answers from a file's own summaries, against what it answers of the same recording without any.
 namespace sluice::query {
@@ -34,34 +34,15 @@ class stored_answers_test : public ::testing::TestWithParam<program_pattern> {
     ASSERT_TRUE(generate::generate(how, generated));
     const auto from = trace::file::open(generated).value()->latest();
     std::filesystem::remove(generated);
-    copy(*from, plain_.writer());
+    testing::copy_rows(*from, plain_.writer());
     plain_.close();
-    copy(*from, summed_.writer());
+    testing::copy_rows(*from, summed_.writer());
     analysis::finish_options ending;
     ending.least_events = 1;
     ending.epoch_events = 1'500;
     ASSERT_TRUE(analysis::finish(summed_.writer(), ending));
     with_ = std::make_unique<engine>(trace::file::open(summed_.path()).value());
     without_ = std::make_unique<engine>(trace::file::open(plain_.path()).value());
-  }
-
-  /// The same rows into another file.
-  static void copy(const trace::snapshot& from, trace::file_writer& to) {
-    for (std::size_t i = 0; i < from.chunks().size(); ++i) {
-      switch (from.chunks()[i].type) {
-#define SLUICE_COPY(row, kind)                        \
-  case trace::row_type::kind: {                       \
-    std::vector<trace::row> rows;                     \
-    ASSERT_TRUE(from.read_into<trace::row>(i, rows)); \
-    for (const trace::row& each : rows) to.add(each); \
-    break;                                            \
-  }
-        SLUICE_FOR_EACH_ROW(SLUICE_COPY)
-#undef SLUICE_COPY
-        default:
-          break;
-      }
-    }
   }
 
   template <class Question>

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/trace/reader.hpp"
+#include "core/trace/writer.hpp"
+
+namespace sluice::testing {
+
+/// The same tables and events into another file, without summaries.
+inline void copy_rows(const trace::snapshot& from, trace::file_writer& to) {
+  for (std::size_t i = 0; i < from.chunks().size(); ++i) {
+    switch (from.chunks()[i].type) {
+#define SLUICE_COPY(row, kind)                        \
+  case trace::row_type::kind: {                       \
+    std::vector<trace::row> rows;                     \
+    ASSERT_TRUE(from.read_into<trace::row>(i, rows)); \
+    for (const trace::row& each : rows) to.add(each); \
+    break;                                            \
+  }
+      SLUICE_FOR_EACH_ROW(SLUICE_COPY)
+#undef SLUICE_COPY
+      default:
+        break;
+    }
+  }
+}
+
+}  // namespace sluice::testing
