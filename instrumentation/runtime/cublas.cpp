@@ -57,6 +57,13 @@ std::size_t workspace_for(const device_ref& device) {
   return std::size_t{large ? 32u : 4u} << 20;
 }
 
+/// True if one may wait for an event of the other: both run, or both are part of one capture, whoever began it.
+bool in_one_order(const stream_ref& a, const stream_ref& b) {
+  const auto in_a = a.device().backend().stream_capture(a.handle());
+  const auto in_b = b.device().backend().stream_capture(b.handle());
+  return in_a && in_b && in_a->status == in_b->status && in_a->id == in_b->id;
+}
+
 // --- the simulated device's own ----------------------------------------------------------------------------
 
 using backend::kernel_arguments;
@@ -99,7 +106,9 @@ const kernel_definition sgemm_on_host{"sgemm", run_sgemm, work_of_sgemm};
 }  // namespace
 
 cublas::cublas(const device_ref& device)
-    : stream_(device), workspace_(workspace_for(device), stream_, current_resource(device), workspace_tag) {
+    : stream_(device),
+      workspace_(workspace_for(device), stream_, current_resource(device), workspace_tag),
+      moved_(device) {
   if (device.simulated()) return;
   if (!library().create) {
     throw error({status::unavailable, 0, "library_handle<cublas>",
@@ -118,6 +127,11 @@ cublas::~cublas() {
 }
 
 void cublas::use(const stream_ref& stream) {
+  // The workspace goes along. Fresh from a pool, it may also be in use by earlier work of the default stream.
+  if (!(stream == stream_) && in_one_order(stream_, stream)) {
+    stream_.record(moved_);
+    stream.wait(moved_);
+  }
   if (!handle_) {
     stream_ = stream;
     return;

@@ -37,7 +37,8 @@ class cublas {
   cublas(const cublas&) = delete;
   cublas& operator=(const cublas&) = delete;
 
-  /// Work goes to this stream from now on. The workspace moves along: wait for the last stream's work, or order the two.
+  /// Work goes to this stream from now on. The workspace moves along, so the stream waits, on the device, for what the last one has
+  /// been given so far; that one must still exist. The caller orders a captured stream and one that is not: no event can.
   void use(const stream_ref& stream);
   /// C = alpha * A * B + beta * C in single precision, enqueued. Throws error.
   void sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c) const;
@@ -51,6 +52,7 @@ class cublas {
  private:
   stream_ref stream_;
   device_buffer workspace_;
+  event moved_;
   void* handle_ = nullptr;
   int version_ = 0;
 };
@@ -60,7 +62,8 @@ class cublas {
 template <class Library>
 class library_handle {
  public:
-  /// Sets the stream. Throws what making the handle throws.
+  /// Sets the stream (`use`), also for the thread's other library_handles of this device: they are one object with one workspace.
+  /// Throws what making the handle throws.
   explicit library_handle(const stream_ref& stream = current_stream()) : library_(&of(stream.device())) {
     library_->use(stream);
   }

@@ -11,6 +11,7 @@
 
 #include "core/trace/reader.hpp"
 #include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
@@ -86,6 +87,40 @@ TEST_P(libraries, have_one_handle_per_device_and_thread) {
   EXPECT_EQ(on_another->get(), nullptr) << "no library behind the simulated device";
   EXPECT_EQ(first->get() == nullptr, simulated());
   EXPECT_EQ(first->version() == 0, simulated());
+}
+
+// They have one workspace, and it may come from a block that the default stream still uses.
+TEST_P(libraries, let_a_stream_wait_for_the_one_before) {
+  constexpr std::size_t bytes = std::size_t{64} << 20;
+  const stream s, t;
+  const pinned_buffer host(bytes, s);
+  const device_buffer there(bytes, s);
+  library_handle<cublas>::release_all();
+  const stream_ref streams[] = {default_stream(), s, t};
+  for (std::size_t i = 0; i + 1 < std::size(streams); ++i) {
+    timed_event ended, begun;
+    copy_async(there.data(), host.data(), bytes, streams[i]);
+    ended.record(streams[i]);
+    const library_handle<cublas> blas(streams[i + 1]);
+    begun.record(streams[i + 1]);
+    device().sync();
+    EXPECT_GE(elapsed(ended, begun).count(), 0.0F) << i;
+  }
+}
+
+TEST_P(libraries, work_in_captures_on_another_stream_than_before) {
+  const stream s, t;
+  const auto in = noise(64, 1);
+  const device_buffer a(256, s), c(256, s);
+  copy(a.data(), in.data(), 256, s);
+  { const library_handle<cublas> before(s); }
+  graph_capture capture(t);
+  const library_handle<cublas> blas(t);
+  blas->sgemm({8, 8, 8}, 1, a.as<float>().data(), a.as<float>().data(), 0, c.as<float>().data());
+  const graph g = capture.finish();
+  EXPECT_FALSE(g.shape().nodes.empty());
+  const library_handle<cublas> after(s);
+  EXPECT_NO_THROW(s.sync());
 }
 
 TEST_P(libraries, have_a_workspace_that_is_seen) {
