@@ -33,7 +33,8 @@ block* pool_core::allocate_captured(active_capture& capture, const stream_ref& s
   auto& freed = arena.free[stream.get()];
   // Twice the size at most: the rest of a block is not cut off here.
   const auto fits = [&](const block* b) { return b->bytes >= want && b->bytes / 2 <= want; };
-  const auto again = std::find_if(freed.rbegin(), freed.rend(), fits);
+  // What the host writes now is there before the first node runs: each block once.
+  const auto again = host_reachable_ ? freed.rend() : std::find_if(freed.rbegin(), freed.rend(), fits);
   block* b = nullptr;
   if (again != freed.rend()) {
     b = *again;

@@ -25,6 +25,7 @@ std::uint64_t chosen_front_bytes(const pool_options& options, const backend::dev
 pool_core::pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options)
     : device_(device),
       space_(space),
+      host_reachable_(space != memory_space::device),
       options_(std::move(options)),
       front_bytes_(chosen_front_bytes(options_, device.description())),
       clock_(device.backend().clock()),
@@ -64,7 +65,7 @@ thread_local thread_fronts of_this_thread;
 }  // namespace
 
 front* pool_core::front_here() {
-  if (thread_fronts::ended) return nullptr;
+  if (host_reachable_ || thread_fronts::ended) return nullptr;
   auto& mine = of_this_thread.all;
   for (auto& [core, f] : mine) {
     if (core.get() == this) return f;
@@ -201,6 +202,7 @@ void pool_core::hand_out(front* f, block& b, std::uint64_t bytes) noexcept {
 }
 
 block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
+  if (host_reachable_) return find_idle(bytes);
   zone& own = heap_.zone_of(stream.get());
   if (block* b = heap_.take(bytes, own)) return b;
   clean_idle_streams();
@@ -214,8 +216,21 @@ block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
   if (grow(bytes, own)) return heap_.take_any(bytes, own);
   steal(stream);
   if (block* b = heap_.take_any(bytes, own)) return b;
-  // Last resort: what is free but scattered over segments goes back, and a segment of the right size takes its place.
+  return find_by_waiting(bytes, own);
+}
+
+block* pool_core::find_idle(std::uint64_t bytes) {
+  zone& clean = heap_.clean();
+  clean_idle_streams();
+  if (block* b = heap_.take_any(bytes, clean)) return b;
+  if (grow(bytes, clean)) return heap_.take_any(bytes, clean);
+  return find_by_waiting(bytes, clean);
+}
+
+/// Last resort: what is free but scattered over segments goes back, and a segment of the right size takes its place.
+block* pool_core::find_by_waiting(std::uint64_t bytes, zone& own) {
   wait_for_streams();
+  if (block* b = heap_.take_any(bytes, own)) return b;
   release(0, trace::pool_operation::trim);
   if (block* b = heap_.take_any(bytes, own)) return b;
   if (grow(bytes, own)) return heap_.take_any(bytes, own);

@@ -41,7 +41,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   // --- a hit: no lock, and no memory written to that others write to
 
-  /// The calling thread's own of the stream, or of one that had it before; null: none that is remembered.
+  /// The calling thread's own of the stream, or of one that had it before; null: none that is remembered, or the host reaches
+  /// the memory.
   [[nodiscard]] SLUICE_INLINE lane* own_lane(std::uint64_t stream) const noexcept {
     const lane_entry& here = lane_here(this, stream);
     return here.core == this ? here.place : nullptr;
@@ -185,6 +186,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void finish_closing() noexcept;
   [[nodiscard]] zone& zone_or_wait(std::uint64_t stream) noexcept;
   [[nodiscard]] block* find(const stream_ref& stream, std::uint64_t bytes);
+  [[nodiscard]] block* find_idle(std::uint64_t bytes);
+  [[nodiscard]] block* find_by_waiting(std::uint64_t bytes, zone& own);
   void clean_idle_streams();
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
@@ -204,6 +207,9 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   device_ref device_;
   memory_space space_;
+  /// The host writes to blocks at once, in no stream's order: it gets only what no work is left on. Such a pool has no fronts,
+  /// which do not ask.
+  bool host_reachable_;
   pool_options options_;
   std::uint64_t front_bytes_;
   backend::simulated_clock* clock_;

@@ -42,6 +42,11 @@ struct pool_options {
 /// that, blocks of busy streams, making the asking stream wait for them by an event. So concurrency is only paid for under
 /// pressure.
 ///
+/// Memory that the host reaches (over a pinned or a managed resource) is another matter, for the host writes at once, in no stream's
+/// order: such a pool gives a block, to whichever stream, only when the stream that freed it has nothing left to do. It asks the
+/// streams at each allocation, takes new memory while they are busy, and waits for them where the limit refuses that. It has no
+/// fronts; in a capture each block is used once.
+///
 /// On a stream that a graph_capture is capturing, memory comes from an arena of that capture: it is reused within the capture
 /// alone, and comes back to the pool when the graph and everything made of it are gone, also if it is freed before. Meanwhile a
 /// pool that maps its segments can grow; another one has what lies free and belongs to no stream.
@@ -98,8 +103,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
 };
 static_assert(stream_ordered_resource<pool_memory_resource>);
 
-/// A pool of page-locked host memory, with the same statistics. Blocks are stream-ordered too: a block freed after an
-/// asynchronous copy was enqueued is not handed to another stream before the copy is done.
+/// A pool of page-locked host memory, with the same statistics. A block that is freed after an asynchronous copy was enqueued is
+/// not handed out again, on the same stream either, before the copy is done: the host may write to what it gets at once.
 class pinned_pool_resource final : public pool_memory_resource {
  public:
   explicit pinned_pool_resource(const device_ref& device = current_device(),

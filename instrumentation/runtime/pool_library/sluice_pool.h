@@ -30,7 +30,8 @@ void sluice_set_stream(int device, void* stream);
 void* sluice_malloc_current(void* param, size_t size, int device);
 void sluice_free_current(void* param, void* address, int device);
 
-/// Page-locked host memory from a pool of its own, in stream order as above.
+/// Page-locked host memory from a pool of its own. A block that is freed on `stream` is not handed out again before the work
+/// enqueued there is done, so that the host may write at once to what it gets.
 void* sluice_malloc_host(size_t size, int device, void* stream);
 void sluice_free_host(void* address, int device, void* stream);
 

@@ -192,5 +192,74 @@ TEST_P(pool_order, growing_breaks_no_capture_of_another_stream) {
   p->deallocate(other, block, 8 * mib);
 }
 
+// --- memory that the host writes to -----------------------------------------------------------------------
+
+/// Copies a block of 1s to the device behind much work, frees it, fills the next with 2s at once, and returns what the device
+/// has got.
+std::vector<unsigned char> copied_before_the_next(pool_memory_resource& p, std::size_t bytes, const stream_ref& s) {
+  const device_buffer there(32 * mib, s);
+  for (int i = 0; i < 8; ++i) set_async(there.data(), 0, 32 * mib, s);
+  auto* first = static_cast<unsigned char*>(p.allocate(s, bytes));
+  std::fill_n(first, bytes, static_cast<unsigned char>(1));
+  copy_async(there.data(), first, bytes, s);
+  p.deallocate(s, first, bytes);
+  auto* second = static_cast<unsigned char*>(p.allocate(s, bytes));
+  std::fill_n(second, bytes, static_cast<unsigned char>(2));
+  std::vector<unsigned char> out(bytes);
+  copy(out.data(), there.data(), bytes, s);
+  p.deallocate(s, second, bytes);
+  return out;
+}
+
+TEST_P(pool_order, host_memory_is_not_handed_out_again_before_its_copies_are_done) {
+  const stream s;
+  for (const std::size_t bytes : {std::size_t{1000}, mib, 32 * mib}) {
+    const std::vector<unsigned char> ones(bytes, 1);
+    pinned_pool_resource pinned(device());
+    EXPECT_EQ(copied_before_the_next(pinned, bytes, s), ones) << bytes << " pinned bytes";
+    pinned_pool_resource small(device(), {.limit_bytes = bytes + 511, .growth_bytes = 512});
+    EXPECT_EQ(copied_before_the_next(small, bytes, s), ones) << bytes << " pinned bytes, and no more: it waits";
+    pool_memory_resource managed(std::make_shared<managed_memory_resource>(device()));
+    EXPECT_EQ(copied_before_the_next(managed, bytes, s), ones) << bytes << " managed bytes";
+  }
+}
+
+TEST_P(pool_order, host_memory_is_used_again_once_its_stream_is_idle) {
+  pinned_pool_resource p(device(), {.growth_bytes = mib});
+  const stream s, t;
+  void* a = p.allocate(s, mib);
+  p.deallocate(s, a, mib);
+  s.sync();
+  EXPECT_EQ(p.allocate(s, mib), a);
+  p.deallocate(s, a, mib);
+  s.sync();
+  EXPECT_EQ(p.allocate(t, mib), a);
+  p.deallocate(t, a, mib);
+  EXPECT_EQ(p.stats().reserved, mib);
+}
+
+TEST_P(pool_order, host_memory_is_used_once_in_a_capture) {
+  pinned_pool_resource p(device(), {.initial_bytes = 8 * mib});
+  const stream s;
+  const device_buffer there(mib, s);
+  s.sync();
+  std::optional<graph_exec> exec;
+  {
+    graph_capture capture(s);
+    auto* first = static_cast<unsigned char*>(p.allocate(s, mib));
+    std::fill_n(first, mib, static_cast<unsigned char>(1));
+    copy_async(there.data(), first, mib, s);
+    p.deallocate(s, first, mib);
+    auto* second = static_cast<unsigned char*>(p.allocate(s, mib));
+    std::fill_n(second, mib, static_cast<unsigned char>(2));
+    p.deallocate(s, second, mib);
+    exec.emplace(capture.finish());
+  }
+  exec->launch(s);
+  std::vector<unsigned char> out(mib);
+  copy(out.data(), there.data(), mib, s);
+  EXPECT_EQ(out, std::vector<unsigned char>(mib, 1));
+}
+
 }  // namespace
 }  // namespace sluice::runtime

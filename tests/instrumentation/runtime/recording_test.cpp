@@ -243,13 +243,16 @@ TEST_P(recorded, hits_say_what_misses_say) {
   ASSERT_EQ(frees.size(), 18u);
   for (std::size_t i = 0; i < allocs.size(); i += 2) {
     const trace::alloc_event &miss = allocs[i], &hit = allocs[i + 1];
-    EXPECT_EQ(hit.call_begin, hit.time) << i;
+    const bool on_device = i < 12;  // the host's memory is asked about each time: no hit
+    if (on_device) {
+      EXPECT_EQ(hit.call_begin, hit.time) << i;
+    }
     EXPECT_EQ(hit.address, miss.address) << i;
     EXPECT_EQ(hit.bytes, 1000u) << i;
     EXPECT_EQ(hit.reserved_bytes, 1024u) << i;
     EXPECT_EQ(hit.reserved_bytes, miss.reserved_bytes) << i;
     EXPECT_EQ(hit.kind, miss.kind) << i;
-    EXPECT_EQ(hit.kind, i < 12 ? trace::memory_kind::device : trace::memory_kind::pinned) << i;
+    EXPECT_EQ(hit.kind, on_device ? trace::memory_kind::device : trace::memory_kind::pinned) << i;
     EXPECT_EQ(hit.parent, miss.parent) << i;
     EXPECT_NE(hit.parent, trace::block_id::none) << i;
     EXPECT_EQ(hit.device, miss.device) << i;
