@@ -37,9 +37,8 @@ pool_options with_limit(pool_options options, const device_ref& device) {
 std::unique_ptr<pooling::growth> mapped_growth(const resource_ptr& upstream, const pool_options& options) {
   if (options.ipc_capable || dynamic_cast<const device_memory_resource*>(upstream.get()) == nullptr) return nullptr;
   const device_ref& device = upstream->device();
-  const std::uint64_t all = device.description().memory_bytes;
-  auto made =
-      pooling::growth_by_mapping::open(device, options.limit_bytes == 0 ? all : std::min(all, options.limit_bytes));
+  // Whatever the limit is now: a higher one may follow, and addresses cost nothing.
+  auto made = pooling::growth_by_mapping::open(device, device.description().memory_bytes);
   // Pieces are of 2 MiB and more: a pool that counts in less takes blocks.
   constexpr std::uint64_t steps_in_limit = 16;
   const auto counts_in_steps = [&](std::uint64_t step) {

@@ -12,8 +12,9 @@ constexpr std::uint32_t context_key_base = 1;
 constexpr std::uint64_t default_pool = 1;
 constexpr int native_capture_unsupported = 900;  // CUresult's number
 constexpr priority_range priorities{0, -5};      // what an H200 reports
-// Room for the device's memory, for pinned and managed memory, and for pools that reserve addresses for all of it.
-constexpr std::uint64_t address_bytes(std::uint64_t memory) { return 6 * memory + (std::uint64_t{1} << 30); }
+// Room for the device's memory, for pinned and managed memory, and for pools, each of which reserves addresses for all of it and a
+// quarter more.
+constexpr std::uint64_t address_bytes(std::uint64_t memory) { return 24 * memory + (std::uint64_t{1} << 30); }
 
 device_description describe_device(const simulated_config& config) {
   device_description d;

@@ -95,6 +95,30 @@ TEST_P(pool, keeps_its_hard_limit_and_says_what_it_held) {
   EXPECT_NO_THROW(p->deallocate(s, p->allocate(s, 20 * mib), 20 * mib));
 }
 
+TEST_P(pool, takes_a_higher_limit_later_or_none) {
+  const auto p = make({.limit_bytes = 32 * mib, .growth_bytes = 2 * mib});
+  const stream s;
+  EXPECT_THROW((void)p->allocate(s, 64 * mib), out_of_memory);
+  p->set_limit(128 * mib);
+  void* first = nullptr;
+  EXPECT_NO_THROW(first = p->allocate(s, 100 * mib));
+  p->set_limit(0);
+  void* second = nullptr;
+  EXPECT_NO_THROW(second = p->allocate(s, 200 * mib));
+  p->deallocate(s, first, 100 * mib);
+  p->deallocate(s, second, 200 * mib);
+}
+
+TEST_P(pool, has_addresses_for_all_of_the_device_beside_others) {
+  if (!device().description().features.virtual_memory) GTEST_SKIP() << "the device has no virtual memory";
+  std::vector<std::shared_ptr<pool_memory_resource>> pools;
+  for (int i = 0; i < 12; ++i) {
+    pools.push_back(make({.limit_bytes = 32 * mib, .growth_bytes = 2 * mib}));
+    EXPECT_TRUE(pools.back()->grows_by_mapping()) << i;
+  }
+  EXPECT_NO_THROW((void)pinned_buffer(64 * mib));
+}
+
 TEST_P(pool, gives_scattered_memory_back_before_it_refuses) {
   const auto p = make({.limit_bytes = 8 * mib, .growth_bytes = mib});
   const stream s;
