@@ -37,6 +37,8 @@ template <class Time>
 struct or_unknown {
   Time& time;
 };
+template <class Time>
+or_unknown(Time&) -> or_unknown<Time>;
 
 /// One past the highest value of an enum that is kept; 0: any, such as ids. For others than the model's, to be specialised.
 template <class Enum>

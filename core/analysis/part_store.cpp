@@ -407,9 +407,9 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   made.scope = scope;
   made.run = run_of(first, last);
   made.whole = whole_;
-  const auto [begin, end] = made.run;
+  const time_ns begin = made.run.begin, end = made.run.end;
   const auto everywhere = [](const trace::chunk_info& c) { return c.min_time == INT64_MIN && c.max_time == INT64_MAX; };
-  const auto lives = [begin = begin, end = end](const auto& row) { return row.time < end && row.end >= begin; };
+  const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
   const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
     if (got) got = rows_in<Row>(*from_, from, to, use);

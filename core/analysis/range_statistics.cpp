@@ -165,8 +165,9 @@ struct pool_sum {
 };
 
 void add_pools(const memory_use& memory, const portion& of, std::map<trace::pool_id, pool_sum>& into) {
-  for (const auto& [id, pool] : memory.pools()) {
-    pool_sum& sum = into[id];
+  for (const auto& each : memory.pools()) {
+    const auto& pool = each.second;  // Lambdas take it in.
+    pool_sum& sum = into[each.first];
     sum.states += static_cast<std::uint64_t>(std::count_if(pool.times.begin(), pool.times.end(), [&](time_ns time) {
       return time >= of.part.begin && time < of.part.end;
     }));

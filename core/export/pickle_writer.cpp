@@ -97,7 +97,7 @@ void pickle_writer::text(std::string_view value) {
 
 void pickle_writer::pair(std::int64_t first, std::int64_t second) {
   before_value();
-  levels_.emplace_back('\0', 1);  // as if its mark were written: TUPLE2 needs none
+  levels_.push_back({'\0', 1});  // as if its mark were written: TUPLE2 needs none
   integer(first);
   integer(second);
   levels_.pop_back();
