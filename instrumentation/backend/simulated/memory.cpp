@@ -133,7 +133,9 @@ outcome<void> simulated_device::free_pinned(void* address) {
 
 outcome<void> simulated_device::register_host(void* address, std::uint64_t bytes, registration_flags flags) {
   entry e = enter("cuMemHostRegister_v2", simulated::cost_model::duration(bytes, config_.costs.register_rate));
-  const bool overlaps = range_of(registered_, address) != nullptr;
+  const auto next = registered_.lower_bound(number(address));
+  const bool overlaps =
+      range_of(registered_, address) != nullptr || (next != registered_.end() && next->first - number(address) < bytes);
   if (!address || bytes == 0 || overlaps || memory_.contains(address)) {
     leave(e);
     return fail(status::invalid_value, "cuMemHostRegister",

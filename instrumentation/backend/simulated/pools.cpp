@@ -72,7 +72,7 @@ outcome<void*> simulated_device::take_from_pool(entry& e, std::uint64_t key_of_p
   if (!taken) {
     for (const std::uint64_t other : pool.books.tags()) {
       const stream_state* o = find(stream_handle{other});
-      if (!o || o->tail <= e.end) pool.books.retag(other, suballocator::clean);
+      if (!o || tail_of(stream_handle{other}, *o) <= e.end) pool.books.retag(other, suballocator::clean);
     }
     taken = pool.books.take(bytes, tag);
   }
@@ -173,7 +173,7 @@ void simulated_device::shrink_pool(std::uint64_t key_of_pool, pool_state& pool, 
                                    trace::pool_operation operation) {
   for (const std::uint64_t tag : pool.books.tags()) {
     const stream_state* s = find(stream_handle{tag});
-    if (!s || s->tail <= now) pool.books.retag(tag, suballocator::clean);
+    if (!s || tail_of(stream_handle{tag}, *s) <= now) pool.books.retag(tag, suballocator::clean);
   }
   const auto released = pool.books.release(keep);
   for (const auto& segment : released) memory_.free(reinterpret_cast<void*>(segment.address));

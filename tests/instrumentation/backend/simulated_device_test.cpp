@@ -235,6 +235,33 @@ TEST_F(simulated, keeps_the_driver_pool_until_a_synchronisation) {
   EXPECT_FALSE(device.free_async(a, s)) << "gone";
 }
 
+TEST_F(simulated, gives_nobody_else_what_the_default_stream_frees_before_the_work_it_waits_for) {
+  const auto blocking = *device.create_stream({false, 0});
+  const auto other = *device.create_stream({true, 0});
+  void* from = take(device.allocate_pinned(32 * mib, {}));
+  void* a = take(device.allocate_async(32 * mib, stream_handle::null));
+  ASSERT_TRUE(device.sync_stream(stream_handle::null));
+  ASSERT_TRUE(device.copy_async(a, from, 32 * mib, blocking));
+  ASSERT_TRUE(device.free_async(a, stream_handle::null));
+  void* b = take(device.allocate_async(32 * mib, other));
+  EXPECT_NE(a, b) << "the copy still writes there";
+  ASSERT_TRUE(device.free_async(b, other));
+  ASSERT_TRUE(device.sync_stream(other));
+  EXPECT_EQ(device.pool_info(pool_handle::null)->reserved_bytes, 32 * mib) << "nor is it released";
+  ASSERT_TRUE(device.sync_stream(stream_handle::null));
+  EXPECT_EQ(device.pool_info(pool_handle::null)->reserved_bytes, 0u);
+}
+
+TEST_F(simulated, registers_no_byte_twice) {
+  std::vector<char> own(4 * mib);
+  ASSERT_TRUE(device.register_host(own.data() + mib, mib, {}));
+  EXPECT_FALSE(device.register_host(own.data(), mib + 1, {})) << "its end";
+  EXPECT_FALSE(device.register_host(own.data() + 2 * mib - 1, mib, {})) << "its beginning";
+  EXPECT_FALSE(device.register_host(own.data(), own.size(), {})) << "it encloses one";
+  EXPECT_TRUE(device.register_host(own.data(), mib, {})) << "beside it";
+  EXPECT_TRUE(device.register_host(own.data() + 2 * mib, mib, {}));
+}
+
 TEST_F(simulated, knows_where_an_address_lives) {
   char local = 0;
   std::vector<char> own(mib);
