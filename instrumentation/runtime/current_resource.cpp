@@ -33,6 +33,11 @@ resource_ptr current(const device_ref& device, bool pinned) {
 }
 
 resource_ptr replace(const device_ref& device, bool pinned, resource_ptr resource) {
+  if (resource && (!(resource->device() == device) || (resource->space() == memory_space::pinned) != pinned)) {
+    throw error({status::invalid_value, 0, pinned ? "set_current_pinned_resource" : "set_current_resource",
+                 resource->device() == device ? "the resource gives memory of another kind"
+                                              : "the resource is another device's"});
+  }
   resource_ptr before = device.state()->set_resource(pinned, std::move(resource));
   return before ? before : first_resource(device, pinned);
 }

@@ -116,7 +116,13 @@ void memory_resource::deallocate(const stream_ref& stream, void* address, std::s
 void* memory_resource::allocate_sync(std::size_t bytes, std::size_t alignment) {
   const stream_ref stream(device_);
   void* address = allocate(stream, bytes, alignment);
-  if (address && ordered()) stream.sync();
+  if (!address || !ordered()) return address;
+  try {
+    stream.sync();
+  } catch (...) {
+    deallocate(stream, address, bytes, alignment);
+    throw;
+  }
   return address;
 }
 

@@ -47,6 +47,7 @@ class memory_resource {
   void deallocate(const stream_ref& stream, void* address, std::size_t bytes,
                   std::size_t alignment = default_alignment) noexcept;
 
+  /// As `allocate`; waits for the default stream where fresh memory is not every stream's at once, and throws what that throws.
   [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
   /// Waits for nothing: the caller has made sure that no work uses the memory.
   void deallocate_sync(void* address, std::size_t bytes, std::size_t alignment = default_alignment) noexcept;
@@ -130,10 +131,11 @@ static_assert(stream_ordered_resource<managed_memory_resource>);
 /// The resource that the calling thread's device buffers use unless told otherwise: that of its innermost scoped_resource for the
 /// device, else the device's, which is a device_memory_resource at first.
 [[nodiscard]] resource_ptr current_resource(const device_ref& device = current_device());
-/// Replaces the device's, for all threads; returns the one before. Null goes back to the first.
+/// Replaces the device's, for all threads; returns the one before. Null goes back to the first. Throws error, and changes nothing, for
+/// a resource of another device or one of pinned memory.
 resource_ptr set_current_resource(const device_ref& device, resource_ptr resource);
 
-/// The same for page-locked host memory, which is a pinned_memory_resource at first.
+/// The same for page-locked host memory, which is a pinned_memory_resource at first; error for any other memory.
 [[nodiscard]] resource_ptr current_pinned_resource(const device_ref& device = current_device());
 resource_ptr set_current_pinned_resource(const device_ref& device, resource_ptr resource);
 

@@ -221,6 +221,18 @@ TEST_P(adaptors, serve_pinned_memory_apart_from_device_memory) {
   EXPECT_EQ(set_current_pinned_resource(device(), nullptr), pinned);
 }
 
+TEST_P(adaptors, are_set_only_where_they_fit) {
+  const device_ref other(backend::make_simulated_device());
+  const auto elsewhere = std::make_shared<device_memory_resource>(other);
+  const auto pinned = std::make_shared<pinned_memory_resource>(device());
+  const auto on_device = std::make_shared<device_memory_resource>(device());
+  EXPECT_THROW(set_current_resource(device(), elsewhere), error);
+  EXPECT_THROW(set_current_resource(device(), pinned), error);
+  EXPECT_THROW(set_current_pinned_resource(device(), on_device), error);
+  EXPECT_EQ(current_resource(device())->space(), memory_space::device) << "as it was";
+  EXPECT_EQ(current_pinned_resource(device())->space(), memory_space::pinned);
+}
+
 TEST(scoped_tags, nest_and_end_with_their_scope) {
   EXPECT_EQ(scoped_tag::current(), "");
   {

@@ -12,6 +12,7 @@
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/callback_memory_resource.hpp"
 #include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/kernel.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
@@ -302,6 +303,32 @@ TEST_P(each_resource, lives_as_long_as_its_memory) {
   EXPECT_FALSE(watch.expired());
   b.reset();
   EXPECT_TRUE(watch.expired());
+}
+
+TEST(memory_resources, keep_no_block_that_they_could_not_wait_for) {
+  class counting final : public memory_resource {
+   public:
+    using memory_resource::memory_resource;
+    int blocks = 0;
+
+   protected:
+    void* do_allocate(const stream_ref& /*stream*/, std::size_t /*bytes*/) override {
+      ++blocks;
+      return &block_;
+    }
+    void do_deallocate(const stream_ref& /*stream*/, void* /*address*/, std::size_t /*bytes*/) noexcept override {
+      --blocks;
+    }
+
+   private:
+    alignas(default_alignment) std::byte block_[default_alignment]{};
+  };
+  const device_ref device(backend::make_simulated_device());
+  counting resource(device, memory_space::pageable);
+  const stream blocking(device, stream_mode::blocking);
+  const graph_capture capture(blocking);
+  EXPECT_THROW((void)resource.allocate_sync(64), error) << "the default stream may not be waited for now";
+  EXPECT_EQ(resource.blocks, 0);
 }
 
 }  // namespace
