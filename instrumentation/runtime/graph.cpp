@@ -187,21 +187,17 @@ void graph_exec::let_go() noexcept {
 }
 
 void graph_exec::launch(const stream_ref& stream) {
-  const auto capture = capture_of(stream);
-  if (capture) {
-    for (const auto& owner : kept_) capture->keep(owner);
-  } else if (!kept_.empty() && value_or_throw(device_.backend().stream_capture(stream.handle())).status !=
-                                   backend::capture_status::none) {
+  // The driver would refuse as well, and break the capture.
+  if (capture_of(stream)) {
     throw error({status::not_permitted, 0, "graph_exec::launch",
-                 "the stream is being captured, and not by a graph_capture, which would keep what the graph uses"});
+                 "the stream is being captured: graph_capture::add_child makes a graph a node of another"});
   }
   auto done = device_.backend().launch_exec(handle_, stream.handle());
   if (!done && done.error().code == status::out_of_memory) {
     throw out_of_memory(std::move(done.error()), {.device = device_.id(), .stream = stream.get()});
   }
   value_or_throw(std::move(done));
-  // Captured, nothing runs that would have to be waited for.
-  if (!capture && (!last_ || !(*last_ == stream))) last_ = stream;
+  if (!last_ || !(*last_ == stream)) last_ = stream;
 }
 
 void graph_exec::upload(const stream_ref& stream) const {

@@ -144,8 +144,8 @@ class graph_exec {
   graph_exec& operator=(graph_exec&& other) noexcept;
 
   /// Enqueues all of it as one piece of work. Launches of one graph_exec run one after the other. Throws error: what the launch
-  /// before allocated and nobody freed (see `graph_exec_options::free_on_launch`); out_of_memory. On a captured stream it becomes
-  /// a child of that graph, which keeps what this one keeps; error if it keeps anything and no `graph_capture` began the capture.
+  /// before allocated and nobody freed (see `graph_exec_options::free_on_launch`); a captured stream, for which there is
+  /// `graph_capture::add_child`; out_of_memory.
   void launch(const stream_ref& stream);
   /// Does ahead of time what the first launch would do on the device.
   void upload(const stream_ref& stream) const;

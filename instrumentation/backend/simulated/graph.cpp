@@ -11,7 +11,7 @@ namespace sluice::backend {
 
 namespace {
 
-constexpr int native_invalid = 1, native_out_of_memory = 2, native_update_failure = 910;
+constexpr int native_unsupported = 900, native_invalid = 1, native_out_of_memory = 2, native_update_failure = 910;
 constexpr std::uint64_t graph_keys = 0x6700'0000'0000;
 
 const char* name_of(graph_node_kind kind) {
@@ -240,12 +240,9 @@ outcome<void> simulated_device::launch_exec(graph_exec_handle handle, stream_han
   simulated::graph_exec_state& exec = it->second;
   auto allowed = permitted_on(stream, *s, e.call.name);
   if (allowed && s->capturing) {
-    // Captured, what it is now becomes a child.
-    simulated::graph_node& node = add_node(stream, *s, graph_node_kind::child_graph);
-    node.child = exec.body;
-    log_.child_defined(e.call.begin, s->capturing->graph_key, node.key, exec.key);
-    leave(e);
-    return {};
+    allowed =
+        break_capture(*s->capturing, e.call.name, native_unsupported,
+                      "the stream is being captured, and what is ready to launch cannot be; its graph can be a child");
   }
   if (allowed) allowed = launchable(exec, e.end);
   if (!allowed) {
