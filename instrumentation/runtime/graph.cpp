@@ -133,6 +133,37 @@ void graph::write_dot(const std::filesystem::path& file, bool verbose) const {
 
 // --- graph_exec --------------------------------------------------------------------------------------------
 
+namespace {
+
+/// What a graph_exec leaves behind: itself, if it is gone, and what its launches use. Goes once they are done.
+struct ended_exec {
+  device_ref device;
+  backend::graph_exec_handle handle;
+  std::vector<std::shared_ptr<void>> kept;
+  std::optional<stream_ref> last;
+
+  ended_exec(const device_ref& on, backend::graph_exec_handle exec, std::vector<std::shared_ptr<void>> owners,
+             const std::optional<stream_ref>& stream)
+      : device(on), handle(exec), kept(std::move(owners)), last(stream) {}
+  ended_exec(const ended_exec&) = delete;
+  ended_exec& operator=(const ended_exec&) = delete;
+  ~ended_exec() {
+    const bool waits = !kept.empty() && last;
+    const bool destroys = handle != backend::graph_exec_handle::null;
+    // Either would be refused and break the capture.
+    auto capture = waits ? capture_that_holds(*last) : nullptr;
+    if (!capture && destroys) capture = capture_that_holds(device);
+    if (capture) {
+      capture->keep_until_end(std::make_shared<ended_exec>(device, handle, std::move(kept), last));
+      return;
+    }
+    if (waits) (void)last->device().backend().sync_stream(last->handle());
+    if (destroys) device.backend().destroy_exec(handle);
+  }
+};
+
+}  // namespace
+
 graph_exec::graph_exec(const graph& from, graph_exec_options options)
     : device_(from.device()),
       handle_(value_or_throw(device_.backend().instantiate(from.handle(), options))),
@@ -140,8 +171,7 @@ graph_exec::graph_exec(const graph& from, graph_exec_options options)
 
 graph_exec::~graph_exec() {
   if (handle_ == backend::graph_exec_handle::null) return;
-  let_go();
-  device_.backend().destroy_exec(handle_);
+  const ended_exec gone(device_, handle_, std::move(kept_), last_);
 }
 
 graph_exec::graph_exec(graph_exec&& other) noexcept
@@ -156,34 +186,6 @@ graph_exec& graph_exec::operator=(graph_exec&& other) noexcept {
   std::swap(kept_, other.kept_);
   std::swap(last_, other.last_);
   return *this;
-}
-
-namespace {
-
-/// What launches on a stream use. Goes once they are done.
-struct in_use {
-  std::vector<std::shared_ptr<void>> kept;
-  stream_ref last;
-
-  in_use(std::vector<std::shared_ptr<void>> owners, const stream_ref& stream) : kept(std::move(owners)), last(stream) {}
-  in_use(const in_use&) = delete;
-  in_use& operator=(const in_use&) = delete;
-  ~in_use() {
-    // To wait for a stream that is being captured would break the capture, which therefore takes it over.
-    if (const auto capture = capture_of(last)) {
-      capture->keep(std::make_shared<in_use>(std::move(kept), last));
-    } else {
-      (void)last.device().backend().sync_stream(last.handle());
-    }
-  }
-};
-
-}  // namespace
-
-void graph_exec::let_go() noexcept {
-  // Launches run one after the other: where the last one is done, all are.
-  if (!kept_.empty() && last_) const in_use ending(std::move(kept_), *last_);
-  kept_.clear();
 }
 
 void graph_exec::launch(const stream_ref& stream) {
@@ -206,8 +208,7 @@ void graph_exec::upload(const stream_ref& stream) const {
 
 void graph_exec::update(const graph& from) {
   value_or_throw(device_.backend().update_exec(handle_, from.handle()));
-  let_go();
-  kept_ = from.kept_;
+  const ended_exec before(device_, backend::graph_exec_handle::null, std::exchange(kept_, from.kept_), last_);
 }
 
 }  // namespace sluice::runtime

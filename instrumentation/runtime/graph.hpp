@@ -137,8 +137,8 @@ class graph_exec {
  public:
   /// Throws error, out_of_memory. O(nodes).
   explicit graph_exec(const graph& from, graph_exec_options options = {});
-  /// Waits for its last launch only if it holds memory that nodes use; where that stream is being captured by now, the captured
-  /// graph takes the memory over instead.
+  /// Waits for its last launch only if it holds memory that nodes use. Where a capture forbids the calling thread to wait, all of it goes
+  /// when that capture ends.
   ~graph_exec();
   graph_exec(graph_exec&& other) noexcept;
   graph_exec& operator=(graph_exec&& other) noexcept;
@@ -158,8 +158,6 @@ class graph_exec {
   [[nodiscard]] std::uintptr_t get() const noexcept { return static_cast<std::uintptr_t>(handle_); }
 
  private:
-  void let_go() noexcept;
-
   device_ref device_;
   backend::graph_exec_handle handle_{};
   std::vector<std::shared_ptr<void>> kept_;

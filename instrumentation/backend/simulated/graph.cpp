@@ -73,6 +73,7 @@ void simulated_device::destroy_graph(graph_handle graph) noexcept {
 
 void simulated_device::destroy_exec(graph_exec_handle exec) noexcept {
   entry e = wait("cuGraphExecDestroy", config_.costs.event_call);
+  if (!permitted_unsafe(e.call.name)) return leave(e);
   const auto it = execs_.find(static_cast<std::uint64_t>(exec));
   if (it != execs_.end()) {
     // Its memory's bytes may be in use until its last launch ends.

@@ -258,6 +258,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph from, unsigned l
 }
 CUresult cuGraphExecDestroy(CUgraphExec made) {
   CALL(cuGraphExecDestroy, made);
+  if (const CUresult allowed = unsafe_call(); allowed != CUDA_SUCCESS) return the_call.leave(allowed);
   delete reinterpret_cast<graph*>(made);
   return the_call.leave(CUDA_SUCCESS);
 }
