@@ -20,9 +20,8 @@ enum class column_form : std::uint8_t {
   delta = 2,     ///< Zigzag of the difference from the one before.
   relative = 3,  ///< Zigzag of the difference from another column's value in the same row.
   // 4 is that of texts, codec.hpp.
-  rising =
-      5,  ///< How much it is above the one before: half as large as zigzag, and the lowest byte of noise is left alone.
-  above = 6,  ///< How much it is above another column's value in the same row.
+  rising = 5,  ///< How much it is above the one before; leaves noise in its byte, where zigzag moves a bit of it on.
+  above = 6,   ///< How much it is above another column's value in the same row.
 };
 /// Whether values are stored by what they are above or below another column's.
 [[nodiscard]] constexpr bool refers_to_another(column_form form) {

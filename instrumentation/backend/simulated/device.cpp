@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::uint32_t context_key_base = 1;
 constexpr std::uint64_t default_pool = 1;
-constexpr int native_capture_unsupported = 900;  // CUresult's number
-constexpr priority_range priorities{0, -5};      // what an H200 reports
+constexpr priority_range priorities{0, -5};  // what an H200 reports
 // Room for the device's memory, for pinned and managed memory, and for pools, each of which reserves addresses for all of it and a
 // quarter more.
 constexpr std::uint64_t address_bytes(std::uint64_t memory) { return 24 * memory + (std::uint64_t{1} << 30); }
@@ -149,7 +148,7 @@ void simulated_device::destroy_stream(stream_handle stream) noexcept {
   entry e = wait("cuStreamDestroy_v2", config_.costs.create_call);
   if (const stream_state* s = find(stream)) {
     if (s->capturing) {
-      (void)break_capture(*s->capturing, "cuStreamDestroy", native_capture_unsupported, "a captured stream goes");
+      (void)break_capture(*s->capturing, "cuStreamDestroy", native_unsupported, "a captured stream goes");
       s->capturing->streams.erase(static_cast<std::uint32_t>(stream));
     }
     // Its work goes on; what the driver's pool holds for it becomes anybody's once that is done.
@@ -207,7 +206,7 @@ outcome<void> simulated_device::synchronize() {
   entry e = wait("cuCtxSynchronize", config_.costs.sync_call);
   if (captures()) {
     // Whatever their modes: it would wait for captured streams.
-    return break_capture(*sessions_.begin()->second, "cuCtxSynchronize", native_capture_unsupported,
+    return break_capture(*sessions_.begin()->second, "cuCtxSynchronize", native_unsupported,
                          "a stream is being captured, and waiting for it would never end");
   }
   e.end = std::max(e.end, idle_at());

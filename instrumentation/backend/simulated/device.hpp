@@ -21,6 +21,9 @@
 
 namespace sluice::backend {
 
+/// CUresult's number of what breaks a capture because captures do not take it.
+inline constexpr int native_unsupported = 900;
+
 struct simulated_config {
   std::string name = "Simulated device (H200 figures)";
   std::uint64_t memory_bytes = 141'000'000'000;  ///< nominal; only touched pages cost RAM

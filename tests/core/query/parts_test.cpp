@@ -12,6 +12,7 @@
 #include "core/generate/generate.hpp"
 #include "core/trace/visit.hpp"
 #include "tests/core/query/answers_in_words.hpp"
+#include "tests/core/query/copied_rows.hpp"
 #include "tests/core/query/random_recording.hpp"
 
 /// An index of a part answers every question about that part as the index of all of the recording does.
@@ -185,25 +186,6 @@ INSTANTIATE_TEST_SUITE_P(seeds, part_of_a_random_recording, ::testing::Range<std
 
 // --- recordings of programs -----------------------------------------------------------------------------------------
 
-/// The same rows in a file that is still open.
-void copy(const trace::snapshot& from, trace::file_writer& to) {
-  for (std::size_t i = 0; i < from.chunks().size(); ++i) {
-    switch (from.chunks()[i].type) {
-#define SLUICE_COPY(row_struct, kind)                      \
-  case trace::row_type::kind: {                            \
-    std::vector<trace::row_struct> rows;                   \
-    ASSERT_TRUE(from.read_into(i, rows));                  \
-    for (const trace::row_struct& row : rows) to.add(row); \
-    break;                                                 \
-  }
-      SLUICE_FOR_EACH_ROW(SLUICE_COPY)
-#undef SLUICE_COPY
-      default:
-        break;
-    }
-  }
-}
-
 class part_of_a_generated_recording : public ::testing::TestWithParam<generate::generate_options> {};
 
 TEST_P(part_of_a_generated_recording, answers_as_the_whole_does) {
@@ -213,7 +195,7 @@ TEST_P(part_of_a_generated_recording, answers_as_the_whole_does) {
   recording made(2048);
   {
     const auto file = trace::file::open(path).value();
-    copy(*file->latest(), made.writer());
+    testing::copy_rows(*file->latest(), made.writer());
   }
   std::filesystem::remove(path);
   std::mt19937_64 random(GetParam().seed);
