@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,16 +14,47 @@ namespace sluice::runtime {
 
 class memory_resource;
 
+namespace detail {
+inline constexpr std::uintptr_t driver_legacy = 1, driver_per_thread = 2;  // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
+/// A number that no other thread has had, from 1.
+[[nodiscard]] std::uint64_t thread_number() noexcept;
+}  // namespace detail
+
 /// What all refs of one device share. Internal.
 class device_state {
  public:
   device_state(std::shared_ptr<backend::device> device, int id) : device_(std::move(device)), id_(id) {}
+  device_state(const device_state&) = delete;
+  device_state& operator=(const device_state&) = delete;
 
   [[nodiscard]] backend::device& device() const noexcept { return *device_; }
   [[nodiscard]] int id() const noexcept { return id_; }
 
   /// The next pool's name in traces: its address would differ from run to run. The driver's pools have small numbers.
   [[nodiscard]] std::uint64_t next_pool_key() noexcept { return next_pool_.fetch_add(1); }
+
+  // What pools know streams by (stream_ref::identity): the handle, which the driver gives once at a time, marked with the
+  // device's number, as default streams are called the same on all of them. The driver's per-thread stream, one handle for
+  // as many streams as there are threads, goes by the thread's number.
+
+  /// Of a per-thread stream that of the calling thread.
+  [[nodiscard]] std::uint64_t identity_of(backend::stream_handle stream) const noexcept {
+    return mark_ ^ (is_per_thread(stream) ? of_a_thread | detail::thread_number() : static_cast<std::uint64_t>(stream));
+  }
+  /// A per-thread stream that the calling thread cannot name.
+  [[nodiscard]] bool is_of_another_thread(std::uint64_t identity) const noexcept {
+    return (identity & of_a_thread) != 0 && identity != (mark_ ^ (of_a_thread | detail::thread_number()));
+  }
+  /// The stream as the calling thread names it. Nobody can name another thread's per-thread stream: the default stream stands for
+  /// it, for what is enqueued there comes after what is on that one, and the other way round.
+  [[nodiscard]] backend::stream_handle handle_of(std::uint64_t identity) const noexcept {
+    if (is_of_another_thread(identity)) return backend::stream_handle::null;
+    return backend::stream_handle{(identity & of_a_thread) != 0 ? detail::driver_per_thread : identity ^ mark_};
+  }
+  [[nodiscard]] bool is_per_thread(backend::stream_handle stream) const noexcept {
+    return static_cast<std::uintptr_t>(stream) == detail::driver_per_thread &&
+           device_->description().kind == backend::backend_kind::cuda;
+  }
 
   void observe(device_observer* observer) {
     const std::lock_guard lock(mutex_);
@@ -55,8 +87,16 @@ class device_state {
   }
 
  private:
+  static constexpr std::uint64_t of_a_thread = std::uint64_t{1} << 63;
+  /// Above all addresses, and so all handles. It comes again after 32,767 devices.
+  [[nodiscard]] static std::uint64_t next_mark() noexcept {
+    static std::atomic<std::uint64_t> last{0};
+    return (last.fetch_add(1) % 0x7fff + 1) << 48;
+  }
+
   std::shared_ptr<backend::device> device_;
   int id_;
+  std::uint64_t mark_ = next_mark();
   std::atomic<std::uint64_t> next_pool_{1000};
   std::mutex mutex_;
   std::vector<device_observer*> observers_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_core.hpp"
 
@@ -9,7 +10,9 @@ namespace sluice::runtime::pooling {
 
 bool pool_core::is_out_of_reach(std::uint64_t stream) const noexcept {
   if (!capturing()) return false;
-  return stream == 0 || capture_of(stream_ref::from_native(device_, stream)) != nullptr;
+  const auto handle = streams().handle_of(stream);
+  if (handle == backend::stream_handle::null) return true;
+  return capture_of(stream_ref::from_native(device_, static_cast<std::uintptr_t>(handle))) != nullptr;
 }
 
 /// The arena of a capture, made at its first allocation. The capture keeps it, and its graph after that.
@@ -30,7 +33,7 @@ block* pool_core::allocate_captured(active_capture& capture, const stream_ref& s
   front* f = front_here();
   const std::lock_guard lock(mutex_);
   capture_arena& arena = arena_of(capture);
-  auto& freed = arena.free[stream.get()];
+  auto& freed = arena.free[stream.identity()];
   // Twice the size at most: the rest of a block is not cut off here.
   const auto fits = [&](const block* b) { return b->bytes >= want && b->bytes / 2 <= want; };
   // What the host writes now is there before the first node runs: each block once.

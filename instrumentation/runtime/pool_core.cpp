@@ -65,7 +65,7 @@ thread_local thread_fronts of_this_thread;
 }  // namespace
 
 front* pool_core::front_here() {
-  if (host_reachable_ || thread_fronts::ended) return nullptr;
+  if (thread_fronts::ended) return nullptr;
   auto& mine = of_this_thread.all;
   for (auto& [core, f] : mine) {
     if (core.get() == this) return f;
@@ -83,6 +83,9 @@ front* pool_core::front_here() {
 }
 
 void pool_core::leave(front* f) noexcept {
+  // Nobody else can ask about the thread's own stream of the driver's, should it have one.
+  constexpr backend::stream_handle per_thread{detail::driver_per_thread};
+  if (streams().is_per_thread(per_thread)) retire(streams().identity_of(per_thread));
   const std::lock_guard lock(mutex_);
   for (const auto& l : f->lanes) drain(*l);
   const front_counts c = f->counts();
@@ -178,11 +181,11 @@ block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
   const std::uint64_t want = size_for(bytes);
   front* f = front_here();
   const std::lock_guard lock(mutex_);
-  zone& own = heap_.zone_of(stream.get());
+  zone& own = heap_.zone_of(stream.identity());
   block* b = find(stream, want);
   if (b == nullptr) return nullptr;
   try {
-    lane* l = f == nullptr ? nullptr : &lane_of(*f, stream.get());
+    lane* l = f == nullptr || host_reachable_ ? nullptr : &lane_of(*f, stream.identity());
     if (l != nullptr && want <= largest_rounded) refill(*l, want, own);
   } catch (const std::bad_alloc&) {
     // Without a lane, or with less in it, the next allocation takes longer.
@@ -203,7 +206,7 @@ void pool_core::hand_out(front* f, block& b, std::uint64_t bytes) noexcept {
 
 block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
   if (host_reachable_) return find_idle(bytes);
-  zone& own = heap_.zone_of(stream.get());
+  zone& own = heap_.zone_of(stream.identity());
   if (block* b = heap_.take(bytes, own)) return b;
   clean_idle_streams();
   if (block* b = heap_.take(bytes, own)) return b;
@@ -242,28 +245,41 @@ block* pool_core::find_by_waiting(std::uint64_t bytes, zone& own) {
 
 void pool_core::clean_idle_streams() {
   for (zone* z : heap_.busy_zones()) {
-    if (is_out_of_reach(z->stream)) continue;
-    const auto idle = device_.backend().stream_idle(backend::stream_handle{z->stream});
+    if (is_out_of_reach(z->stream) || streams().is_of_another_thread(z->stream)) continue;
+    const auto idle = device_.backend().stream_idle(streams().handle_of(z->stream));
     if (idle && *idle) retag(*z, heap_.clean());
   }
+}
+
+/// False: it could not be waited for.
+bool pool_core::wait_for(std::uint64_t stream) noexcept {
+  backend::device& d = device_.backend();
+  const backend::stream_handle handle = streams().handle_of(stream);
+  if (!streams().is_of_another_thread(stream)) return d.sync_stream(handle).has_value();
+  // Who waits for the default stream need not wait for those that it keeps order with; an event on it comes after them.
+  const auto event = d.create_event({});
+  if (!event) return false;
+  const bool done = d.record_event(*event, handle) && d.sync_event(*event);
+  d.destroy_event(*event);
+  return done;
 }
 
 void pool_core::wait_for_streams() noexcept {
   for (zone* z : heap_.busy_zones()) {
     if (is_out_of_reach(z->stream)) continue;
-    if (device_.backend().sync_stream(backend::stream_handle{z->stream})) retag(*z, heap_.clean());
+    if (wait_for(z->stream)) retag(*z, heap_.clean());
   }
 }
 
 void pool_core::steal(const stream_ref& stream) {
   backend::device& d = device_.backend();
-  zone& own = heap_.zone_of(stream.get());
+  zone& own = heap_.zone_of(stream.identity());
   for (zone* z : heap_.busy_zones()) {
     if (z == &own || is_out_of_reach(z->stream)) continue;
     // One event now covers every free on that stream so far.
     const auto event = d.create_event({});
     if (!event) continue;
-    if (d.record_event(*event, backend::stream_handle{z->stream}) && d.wait_event(stream.handle(), *event)) {
+    if (d.record_event(*event, streams().handle_of(z->stream)) && d.wait_event(stream.handle(), *event)) {
       retag(*z, own);
     }
     d.destroy_event(*event);
@@ -325,7 +341,7 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
   sample();
   zone& to = zone_or_wait(stream);
   try {
-    if (f != nullptr && b->bin < lane_classes) {
+    if (f != nullptr && !host_reachable_ && b->bin < lane_classes) {
       lane& l = lane_of(*f, stream);
       const std::uint32_t most = most_of_class[b->bin];
       if (l.bins[b->bin].count >= most) flush_half(l, b->bin);
@@ -343,7 +359,7 @@ zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
     return heap_.zone_of(stream);
   } catch (const std::bad_alloc&) {
     // No room to remember the stream: what waits for nobody needs none.
-    (void)device_.backend().sync_stream(backend::stream_handle{stream});
+    (void)wait_for(stream);
     return heap_.clean();
   }
 }
@@ -372,7 +388,7 @@ void pool_core::retire(std::uint64_t stream) noexcept {
   }
   for (zone* z : heap_.busy_zones()) {
     if (z->stream != stream) continue;
-    (void)device_.backend().sync_stream(backend::stream_handle{stream});
+    (void)wait_for(stream);
     retag(*z, heap_.clean());
   }
   heap_.forget_zone(stream);

@@ -35,6 +35,7 @@ namespace sluice::runtime::pooling {
   return rounded <= largest_rounded ? round_to_class(rounded / granule) * granule : rounded;
 }
 
+/// Streams go by their `stream_ref::identity` here.
 class pool_core final : public std::enable_shared_from_this<pool_core> {
  public:
   pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options);
@@ -161,7 +162,10 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     l.kept_bytes += b->bytes;
   }
 
+  [[nodiscard]] const device_state& streams() const noexcept { return *device_.state(); }
+
   // Fronts.
+  /// The calling thread's; null when it is ending.
   [[nodiscard]] front* front_here();
   [[nodiscard]] lane& lane_of(front& f, std::uint64_t stream);
   void leave(front* f) noexcept;
@@ -189,6 +193,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* find_idle(std::uint64_t bytes);
   [[nodiscard]] block* find_by_waiting(std::uint64_t bytes, zone& own);
   void clean_idle_streams();
+  [[nodiscard]] bool wait_for(std::uint64_t stream) noexcept;
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
   [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at);
@@ -207,8 +212,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   device_ref device_;
   memory_space space_;
-  /// The host writes to blocks at once, in no stream's order: it gets only what no work is left on. Such a pool has no fronts,
-  /// which do not ask.
+  /// The host writes to blocks at once, in no stream's order: it gets only what no work is left on. Fronts of such a pool keep
+  /// nothing: they do not ask.
   bool host_reachable_;
   pool_options options_;
   std::uint64_t front_bytes_;

@@ -86,7 +86,7 @@ SLUICE_RARE void* pool_memory_resource::allocate_beside_captures(const stream_re
 }
 
 SLUICE_INLINE void* pool_memory_resource::allocate_uncaptured(const stream_ref& stream, std::size_t bytes) {
-  const std::uint64_t on = stream.get();
+  const std::uint64_t on = stream.identity();
   pooling::lane* own = core_->own_lane(on);
   block* b = core_->hit(own, on, bytes);
   if (b == nullptr) [[unlikely]]
@@ -96,6 +96,11 @@ SLUICE_INLINE void* pool_memory_resource::allocate_uncaptured(const stream_ref& 
 }
 
 SLUICE_RARE void* pool_memory_resource::allocate_slowly(const stream_ref& stream, std::size_t bytes) {
+  if (!(stream.device() == device())) {
+    throw error({status::invalid_value, 0, "pool_memory_resource::allocate",
+                 fmt::format("a stream of {}: pool '{}' gives memory in the order of streams of its own device, {}",
+                             stream.device().name(), name(), device().name())});
+  }
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
   return allocated_or_throw(core_->allocate(stream, bytes), stream, bytes, begin);
 }
@@ -128,7 +133,7 @@ SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, v
   block* b = core_->used_block(address);
   if (b == nullptr) [[unlikely]]
     return core_->refuse_free(address), false;
-  const std::uint64_t on = stream.get();
+  const std::uint64_t on = stream.identity();
   pooling::lane* own = core_->own_lane(on);
   if (told) core_->note_freed(own, stream, *b, now);
   if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
@@ -138,7 +143,12 @@ SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, v
 }
 
 SLUICE_RARE void pool_memory_resource::give_back(pooling::lane* own, const stream_ref& stream, block* b) noexcept {
-  const std::uint64_t on = stream.get();
+  if (!(stream.device() == device())) {
+    // No order of ours holds there: the host waits, and the default stream has it then.
+    (void)stream.device().backend().sync_stream(stream.handle());
+    return give_back(nullptr, stream_ref(device()), b);
+  }
+  const std::uint64_t on = stream.identity();
   const auto capture = capture_of(stream);
   if (capture != nullptr || b->arena.load(std::memory_order_acquire) != nullptr)
     return core_->give_back_captured(capture, on, b);
@@ -146,7 +156,7 @@ SLUICE_RARE void pool_memory_resource::give_back(pooling::lane* own, const strea
 }
 
 void pool_memory_resource::retire(backend::stream_handle stream) noexcept {
-  core_->retire(static_cast<std::uint64_t>(stream));
+  core_->retire(device().state()->identity_of(stream));
 }
 
 void pool_memory_resource::announce() noexcept { core_->announce(); }

@@ -25,9 +25,10 @@ SLUICE_INLINE bool is_told(const lane& l, std::uint64_t stream) noexcept {
 }  // namespace
 
 lane_names pool_core::names(const stream_ref& stream) const noexcept {
-  lane* own = own_lane(stream.get());
-  const bool remembered = own != nullptr && own->is_of(stream.get());
-  if (remembered && is_told(*own, stream.get())) return own->names;
+  const std::uint64_t on = stream.identity();
+  lane* own = own_lane(on);
+  const bool remembered = own != nullptr && own->is_of(on);
+  if (remembered && is_told(*own, on)) return own->names;
   lane_names spare;
   lane_names& found = remembered ? own->names : spare;
   find_names(stream, remembered, found);
@@ -37,7 +38,7 @@ lane_names pool_core::names(const stream_ref& stream) const noexcept {
 /// Only a lane that is remembered is worth a record; one that could not be introduced is tried again next time.
 SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce, lane_names& found) const noexcept {
   const std::uint32_t generation = layer_log::generation();
-  found.stream = device_.backend().trace_stream(stream.handle());
+  found.stream = stream.device().backend().trace_stream(stream.handle());
   found.pool = collector::intern(options_.name.data(), options_.name.size());
   found.lane = 0;
   if (!introduce) return;
@@ -91,7 +92,7 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
 
 SLUICE_HOT void pool_core::note_freed(const lane* own, const stream_ref& stream, const block& b,
                                       std::uint64_t now) noexcept {
-  if (own == nullptr || !is_told(*own, stream.get())) [[unlikely]]
+  if (own == nullptr || !is_told(*own, stream.identity())) [[unlikely]]
     return note_freed_in_full(stream, b, now);
   collector::emit_lane_free(now, own->names.lane, b.trace_address);
 }

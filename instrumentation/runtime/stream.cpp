@@ -13,8 +13,13 @@ struct stream_ref::state {
   device_ref device;
   backend::stream_handle handle{};
   bool owned = false;
+  std::uint64_t identity = 0;  // 0: another in each thread
 
-  state(device_ref d, backend::stream_handle h, bool own) : device(std::move(d)), handle(h), owned(own) {}
+  state(device_ref d, backend::stream_handle h, bool own)
+      : device(std::move(d)),
+        handle(h),
+        owned(own),
+        identity(device.state()->is_per_thread(h) ? 0 : device.state()->identity_of(h)) {}
   state(const state&) = delete;
   state& operator=(const state&) = delete;
   ~state() {
@@ -29,16 +34,13 @@ namespace {
 // The streams that guards of this thread have chosen, innermost last.
 thread_local std::vector<stream_ref> guarded;
 
-constexpr std::uintptr_t driver_legacy = 1, driver_per_thread = 2;  // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
+}  // namespace
 
-/// A number that no other thread has while this one lives, far from any handle.
-std::uint64_t thread_number() noexcept {
+std::uint64_t detail::thread_number() noexcept {
   static std::atomic<std::uint64_t> last{0};
-  thread_local const std::uint64_t mine = (std::uint64_t{1} << 63) | ++last;
+  thread_local const std::uint64_t mine = ++last;
   return mine;
 }
-
-}  // namespace
 
 stream_ref::stream_ref(const device_ref& device)
     : state_(std::make_shared<state>(device, backend::stream_handle::null, false)) {}
@@ -46,7 +48,7 @@ stream_ref::stream_ref(const device_ref& device)
 stream_ref::stream_ref(const stream& owner) noexcept : state_(owner.ref_.state_) {}
 
 stream_ref stream_ref::from_native(const device_ref& device, std::uintptr_t handle) {
-  const bool is_default = handle == driver_legacy && !device.simulated();
+  const bool is_default = handle == detail::driver_legacy && !device.simulated();
   return stream_ref(std::make_shared<state>(device, backend::stream_handle{is_default ? 0 : handle}, false));
 }
 
@@ -57,7 +59,7 @@ std::uintptr_t stream_ref::get() const noexcept { return static_cast<std::uintpt
 backend::stream_handle stream_ref::handle() const noexcept { return state_->handle; }
 
 std::uint64_t stream_ref::identity() const noexcept {
-  return get() == driver_per_thread && !device().simulated() ? thread_number() : get();
+  return state_->identity != 0 ? state_->identity : device().state()->identity_of(handle());
 }
 
 int stream_ref::priority() const { return value_or_throw(device().backend().stream_priority(handle())); }

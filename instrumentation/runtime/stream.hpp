@@ -41,8 +41,8 @@ class stream_ref {
   /// The native handle; 0 for the default stream.
   [[nodiscard]] std::uintptr_t get() const noexcept;
   [[nodiscard]] backend::stream_handle handle() const noexcept;
-  /// A number for the stream that no other stream of the device has: its handle, but for the driver's per-thread stream,
-  /// which is another one in each thread.
+  /// A number for the stream that no other stream of the process has, of whichever device. The driver's per-thread stream is
+  /// another one in each thread.
   [[nodiscard]] std::uint64_t identity() const noexcept;
   /// What it was created with. Throws error.
   [[nodiscard]] int priority() const;

@@ -261,5 +261,91 @@ TEST_P(pool_order, host_memory_is_used_once_in_a_capture) {
   EXPECT_EQ(out, std::vector<unsigned char>(mib, 1));
 }
 
+// --- streams that share a handle --------------------------------------------------------------------------
+
+// CU_STREAM_PER_THREAD is one handle for as many streams as there are threads.
+
+/// Runs `there` on a thread that lives until `here`, run meanwhile on this one, is done.
+template <class There, class Here>
+void beside(There&& there, Here&& here) {
+  std::atomic<bool> ready{false}, done{false};
+  std::thread other([&] {
+    there();
+    ready = true;
+    while (!done) std::this_thread::yield();
+  });
+  while (!ready) std::this_thread::yield();
+  here();
+  done = true;
+  other.join();
+}
+
+TEST_P(pool_order, the_drivers_per_thread_stream_is_another_one_in_each_thread) {
+  if (simulated()) GTEST_SKIP() << "the simulated device has no such handle";
+  constexpr std::size_t bytes = 32 * mib;
+  const stream_ref mine = stream_ref::from_native(device(), 2);
+  const pinned_buffer host(bytes, mine);
+  for (const bool scarce : {false, true}) {
+    const auto p = make({.limit_bytes = scarce ? bytes : 0, .growth_bytes = bytes});
+    void *block = nullptr, *next = nullptr;
+    const auto use_there = [&] {
+      block = p->allocate(mine, bytes);
+      set_async(block, 5, bytes, mine);
+      for (int i = 0; i < 8; ++i) copy_async(host.data(), block, bytes, mine);
+      p->deallocate(mine, block, bytes);
+    };
+    beside(use_there, [&] {
+      next = p->allocate(mine, bytes);
+      if (!scarce) {
+        EXPECT_NE(next, block) << "that thread's work may go on, and only it can be asked";
+      }
+      set_async(next, 9, bytes, mine);
+      mine.sync();
+      p->deallocate(mine, next, bytes);
+    });
+    device().sync();
+    EXPECT_TRUE(all_are(host, 5)) << "waits for the other thread's where it takes its memory";
+    EXPECT_EQ(p->allocate(mine, bytes), next) << "a hit";
+    p->deallocate(mine, next, bytes);
+  }
+}
+
+TEST_P(pool_order, what_a_thread_freed_on_its_own_stream_is_anybodys_when_it_ends) {
+  if (simulated()) GTEST_SKIP() << "the simulated device has no such handle";
+  const auto p = make({.growth_bytes = 4 * mib});
+  pinned_pool_resource pinned(device(), {.growth_bytes = 4 * mib});
+  const stream_ref mine = stream_ref::from_native(device(), 2);
+  for (int i = 0; i < 20; ++i) {
+    std::thread([&] {
+      p->deallocate(mine, p->allocate(mine, 4 * mib), 4 * mib);
+      pinned.deallocate(mine, pinned.allocate(mine, 4 * mib), 4 * mib);
+    }).join();
+  }
+  EXPECT_EQ(p->stats().reserved, 4 * mib);
+  EXPECT_EQ(pinned.stats().reserved, 4 * mib);
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u);
+}
+
+TEST_P(pool_order, streams_of_another_device_are_other_streams_whatever_their_handles) {
+  const device_ref other(backend::make_simulated_device());
+  const stream_ref here(device()), there(other);
+  EXPECT_EQ(here.get(), there.get());
+  EXPECT_NE(here.identity(), there.identity());
+  const auto p = make({.growth_bytes = 4 * mib});
+  void* a = p->allocate(here, 4096);
+  p->deallocate(here, a, 4096);
+  EXPECT_THROW((void)p->allocate(there, 4096), error) << "it would be a hit";
+  EXPECT_EQ(p->allocate(here, 4096), a);
+  // Freed there it is waited for, and comes back all the same.
+  const device_buffer elsewhere(32 * mib, there);
+  for (int i = 0; i < 8; ++i) set_async(elsewhere.data(), 1, 32 * mib, there);
+  p->deallocate(there, a, 4096);
+  EXPECT_TRUE(there.is_idle());
+  EXPECT_EQ(p->stats().used, 0u);
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u);
+}
+
 }  // namespace
 }  // namespace sluice::runtime
