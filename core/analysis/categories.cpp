@@ -1,7 +1,6 @@
 #include "core/analysis/categories.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace sluice::analysis {
 
@@ -135,145 +134,150 @@ bool stack_clues::in_python(trace::stack_id stack) {
   return found;
 }
 
+// --- processes and threads as a whole ---------------------------------------------------------------------------------
+
+void process_clues::add(trace::process_id process, trace::thread_id thread, trace::stack_id stack, time_ns born) {
+  process_facts& of = processes_[process];
+  if (!of.stacks && clues_.of(stack) != clue::none) of.stacks = true;
+  const bool python = clues_.in_python(stack);
+  of.python = of.python || python;
+  bool& in_thread = python_threads_[raw(thread)];
+  in_thread = in_thread || python;
+  const auto [first, fresh] = of.first_births.try_emplace(thread, born);
+  if (!fresh) first->second = std::min(first->second, born);
+}
+
+bool process_clues::stacks(trace::process_id process) const {
+  const auto known = processes_.find(process);
+  return known != processes_.end() && known->second.stacks;
+}
+
+bool process_clues::on_backward_thread(trace::process_id process, trace::thread_id thread) const {
+  const trace::thread_row* row = tables_.threads.find(thread);
+  if (row != nullptr && tables_.text(row->name).starts_with("pt_autograd")) return true;
+  const auto known = processes_.find(process);
+  if (known == processes_.end() || !known->second.python) return false;
+  const auto python = python_threads_.find(raw(thread));
+  return python == python_threads_.end() || !python->second;
+}
+
+time_ns process_clues::backward_began(trace::process_id process) const {
+  time_ns began = trace::unknown_time;
+  const auto known = processes_.find(process);
+  if (known == processes_.end()) return began;
+  for (const auto& [thread, born] : known->second.first_births)
+    if (on_backward_thread(process, thread) && (began == trace::unknown_time || born < began)) began = born;
+  return began;
+}
+
 // --- rules ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
-class judge {
- public:
-  explicit judge(const category_evidence& by) : by_(by), clues_(by.tables) { look_around(); }
+/// Born before the second step begins.
+bool early(time_ns time, const step_list* steps) {
+  return steps == nullptr || steps->steps.size() < 2 || time < steps->steps[1].span.begin;
+}
 
-  block_category of(const block_record& block) {
-    if (const auto tag = by_.tags.find(raw(block.alloc)); tag != by_.tags.end()) {
-      const category said = category_of(by_.tables.text(tag->second));
-      if (said != category::none) return {said, category_reason::tag};
-    }
-    if (!holds_tensors(block.level) || of_other_framework(block)) return {};
-    return infer(block);
+}  // namespace
+
+block_category category_judge::of(const block_record& block, const block_touches& uses) {
+  if (const auto tag = by_.tags.find(raw(block.alloc)); tag != by_.tags.end()) {
+    const category said = category_of(by_.tables.text(tag->second));
+    if (said != category::none) return {said, category_reason::tag};
   }
+  if (!holds_tensors(block.level) || of_other_framework(block)) return {};
+  return infer(block, uses);
+}
 
- private:
-  /// What the rules need to know of a process as a whole.
-  struct process_facts {
-    const step_list* steps = nullptr;
-    bool stacks = false;                           ///< Some stack of its blocks says something.
-    bool python = false;                           ///< Some stack of its blocks has a Python frame.
-    time_ns backward_began = trace::unknown_time;  ///< Birth of the first block of a backward thread.
+const category_judge::process_facts& category_judge::facts_of(trace::process_id process) {
+  const auto [place, fresh] = processes_.try_emplace(process);
+  if (fresh) {
+    const auto known = by_.steps.find(process);
+    if (known != by_.steps.end() && !known->second.steps.empty()) place->second.steps = &known->second;
+    place->second.stacks = by_.clues.stacks(process);
+    place->second.backward_began = by_.clues.backward_began(process);
+  }
+  return place->second;
+}
+
+bool category_judge::on_backward_thread(const block_record& block) {
+  const auto [place, fresh] = backward_.try_emplace({block.process, block.thread}, false);
+  if (fresh) place->second = by_.clues.on_backward_thread(block.process, block.thread);
+  return place->second;
+}
+
+bool category_judge::of_other_framework(const block_record& block) {
+  const auto foreign = [&](trace::string_id name) {
+    const auto [place, fresh] = foreign_.try_emplace(raw(name), false);
+    if (fresh) {
+      std::string lower(by_.tables.text(name));
+      std::transform(lower.begin(), lower.end(), lower.begin(),
+                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+      for (const char* other : {"cupy", "rmm", "numba"})
+        place->second = place->second || lower.find(other) != std::string::npos;
+    }
+    return place->second;
   };
+  if (foreign(block.name)) return true;
+  const trace::pool_row* pool = by_.tables.pools.find(block.pool);
+  return pool != nullptr && foreign(pool->name);
+}
 
-  struct thread_facts {
-    bool python = false;           ///< Some stack of its blocks has a Python frame.
-    std::optional<bool> backward;  ///< Once it was asked for.
-  };
+bool category_judge::stays(const block_record& block, const process_facts& of) const {
+  const time_ns died = block.freed() ? block.died : by_.span.end;
+  if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
+  return died - block.born > by_.span.length() / 2;  // Doubled, the longest lifetimes there are would not fit.
+}
 
-  void look_around() {
-    for (const block_record& block : by_.memory.blocks()) {
-      if (!block.allocated || !holds_tensors(block.level)) continue;
-      process_facts& of = processes_[block.process];
-      if (!of.stacks && clues_.of(block.stack) != clue::none) of.stacks = true;
-      const bool python = clues_.in_python(block.stack);
-      of.python = of.python || python;
-      thread_facts& thread = threads_[raw(block.thread)];
-      thread.python = thread.python || python;
-    }
-    for (const block_record& block : by_.memory.blocks()) {
-      if (!block.allocated || !holds_tensors(block.level)) continue;
-      process_facts& of = processes_[block.process];
-      if (on_backward_thread(block) && (of.backward_began == trace::unknown_time || block.born < of.backward_began))
-        of.backward_began = block.born;
-    }
-    for (auto& [process, of] : processes_) {
-      const auto known = by_.steps.find(process);
-      if (known != by_.steps.end() && !known->second.steps.empty()) of.steps = &known->second;
-    }
+block_category category_judge::infer(const block_record& block, const block_touches& used) {
+  const process_facts& of = facts_of(block.process);
+  const bool kept = stays(block, of);
+  const clue says = clues_.of(block.stack);
+  const arrivals& in = used.from_host;
+  if (says == clue::model) return {category::weight, category_reason::model_stack};
+  if (in.count > 0 && (used.first_kernel == trace::unknown_time || in.first <= used.first_kernel)) {
+    const bool loaded_once = kept && early(block.born, of.steps) && early(in.last, of.steps);
+    return loaded_once ? block_category{category::weight, category_reason::copied_and_stays}
+                       : block_category{category::input, category_reason::copied_from_host};
   }
-
-  bool on_backward_thread(const block_record& block) {
-    thread_facts& thread = threads_[raw(block.thread)];
-    if (!thread.backward) {
-      const trace::thread_row* row = by_.tables.threads.find(block.thread);
-      const bool named = row != nullptr && by_.tables.text(row->name).starts_with("pt_autograd");
-      thread.backward = named || (processes_[block.process].python && !thread.python);
-    }
-    return *thread.backward;
+  if (says == clue::data) return {category::input, category_reason::data_stack};
+  if (says == clue::optimizer)
+    return {kept ? category::optimizer_state : category::workspace, category_reason::optimizer_stack};
+  const bool once = used.count() == 1;
+  const bool backward_thread = says == clue::none && on_backward_thread(block);
+  if (says == clue::backward || backward_thread) {
+    if (!kept && once) return {category::workspace, category_reason::one_launch};
+    return {category::gradient, backward_thread ? category_reason::backward_thread : category_reason::backward_stack};
   }
-
-  bool of_other_framework(const block_record& block) {
-    const auto foreign = [&](trace::string_id name) {
-      const auto [place, fresh] = foreign_.try_emplace(raw(name), false);
-      if (fresh) {
-        std::string lower(by_.tables.text(name));
-        std::transform(lower.begin(), lower.end(), lower.begin(),
-                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-        for (const char* other : {"cupy", "rmm", "numba"})
-          place->second = place->second || lower.find(other) != std::string::npos;
-      }
-      return place->second;
-    };
-    if (foreign(block.name)) return true;
-    const trace::pool_row* pool = by_.tables.pools.find(block.pool);
-    return pool != nullptr && foreign(pool->name);
-  }
-
-  [[nodiscard]] bool stays(const block_record& block, const process_facts& of) const {
-    const time_ns died = block.freed() ? block.died : by_.span.end;
-    if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
-    return died - block.born > by_.span.length() / 2;  // Doubled, the longest lifetimes there are would not fit.
-  }
-  /// Born before the second step begins.
-  [[nodiscard]] static bool early(time_ns time, const process_facts& of) {
-    return of.steps == nullptr || of.steps->steps.size() < 2 || time < of.steps->steps[1].span.begin;
-  }
-
-  block_category infer(const block_record& block) {
-    const process_facts& of = processes_[block.process];
-    const block_touches used = by_.touches.of(block);
-    const bool kept = stays(block, of);
-    const clue says = clues_.of(block.stack);
-    const arrivals& in = used.from_host;
-    if (says == clue::model) return {category::weight, category_reason::model_stack};
-    if (in.count > 0 && (used.first_kernel == trace::unknown_time || in.first <= used.first_kernel)) {
-      const bool loaded_once = kept && early(block.born, of) && early(in.last, of);
-      return loaded_once ? block_category{category::weight, category_reason::copied_and_stays}
-                         : block_category{category::input, category_reason::copied_from_host};
-    }
-    if (says == clue::data) return {category::input, category_reason::data_stack};
-    if (says == clue::optimizer)
-      return {kept ? category::optimizer_state : category::workspace, category_reason::optimizer_stack};
-    const bool once = used.count() == 1;
-    const bool backward_thread = says == clue::none && on_backward_thread(block);
-    if (says == clue::backward || backward_thread) {
-      if (!kept && once) return {category::workspace, category_reason::one_launch};
-      return {category::gradient, backward_thread ? category_reason::backward_thread : category_reason::backward_stack};
-    }
-    if (kept && early(block.born, of)) return kept_from_start(block, of);
-    if (once) return {category::workspace, category_reason::one_launch};
-    return {category::activation, category_reason::temporary};
-  }
-
-  static block_category kept_from_start(const block_record& block, const process_facts& of) {
+  if (kept && early(block.born, of.steps)) {
     if (of.steps == nullptr || block.born < of.steps->steps.front().span.begin)
       return {category::weight, category_reason::stays_from_start};
     const bool after_backward = of.backward_began != trace::unknown_time && block.born > of.backward_began;
     const bool state = !of.stacks && after_backward;
     return {state ? category::optimizer_state : category::workspace, category_reason::stays_from_first_step};
   }
+  if (once) return {category::workspace, category_reason::one_launch};
+  return {category::activation, category_reason::temporary};
+}
 
-  const category_evidence& by_;
-  stack_clues clues_;
-  std::map<trace::process_id, process_facts> processes_;
-  std::unordered_map<std::uint64_t, thread_facts> threads_;
-  std::unordered_map<std::uint64_t, bool> foreign_;
-};
-
-}  // namespace
-
-std::vector<block_category> categorise(const category_evidence& by) {
-  judge decides(by);
+std::vector<block_category> categorise(const memory_use& memory, const touch_index& touches,
+                                       const std::map<trace::process_id, step_list>& steps,
+                                       const std::unordered_map<std::uint64_t, trace::string_id>& tags,
+                                       const trace::tables& tables, time_range span) {
+  process_clues clues(tables);
+  for (const block_record& block : memory.blocks())
+    if (block.allocated && holds_tensors(block.level)) clues.add(block.process, block.thread, block.stack, block.born);
+  category_judge judge({clues, steps, tags, tables, span});
   std::vector<block_category> all;
-  all.reserve(by.memory.blocks().size());
-  for (const block_record& block : by.memory.blocks())
-    all.push_back(block.allocated ? decides.of(block) : block_category{});
+  all.reserve(memory.blocks().size());
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated) {
+      all.emplace_back();
+    } else {
+      all.push_back(judge.of(block, holds_tensors(block.level) ? touches.of(block) : block_touches{}));
+    }
+  }
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/analysis/memory_use.hpp"
@@ -93,18 +94,73 @@ class stack_clues {
   std::unordered_map<std::uint64_t, clue> frames_;
 };
 
-/// What `categorise` goes by.
+/// What the rules need to know of processes and threads as a whole. Takes blocks in any order; what it keeps does not grow with them.
+class process_clues {
+ public:
+  explicit process_clues(const trace::tables& tables) : tables_(tables), clues_(tables) {}
+
+  /// A block of a layer that holds tensors.
+  void add(trace::process_id process, trace::thread_id thread, trace::stack_id stack, time_ns born);
+
+  /// Some stack of the process' blocks says something.
+  [[nodiscard]] bool stacks(trace::process_id process) const;
+  /// Whether the thread is one that runs a backward pass, by its name, or because it has no Python in a process that has.
+  [[nodiscard]] bool on_backward_thread(trace::process_id process, trace::thread_id thread) const;
+  /// Birth of the first block of a backward thread; unknown_time: there is none. O(threads).
+  [[nodiscard]] time_ns backward_began(trace::process_id process) const;
+
+ private:
+  struct process_facts {
+    bool stacks = false;
+    bool python = false;  ///< Some stack of its blocks has a Python frame.
+    std::map<trace::thread_id, time_ns> first_births;
+  };
+  const trace::tables& tables_;
+  stack_clues clues_;
+  std::map<trace::process_id, process_facts> processes_;
+  std::unordered_map<std::uint64_t, bool> python_threads_;  ///< Some stack of its blocks has a Python frame.
+};
+
+/// What blocks are judged by. What it names outlives the judge.
 struct category_evidence {
-  const memory_use& memory;
-  const touch_index& touches;
+  const process_clues& clues;
   const std::map<trace::process_id, step_list>& steps;
   const std::unordered_map<std::uint64_t, trace::string_id>& tags;  ///< Category tags by the allocation's event.
   const trace::tables& tables;
   time_range span;  ///< Of the recording.
 };
 
+/// Says what a block is for, given its whole life and all of its uses. O(log steps) a block. Not thread-safe.
+class category_judge {
+ public:
+  explicit category_judge(const category_evidence& by) : by_(by), clues_(by.tables) {}
+  [[nodiscard]] block_category of(const block_record& block, const block_touches& uses);
+
+ private:
+  /// What is known of a process, looked up once.
+  struct process_facts {
+    const step_list* steps = nullptr;
+    bool stacks = false;
+    time_ns backward_began = trace::unknown_time;
+  };
+  const process_facts& facts_of(trace::process_id process);
+  bool on_backward_thread(const block_record& block);
+  bool of_other_framework(const block_record& block);
+  [[nodiscard]] bool stays(const block_record& block, const process_facts& of) const;
+  block_category infer(const block_record& block, const block_touches& used);
+
+  const category_evidence by_;
+  stack_clues clues_;
+  std::map<trace::process_id, process_facts> processes_;
+  std::map<std::pair<trace::process_id, trace::thread_id>, bool> backward_;
+  std::unordered_map<std::uint64_t, bool> foreign_;  ///< By the name's id.
+};
+
 /// The category of each block, at its position in `memory.blocks()`. O(blocks * log steps).
-[[nodiscard]] std::vector<block_category> categorise(const category_evidence& by);
+[[nodiscard]] std::vector<block_category> categorise(const memory_use& memory, const touch_index& touches,
+                                                     const std::map<trace::process_id, step_list>& steps,
+                                                     const std::unordered_map<std::uint64_t, trace::string_id>& tags,
+                                                     const trace::tables& tables, time_range span);
 
 /// Whether the layer's blocks are tensors, and get categories without tags.
 [[nodiscard]] constexpr bool holds_tensors(trace::layer level) { return level == trace::layer::framework; }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <tuple>
 
 namespace sluice::analysis {
 
@@ -18,29 +17,12 @@ std::uint32_t keeper_of(std::uint32_t born, std::uint32_t died) {
   return died >> below << below;
 }
 
-std::vector<crossing> crossing_blocks(const memory_use& memory, std::span<const time_ns> begins) {
-  std::vector<crossing> all;
-  if (begins.empty()) return all;
-  const auto last = static_cast<std::uint32_t>(begins.size() - 1);
-  const std::span<const block_record> blocks = memory.blocks();
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const block_record& block = blocks[i];
-    if (!block.allocated) continue;
-    const auto born = static_cast<std::uint32_t>(epoch_of(begins, block.born));
-    const auto died = block.freed() ? static_cast<std::uint32_t>(epoch_of(begins, block.died)) : last;
-    if (born < died) {
-      all.push_back({i, keeper_of(born, died)});
-    } else if (block.death_inferred) {
-      all.push_back({i, born});
-    }
-  }
-  std::sort(all.begin(), all.end(), [&](const crossing& a, const crossing& b) {
-    const auto order = [&](const crossing& c) {
-      return std::tuple(-std::countr_zero(c.boundary), c.boundary, blocks[c.block].born, c.block);
-    };
-    return order(a) < order(b);
-  });
-  return all;
+std::optional<std::uint32_t> keeper_of(const block_record& block, std::span<const time_ns> begins) {
+  if (begins.empty()) return std::nullopt;
+  const auto born = static_cast<std::uint32_t>(epoch_of(begins, block.born));
+  const auto died = static_cast<std::uint32_t>(block.freed() ? epoch_of(begins, block.died) : begins.size() - 1);
+  if (born < died) return keeper_of(born, died);
+  return block.death_inferred ? std::optional(born) : std::nullopt;
 }
 
 }  // namespace sluice::analysis

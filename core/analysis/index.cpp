@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/analysis/last_samples.hpp"
+#include "core/analysis/row_times.hpp"
 #include "core/analysis/tensors.hpp"
 
 namespace sluice::analysis {
@@ -15,58 +17,6 @@ time_range whole_of(const trace::snapshot& from) {
   return {bounded(from.begin()), bounded(bounded(from.end()) + 1)};
 }
 
-namespace {
-
-/// From the first to the last time that counts for a question about a row.
-template <class Row>
-std::pair<time_ns, time_ns> times_of(const Row& row) {
-  const time_ns time = bounded(row.time);
-  std::pair<time_ns, time_ns> found(time, time);
-  if constexpr (requires { row.end; }) {
-    found.second = row.end == trace::unknown_time ? latest_time : std::max(time, bounded(row.end));
-  }
-  if constexpr (requires { row.enqueued; }) {
-    if (row.enqueued != trace::unknown_time) {
-      found.first = std::min(found.first, bounded(row.enqueued));
-      found.second = std::max(found.second, bounded(row.enqueued));
-    }
-  }
-  return found;
-}
-
-template <class Row>
-bool lies_in(const Row& row, time_range run) {
-  if constexpr (std::is_same_v<Row, trace::live_block_event>) {
-    return bounded(row.born) >= run.begin && bounded(row.born) < run.end;
-  } else {
-    const auto [first, last] = times_of(row);
-    return first < run.end && last >= run.begin;
-  }
-}
-
-template <class Row>
-chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
-  constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
-  chunk_reach all;
-  all.chunk = chunk;
-  all.lowest = UINT64_MAX;
-  if constexpr (names_blocks) all.lowest_block = UINT64_MAX;
-  for (const Row& row : rows) {
-    all.lowest = std::min(all.lowest, trace::subject_of(row));
-    all.highest = std::max(all.highest, trace::subject_of(row));
-    const auto [first, last] = times_of(row);
-    all.first = std::min(all.first, first);
-    all.last = std::max(all.last, last);
-    if constexpr (names_blocks) {
-      all.lowest_block = std::min(all.lowest_block, raw(row.block));
-      all.highest_block = std::max(all.highest_block, raw(row.block));
-    }
-  }
-  return all;
-}
-
-}  // namespace
-
 template <class Row, class Use>
 void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use) {
   std::vector<Row> rows;
@@ -76,9 +26,8 @@ void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use)
   }
   if (rows.empty()) return;
   if (told_) {
-    const time_range run = told_->run;
     if (!matters_everywhere(trace::type_of_row<Row>, told_->samples_told))
-      std::erase_if(rows, [run](const Row& row) { return !lies_in(row, run); });
+      std::erase_if(rows, [&](const Row& row) { return !lies_in(row, *told_); });
     if (rows.empty()) return;
   } else {
     chunks_.push_back(reach_of(rows, chunk));
@@ -99,6 +48,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   const auto to_memory = [&](const auto& row) { memory_.add(row); };
   const auto to_devices = [&](const auto& rows) { devices_.add(rows); };
   const bool everything = !told_ || told_->scope == part_scope::everything;
+  const bool calls = everything && !(told_ && told_->unfolding);
   const auto to_devices_and_touches = [&](const auto& rows) {
     devices_.add(rows);
     if (!everything) return;
@@ -132,7 +82,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::transfer:
       return with_rows<transfer_event>(from, chunk, [&](const auto& rows) {
         to_devices_and_touches(rows);
-        if (everything) copies_.add(rows);
+        if (calls) copies_.add(rows);
         if (!told_) contents_.add(rows);
       });
     case row_type::transfer_part:
@@ -148,7 +98,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::api_call:
       return with_rows<api_call_event>(from, chunk, [&](const auto& rows) {
         host_.add(rows, from.tables());
-        if (!everything) return;
+        if (!calls) return;
         copies_.add(rows);
         for (const api_call_event& row : rows) faults_.add(row);
       });
@@ -254,6 +204,7 @@ void index::tell(const part& about) {
   for (const whole_facts::pool& each : whole.pools)
     memory_.tell(each.pool, each.has_segments, each.has_blocks ? std::optional(each.highest) : std::nullopt);
   for (const told_block& each : about.blocks) memory_.tell(each.block);
+  for (const carried_block& each : about.carried) memory_.carry(each.block);
   if (about.scope == part_scope::memory) return;
   tell_samples(about);
   for (const trace::device_id each : whole.with_kernels) devices_.tell_kernels(each);
@@ -262,6 +213,9 @@ void index::tell(const part& about) {
   touches_.tell(whole.touches);
   for (const whole_facts::graph& each : whole.graphs) touches_.tell(each.block, each.use, each.copies);
   for (const told_uses& each : about.uses) touches_.tell(each.block, each.uses);
+  if (!about.unfolding) return;
+  touches_.only_within(about.run);
+  for (const carried_block& each : about.carried) touches_.add(each.block.id, each.uses);
 }
 
 void index::tell_samples(const part& about) {
@@ -281,14 +235,7 @@ void index::tell_samples(const part& about) {
     for (; next != behind && next->time < about.run.end; ++next) tell(*next);
     first = behind;
   }
-  for (const trace::last_sample_row& each : about.samples) {
-    const time_ns time = bounded(each.sampled);
-    if (each.what == trace::sampled_thing::counter && std::isfinite(each.value))
-      counters_[each.counter].add({time, each.value, raw(each.event)});
-    if (each.what == trace::sampled_thing::pool) memory_.tell(each.pool, each.reserved, each.used, time, each.event);
-    if (each.what == trace::sampled_thing::device)
-      memory_.tell(each.device, {time, raw(each.event), each.free, each.total, each.recorder});
-  }
+  tell_last_samples(about.samples, memory_, counters_);
 }
 
 void index::tell_slices(const part& about) {
@@ -327,7 +274,7 @@ void index::absorb_part(const trace::snapshot& from, part about) {
       allocations += chunks[reach.chunk].rows;
   }
   constexpr std::size_t most_expected = std::size_t{1} << 16;  // A file can claim any number of rows.
-  memory_.expect(told_->blocks.size() + std::min(allocations, most_expected));
+  memory_.expect(told_->blocks.size() + told_->carried.size() + std::min(allocations, most_expected));
   tell(*told_);
   for (const chunk_reach& reach : told_->whole->chunks) {
     if (reach.chunk >= chunks.size() || !is_in(told_->scope, chunks[reach.chunk].type)) continue;
@@ -337,7 +284,7 @@ void index::absorb_part(const trace::snapshot& from, part about) {
   }
   next_ = chunks.size();
   settle(from);
-  if (told_->scope == part_scope::everything) find_stacks_of_copies(from, taken);
+  if (told_->scope == part_scope::everything && !told_->unfolding) find_stacks_of_copies(from, taken);
 }
 
 void index::find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken) {
@@ -354,7 +301,7 @@ void index::find_stacks_of_copies(const trace::snapshot& from, const std::vector
     if (next == wanted.end() || *next > reach.highest) continue;
     if (!from.read_into<trace::api_call_event>(reach.chunk, rows)) continue;
     // Those in the run are known.
-    std::erase_if(rows, [&](const auto& row) { return taken[reach.chunk] && lies_in(row, told_->run); });
+    std::erase_if(rows, [&](const auto& row) { return taken[reach.chunk] && lies_in(row, *told_); });
     copies_.add(rows);
   }
   copies_.settle();
@@ -377,7 +324,8 @@ std::size_t index::memory_bytes() const {
   // Measured: what one event takes in all the tables and trees that it goes into, and one told block.
   constexpr std::size_t an_event = 80;
   constexpr std::size_t a_block = 400;
-  return sizeof *this + an_event * static_cast<std::size_t>(events_) + (told_ ? a_block * told_->blocks.size() : 0);
+  return sizeof *this + an_event * static_cast<std::size_t>(events_) +
+         (told_ ? a_block * (told_->blocks.size() + told_->carried.size()) : 0);
 }
 
 float index::progress(const trace::snapshot& from) const {

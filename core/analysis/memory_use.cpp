@@ -53,6 +53,12 @@ void memory_use::tell(const block_record& known) {
   if (block.freed()) count(block, block.died, -1);
 }
 
+void memory_use::carry(const block_record& known) {
+  block_record& block = at(known.id);
+  block = known;
+  if (block.allocated) count(block, block.born, 1);
+}
+
 void memory_use::tell(trace::pool_id id, bool has_segments, std::optional<double> highest) {
   pool_use& pool = pools_[id];
   pool.has_segments = has_segments;

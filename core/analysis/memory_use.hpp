@@ -114,6 +114,8 @@ class memory_use {
 
   /// A block whose whole life is known from elsewhere: what rows say of it counts no more. Before any row.
   void tell(const block_record& block);
+  /// A block of which other rows told: that it was allocated, or only that it was freed. Rows here tell how it goes on. Before any row.
+  void carry(const block_record& block);
   /// Totals of this kind are kept, be there blocks or not; over the whole recording they reach `highest` bytes, and some of their
   /// blocks have `stacks`.
   void tell(const memory_key& key, double highest, bool stacks) {
@@ -135,9 +137,11 @@ class memory_use {
   /// All of a snapshot has been added: blocks that a checkpoint after a loss does not know are taken to be gone.
   void reconcile();
 
-  /// In order of first appearance. Only those with `allocated` mean anything.
+  /// In order of first appearance, those carried or told first. Only those with `allocated` mean anything.
   [[nodiscard]] std::span<const block_record> blocks() const { return blocks_; }
   [[nodiscard]] const block_record* find(trace::block_id id) const;
+  /// Whether any row names it, be it only one that frees it.
+  [[nodiscard]] bool known(trace::block_id id) const { return by_id_.find(raw(id)) != positions::none; }
   [[nodiscard]] const std::map<memory_key, summaries::level_tree>& use() const { return use_; }
   [[nodiscard]] const std::map<trace::pool_id, pool_use>& pools() const { return pools_; }
   [[nodiscard]] const std::map<trace::device_id, device_samples>& devices() const { return devices_; }

@@ -5,48 +5,17 @@
 #include <string>
 
 #include "core/analysis/crossing_blocks.hpp"
+#include "core/analysis/kept_parts.hpp"
+#include "core/analysis/last_samples.hpp"
 #include "core/analysis/tensors.hpp"
 #include "core/analysis/whole_fields.hpp"
-#include "core/trace/codec.hpp"
 
 namespace sluice::analysis {
 namespace {
 
-constexpr char saved_name[] = "parts";
-constexpr std::uint32_t saved_version = 1;
-constexpr std::size_t rows_a_chunk = 4096;
-constexpr std::size_t least_rows = 1024;  ///< Of a chunk that is cut where another boundary begins.
 constexpr time_ns for_ever = latest_time;
-constexpr std::size_t most_saved = trace::max_chunk_bytes / 2;
 
 // --- blocks, as rows ------------------------------------------------------------------------------------------------
-
-trace::crossing_block_row row_of(const block_record& b, block_category is) {
-  trace::crossing_block_row row;
-  row.time = b.born;
-  row.end = b.freed() ? b.died : for_ever;
-  row.block = b.id;
-  row.parent = b.parent;
-  row.alloc = b.alloc;
-  row.free = b.free;
-  row.process = b.process;
-  row.thread = b.thread;
-  row.device = b.device;
-  row.stream = b.stream;
-  row.pool = b.pool;
-  row.stack = b.stack;
-  row.name = b.name;
-  row.address = b.address;
-  row.bytes = b.bytes;
-  row.reserved_bytes = b.reserved_bytes;
-  row.flags = b.flags;
-  row.level = b.level;
-  row.kind = b.kind;
-  row.death_inferred = b.death_inferred;
-  row.category = static_cast<std::uint8_t>(is.what);
-  row.reason = static_cast<std::uint8_t>(is.why);
-  return row;
-}
 
 block_category category_of(std::uint8_t what, std::uint8_t why) {
   if (what >= category_count || why > static_cast<std::uint8_t>(category_reason::temporary)) return {};
@@ -82,41 +51,6 @@ told_block block_of(const trace::crossing_block_row& row) {
   return made;
 }
 
-trace::block_uses_row row_of(const block_record& b, const block_touches& uses) {
-  trace::block_uses_row row;
-  row.time = b.born;
-  row.end = b.freed() ? b.died : for_ever;
-  row.block = b.id;
-  row.first_time = uses.first.time;
-  row.first_event = uses.first.event;
-  row.last_time = uses.last.time;
-  row.last_event = uses.last.event;
-  row.kernels = uses.kernels;
-  row.copies = uses.copies;
-  row.replays = uses.replays;
-  row.first_kernel = uses.first_kernel;
-  row.first_arrival = uses.from_host.first;
-  row.last_arrival = uses.from_host.last;
-  row.arrivals = uses.from_host.count;
-  row.pageable_arrivals = uses.from_host.pageable;
-  return row;
-}
-
-told_slice slice_of(const trace::open_slice_row& row) {
-  told_slice made;
-  made.what = row.what;
-  made.owner = row.owner;
-  made.lane = row.lane;
-  made.item.begin = bounded(row.begin);
-  made.item.end = std::max(made.item.begin, bounded(row.end));
-  made.item.event = row.event;
-  made.item.name = row.name;
-  made.item.bytes = row.bytes;
-  made.item.kind = row.kind;
-  made.item.tag = row.tag;
-  return made;
-}
-
 time_ns bounded_if_known(time_ns time) { return time == trace::unknown_time ? time : bounded(time); }
 
 told_uses uses_of(const trace::block_uses_row& row) {
@@ -134,211 +68,6 @@ told_uses uses_of(const trace::block_uses_row& row) {
   return made;
 }
 
-/// Writes rows of blocks in chunks that span little time each.
-class saver {
- public:
-  saver(const index& from, const trace::snapshot& of, std::span<const time_ns> begins, trace::file_writer& to)
-      : memory_(from.memory()),
-        devices_(from.devices()),
-        host_(from.host()),
-        counters_(from.counters()),
-        touches_(from.touches()),
-        tensors_(from.tensors(of)),
-        begins_(begins),
-        to_(to),
-        told_(memory_.blocks().size(), false),
-        kept_(crossing_blocks(memory_, begins)) {}
-
-  void save() {
-    save_disputed();
-    save_crossing();
-    save_uses();
-    save_categories();
-    save_open_slices();
-    save_last_samples();
-  }
-
- private:
-  [[nodiscard]] block_category category_at(std::size_t block) const {
-    return block < tensors_->categories.size() ? tensors_->categories[block] : block_category{};
-  }
-
-  /// Wherever rows disagree about a block may be far from where it lives: every part is told of it.
-  void save_disputed() {
-    std::vector<trace::crossing_block_row> rows;
-    for (const trace::block_id id : memory_.disputed()) {
-      const block_record* block = memory_.find(id);
-      if (block == nullptr) continue;
-      const auto at = static_cast<std::size_t>(block - memory_.blocks().data());
-      if (told_[at]) continue;
-      told_[at] = true;
-      rows.push_back(row_of(*block, category_at(at)));
-    }
-    to_.add_summary<trace::crossing_block_row>(rows, std::pair(INT64_MIN, INT64_MAX));
-  }
-
-  template <class Row, class Made>
-  void save_kept(Made&& made) {
-    std::vector<Row> rows;
-    std::uint32_t boundary = 0;
-    const auto write = [&] {
-      to_.add_summary<Row>(rows);
-      rows.clear();
-    };
-    for (const crossing& each : kept_) {
-      if (rows.size() >= (each.boundary == boundary ? rows_a_chunk : least_rows)) write();
-      boundary = each.boundary;
-      if (auto row = made(each.block)) rows.push_back(*row);
-    }
-    write();
-  }
-
-  void save_crossing() {
-    save_kept<trace::crossing_block_row>([&](std::size_t at) -> std::optional<trace::crossing_block_row> {
-      if (told_[at]) return std::nullopt;
-      told_[at] = true;
-      return row_of(memory_.blocks()[at], category_at(at));
-    });
-  }
-
-  /// Uses of blocks that are told, and of those that were used in other epochs than the one they live in.
-  void save_uses() {
-    std::vector<bool> kept(told_.size(), false);
-    for (const crossing& each : kept_) kept[each.block] = true;
-    for (std::size_t at = 0; at < told_.size(); ++at) {
-      const block_record& block = memory_.blocks()[at];
-      if (!block.allocated) continue;
-      const block_touches uses = touches_.of(block);
-      if (!uses.first.known()) continue;
-      const std::size_t epoch = epoch_of(begins_, block.born);
-      const bool elsewhere = epoch_of(begins_, uses.first.time) != epoch || epoch_of(begins_, uses.last.time) != epoch;
-      if (!kept[at] && elsewhere) kept_.push_back({at, static_cast<std::uint32_t>(epoch)});
-    }
-    save_kept<trace::block_uses_row>([&](std::size_t at) -> std::optional<trace::block_uses_row> {
-      const block_record& block = memory_.blocks()[at];
-      const block_touches uses = touches_.of(block);
-      return uses.first.known() ? std::optional(row_of(block, uses)) : std::nullopt;
-    });
-  }
-
-  /// What runs at the begin of each epoch but the first.
-  void save_open_slices() {
-    for (std::size_t i = 1; i < begins_.size(); ++i) {
-      const time_ns time = begins_[i];
-      std::vector<trace::open_slice_row> rows;
-      const auto put = [&](trace::lane_kind what, std::size_t owner, const summaries::slice_set& set) {
-        set.for_each_open(time, [&](const summaries::slice_item& item, std::uint16_t lane) {
-          rows.push_back({time, what, static_cast<std::uint32_t>(owner), lane, item.begin, item.end, item.event,
-                          item.name, item.bytes, item.kind, item.tag});
-        });
-      };
-      std::size_t owner = 0;
-      for (const auto& [key, set] : devices_.streams()) put(trace::lane_kind::stream, owner++, set);
-      owner = 0;
-      for (const auto& [key, work] : devices_.directions()) put(trace::lane_kind::direction, owner++, work.slices);
-      owner = 0;
-      for (const auto& [key, work] : host_.threads()) {
-        put(trace::lane_kind::host_ranges, owner, work.ranges);
-        put(trace::lane_kind::host_calls, owner++, work.calls);
-      }
-      to_.add_summary<trace::open_slice_row>(rows, std::pair(time, time));
-    }
-  }
-
-  /// Samples of everything that was sampled: those in force at the times that `pick` tells of each curve of it.
-  template <class Pick>
-  [[nodiscard]] std::vector<trace::last_sample_row> samples_at(time_ns boundary, Pick&& pick) const {
-    std::vector<trace::last_sample_row> rows;
-    // One sample gives several numbers, whose times are mostly the same.
-    const auto either = [](std::set<time_ns> times, const std::set<time_ns>& others) {
-      times.insert(others.begin(), others.end());
-      return times;
-    };
-    const auto add = [&](trace::sampled_thing what, const auto& step) -> trace::last_sample_row& {
-      trace::last_sample_row& row = rows.emplace_back();
-      row.time = boundary;
-      row.what = what;
-      row.sampled = step.time;
-      row.event = trace::event_id{step.order};
-      return row;
-    };
-    for (const auto& [id, tree] : counters_) {
-      for (const time_ns time : pick(tree)) {
-        trace::last_sample_row& row = add(trace::sampled_thing::counter, *tree.last_until(time));
-        row.counter = id;
-        row.value = tree.at(time);
-      }
-    }
-    for (const auto& [id, pool] : memory_.pools()) {
-      for (const time_ns time : either(pick(pool.reserved), pick(pool.used))) {
-        trace::last_sample_row& row = add(trace::sampled_thing::pool, *pool.reserved.last_until(time));
-        row.pool = id;
-        row.reserved = static_cast<std::uint64_t>(pool.reserved.at(time));
-        row.used = static_cast<std::uint64_t>(pool.used.at(time));
-      }
-    }
-    for (const auto& [id, device] : memory_.devices()) {
-      for (const time_ns time : either(pick(device.used), pick(device.recorder))) {
-        const device_samples::sample& sample = *device.last_until(time);
-        trace::last_sample_row& row = add(trace::sampled_thing::device, sample);
-        row.device = id;
-        row.free = sample.free;
-        row.total = sample.total;
-        row.recorder = sample.recorder;
-      }
-    }
-    return rows;
-  }
-
-  void save_last_samples() {
-    const auto first_and_highest = [](const summaries::sample_tree& tree) -> std::set<time_ns> {
-      if (tree.empty()) return {};
-      return {tree.first_time(), tree.over(tree.first_time(), tree.last_time() + 1).maximum_time};
-    };
-    to_.add_summary<trace::last_sample_row>(samples_at(0, first_and_highest), std::pair(INT64_MIN, INT64_MAX));
-    for (std::size_t i = 1; i < begins_.size(); ++i) {
-      const time_ns begin = begins_[i];
-      const auto last_before = [&](const summaries::sample_tree& tree) -> std::set<time_ns> {
-        if (tree.last_until(begin - 1) == nullptr) return {};
-        return {begin - 1};
-      };
-      to_.add_summary<trace::last_sample_row>(samples_at(begin, last_before), std::pair(begin, begin));
-    }
-  }
-
-  void save_categories() {
-    std::vector<std::vector<trace::block_category_row>> by_epoch(begins_.size());
-    for (std::size_t at = 0; at < told_.size(); ++at) {
-      const block_category is = category_at(at);
-      if (told_[at] || is.what == category::none) continue;
-      const block_record& block = memory_.blocks()[at];
-      by_epoch[epoch_of(begins_, block.born)].push_back(
-          {block.id, static_cast<std::uint8_t>(is.what), static_cast<std::uint8_t>(is.why)});
-    }
-    for (std::size_t i = 0; i < by_epoch.size(); ++i) {
-      std::sort(by_epoch[i].begin(), by_epoch[i].end(), [](const auto& a, const auto& b) { return a.block < b.block; });
-      to_.add_summary<trace::block_category_row>(by_epoch[i], std::pair(begins_[i], begins_[i]));
-    }
-  }
-
-  const memory_use& memory_;
-  const device_activity_index& devices_;
-  const host_activity& host_;
-  const std::map<trace::counter_id, summaries::sample_tree>& counters_;
-  const touch_index& touches_;
-  const std::shared_ptr<const tensor_facts> tensors_;
-  const std::span<const time_ns> begins_;
-  trace::file_writer& to_;
-  std::vector<bool> told_;  ///< By position: it has a row of its own.
-  std::vector<crossing> kept_;
-};
-
-std::vector<time_ns> begins_of(std::span<const trace::epoch_row> epochs) {
-  std::vector<time_ns> all;
-  for (const trace::epoch_row& epoch : epochs) all.push_back(bounded(epoch.time));
-  return all;
-}
-
 /// Calls `use(row)` for the rows of a kind in the chunks that overlap [from, to).
 template <class Row, class Use>
 result<void> rows_in(const trace::snapshot& of, time_ns from, time_ns to, Use&& use) {
@@ -351,18 +80,42 @@ result<void> rows_in(const trace::snapshot& of, time_ns from, time_ns to, Use&& 
   return {};
 }
 
+void save_blocks(const index& from, const trace::snapshot& of, parts_writer& into) {
+  const std::span<const block_record> blocks = from.memory().blocks();
+  const auto tensors = from.tensors(of);
+  const std::set<trace::block_id> disputed(from.memory().disputed().begin(), from.memory().disputed().end());
+  std::vector<std::vector<trace::block_category_row>> categories(into.begins().size());
+  std::vector<kept_block> kept;
+  for (std::size_t at = 0; at < blocks.size(); ++at) {
+    if (!blocks[at].allocated) continue;
+    kept_block each{blocks[at], at < tensors->categories.size() ? tensors->categories[at] : block_category{}, {}};
+    each.uses = from.touches().of(each.block);
+    each.disputed = disputed.contains(each.block.id);
+    const bool keep = is_kept(each, into.begins());
+    if (!each.crosses && !each.disputed && each.category.what != category::none)
+      categories[epoch_of(into.begins(), each.block.born)].push_back(category_row_of(each));
+    if (keep) kept.push_back(std::move(each));
+  }
+  into.add_blocks(kept);
+  for (std::size_t i = 0; i < categories.size(); ++i) into.add_categories(i, categories[i]);
+}
+
 }  // namespace
 
 void save_parts(const index& from, const trace::snapshot& of, std::span<const trace::epoch_row> epochs,
                 trace::file_writer& to) {
   if (epochs.empty()) return;
-  trace::saved_row saved{saved_name, saved_version, {}};
-  archive::writer words(saved.bytes);
-  words.put(facts_of_whole(from, of));
-  if (words.failed() || saved.bytes.size() > most_saved) return;
+  const auto whole = parts_writer::saved(facts_of_whole(from, of));
+  if (!whole) return;
   const std::vector<time_ns> begins = begins_of(epochs);
-  saver(from, of, begins, to).save();
-  to.add_summary<trace::saved_row>(std::span(&saved, 1));
+  parts_writer into(to, begins);
+  save_blocks(from, of, into);
+  for (std::size_t i = 1; i < begins.size(); ++i) {
+    into.add_open_slices(i, open_slices_at(begins[i], from));
+    into.add_samples(i, samples_before(begins[i], from.memory(), from.counters()));
+  }
+  into.add_first_and_highest(first_and_highest_samples(from.memory(), from.counters()));
+  into.add_whole(*whole);
 }
 
 result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const trace::snapshot> from,
@@ -377,7 +130,7 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
   std::optional<std::string> saved;
   if (auto got = rows_in<trace::saved_row>(of, INT64_MIN, INT64_MAX,
                                            [&](const auto& row, const auto&) {
-                                             if (row.name == saved_name && row.version == saved_version)
+                                             if (row.name == parts_name && row.version == parts_version)
                                                saved = row.bytes;
                                            });
       !got)
@@ -386,7 +139,7 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
     return fail(error_code::not_found, "the file does not say what its parts are", of.path());
   made->begins_ = begins_of(made->epochs_);
   auto whole = std::make_shared<whole_facts>();
-  archive::reader words(*saved, 4 * most_saved);
+  archive::reader words(*saved, 4 * most_saved_bytes);
   words.get(*whole);
   if (words.failed() || !words.at_end() || !std::is_sorted(made->begins_.begin(), made->begins_.end()))
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());

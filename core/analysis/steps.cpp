@@ -114,7 +114,6 @@ step_list step_marks::of(trace::process_id process, time_ns end) const {
 
 namespace {
 
-constexpr std::size_t most_blocks = 200'000;
 constexpr std::size_t least_period = 4;  ///< Allocations: shorter patterns are loops, not steps.
 constexpr std::size_t least_repeats = 3;
 constexpr double least_match = 0.9;
@@ -213,7 +212,7 @@ std::size_t lowest_in_period(std::span<const block_record* const> blocks, std::s
 }  // namespace
 
 step_list find_pattern(std::span<const block_record* const> blocks, time_ns end) {
-  if (blocks.size() > most_blocks) blocks = blocks.last(most_blocks);
+  if (blocks.size() > most_pattern_blocks) blocks = blocks.last(most_pattern_blocks);
   const sequence all = symbols_of(blocks);
   const std::size_t period = best_period(all);
   if (period == 0) return {};

@@ -68,10 +68,17 @@ class step_marks {
   std::map<trace::string_id, meaning> names_;
 };
 
+/// What `find_pattern` looks at of more blocks: the last ones.
+inline constexpr std::size_t most_pattern_blocks = 200'000;
+/// The blocks whose births tell a process' steps are those of the first of these layers that has enough of them.
+inline constexpr trace::layer telling_layers[] = {trace::layer::framework, trace::layer::pool, trace::layer::user,
+                                                  trace::layer::driver};
+inline constexpr std::size_t least_telling_blocks = 16;
+
 /// The steps that the pattern of allocations shows: a sequence of sizes and stacks that comes again and again, at least
 /// three times, nine allocations in ten the same. `blocks` are those of one process and one layer in order of birth. A step
 /// begins where the least is in use. Known errors: a program whose shapes change from step to step has no such pattern; one
-/// that repeats several times inside a step may be cut into the repeats. O(n) for at most 200,000 blocks, the last ones.
+/// that repeats several times inside a step may be cut into the repeats. O(n) for at most `most_pattern_blocks`.
 [[nodiscard]] step_list find_pattern(std::span<const block_record* const> blocks, time_ns end);
 
 }  // namespace sluice::analysis

@@ -7,16 +7,14 @@
 namespace sluice::analysis {
 namespace {
 
-/// The blocks whose births tell a process' steps: of the highest layer that has enough of them, a framework's at best.
+/// In order of birth.
 std::vector<const block_record*> telling_blocks(const memory_use& memory, trace::process_id process) {
-  constexpr std::size_t enough = 16;
-  for (const trace::layer level :
-       {trace::layer::framework, trace::layer::pool, trace::layer::user, trace::layer::driver}) {
+  for (const trace::layer level : telling_layers) {
     std::vector<const block_record*> found;
     for (const block_record& block : memory.blocks())
       if (block.allocated && block.process == process && block.level == level && !block.born_before())
         found.push_back(&block);
-    if (found.size() < enough) continue;
+    if (found.size() < least_telling_blocks) continue;
     std::stable_sort(found.begin(), found.end(),
                      [](const block_record* a, const block_record* b) { return a->born < b->born; });
     return found;
@@ -106,7 +104,7 @@ tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) 
   } else {
     all.steps = std::make_shared<const step_facts>(find_steps(from, trace));
     all.categories =
-        categorise({memory, from.touches(), all.steps->lists, from.category_tags(), trace.tables(), whole_of(trace)});
+        categorise(memory, from.touches(), all.steps->lists, from.category_tags(), trace.tables(), whole_of(trace));
     all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
     for (std::size_t i = 0; i < all.categories.size(); ++i)
       if (all.categories[i].what != category::none) all.use.try_emplace(key_of(memory.blocks()[i]));

@@ -28,13 +28,32 @@ bool is_copying_call(std::string_view name) {
          name.starts_with("cudaMemset");
 }
 
-touch_index::direct& touch_index::at(trace::block_id id) {
-  const auto [place, fresh] = by_id_.put(raw(id), blocks_.size());
-  if (fresh) blocks_.emplace_back();
-  return blocks_[place];
+void uses_so_far::add(const uses_so_far& others) {
+  if (others.first.known()) {
+    join(first, last, others.first);
+    join(first, last, others.last);
+  }
+  kernels += others.kernels;
+  copy_calls += others.copy_calls;
+  copies += others.copies;
+  replays += others.replays;
+  if (others.first_kernel != trace::unknown_time) keep_earlier(first_kernel, others.first_kernel);
+  if (others.from_host.count == 0) return;
+  from_host.first = from_host.count == 0 ? others.from_host.first : std::min(from_host.first, others.from_host.first);
+  from_host.last = from_host.count == 0 ? others.from_host.last : std::max(from_host.last, others.from_host.last);
+  from_host.count += others.from_host.count;
+  from_host.pageable += others.from_host.pageable;
 }
 
-void touch_index::use(direct& of, touch now) { join(of.first, of.last, now); }
+block_touches uses_so_far::all() const {
+  return {first, last, kernels, std::max(copies, copy_calls), replays, first_kernel, from_host};
+}
+
+touch_index::uses_of_block& touch_index::at(trace::block_id id) {
+  const auto [place, fresh] = by_id_.put(raw(id), blocks_.size());
+  if (fresh) blocks_.emplace_back().block = id;
+  return blocks_[place];
+}
 
 bool touch_index::copies(trace::string_id name, const trace::tables& tables) {
   const auto [place, fresh] = copying_.try_emplace(raw(name), false);
@@ -46,13 +65,15 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
   if (row.block == trace::block_id::none) return;
   if (whole_told_ && row.graph != trace::graph_id::none) return;
   if (!whole_told_) ++touches_;
-  direct& of = at(row.block);
   if (row.graph == trace::graph_id::none) {
+    if (leaves_out(bounded(row.time))) return;
+    uses_so_far& of = at(row.block).direct;
     const bool copy = copies(row.name, tables);
     ++(copy ? of.copy_calls : of.kernels);
     if (!copy) keep_earlier(of.first_kernel, bounded(row.time));
-    return use(of, {bounded(row.time), row.id});
+    return join(of.first, of.last, {bounded(row.time), row.id});
   }
+  uses_of_block& of = at(row.block);
   bool& moves = moving_[raw(row.graph)];
   moves = moves || (copies(row.name, tables) && tables.text(row.name).find("emcpy") != std::string_view::npos);
   for (const std::uint32_t known : of.graphs) {
@@ -69,11 +90,12 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
 
 template <class Copy>
 void touch_index::add_copy(const Copy& row, time_ns time) {
+  if (leaves_out(time)) return;
   for (const trace::block_id id : {row.source_block, row.destination_block}) {
     if (id == trace::block_id::none) continue;
-    direct& of = at(id);
+    uses_so_far& of = at(id).direct;
     ++of.copies;
-    use(of, {time, row.id});
+    join(of.first, of.last, {time, row.id});
     if (id != row.destination_block || row.direction != trace::direction::h2d) continue;
     arrivals& in = of.from_host;
     in.first = in.count == 0 ? time : std::min(in.first, time);
@@ -88,13 +110,14 @@ void touch_index::add(const trace::transfer_event& row) { add_copy(row, enqueued
 void touch_index::add(const trace::transfer_part_event& row) { add_copy(row, bounded(row.time)); }
 
 void touch_index::add(const trace::memset_event& row) {
-  if (row.block == trace::block_id::none) return;
-  direct& of = at(row.block);
+  if (row.block == trace::block_id::none || leaves_out(bounded(row.time))) return;
+  uses_so_far& of = at(row.block).direct;
   ++of.copies;
-  use(of, {bounded(row.time), row.id});
+  join(of.first, of.last, {bounded(row.time), row.id});
 }
 
 void touch_index::add(const trace::graph_launch_event& row) {
+  if (leaves_out(bounded(row.time))) return;
   launches& of = launches_[row.graph];
   const touch now{bounded(row.time), row.id};
   if (!of.all.empty() && earlier(now, of.all.back())) of.sorted = false;
@@ -123,17 +146,15 @@ void touch_index::settle() {
 
 block_touches touch_index::of(const block_record& block) const {
   if (const auto told = told_.find(raw(block.id)); told != told_.end()) return told->second;
-  block_touches all;
+  return so_far(block).all();
+}
+
+uses_so_far touch_index::so_far(const block_record& block) const {
   const std::size_t place = by_id_.find(raw(block.id));
-  if (place == positions::none) return all;
-  const direct& own = blocks_[place];
-  all.first = own.first;
-  all.last = own.last;
-  all.kernels = own.kernels;
-  all.copies = std::max(own.copies, own.copy_calls);
-  all.first_kernel = own.first_kernel;
-  all.from_host = own.from_host;
-  for (const std::uint32_t which : own.graphs) {
+  if (place == positions::none) return {};
+  uses_so_far all = blocks_[place].direct;
+  if (!block.allocated) return all;
+  for (const std::uint32_t which : blocks_[place].graphs) {
     const auto launched = launches_.find(graph_uses_[which].graph);
     if (launched == launches_.end()) continue;
     const std::vector<touch>& times = launched->second.all;

@@ -42,6 +42,22 @@ struct block_touches {
   [[nodiscard]] std::uint64_t count() const { return kernels + copies + replays; }
 };
 
+/// The uses of a block that some of a recording's rows tell. Of copies there are rows of two kinds, which tell of the same ones: only what
+/// all of them add up to says how many there were.
+struct uses_so_far {
+  touch first;
+  touch last;
+  std::uint64_t kernels = 0;
+  std::uint64_t copy_calls = 0;  ///< Touch rows of calls that copy.
+  std::uint64_t copies = 0;      ///< Transfers and memsets that name it: the same ones, when both are recorded.
+  std::uint64_t replays = 0;
+  time_ns first_kernel = trace::unknown_time;
+  arrivals from_host;
+  /// Adds those that other rows tell, in any order.
+  void add(const uses_so_far& others);
+  [[nodiscard]] block_touches all() const;
+};
+
 /// How a graph's nodes name a block.
 struct graph_use {
   trace::graph_id graph{};
@@ -64,6 +80,10 @@ class touch_index {
   /// How a graph's nodes name a block, and whether one of the graph's copies. Then touch rows of nodes are passed over: all are to
   /// be told.
   void tell(trace::block_id block, const graph_use& use, bool copies);
+  /// Of rows that tell of uses outside of `run` nothing is taken. Before any row.
+  void only_within(time_range run) { run_ = run; }
+  /// Uses of a block that other rows told; those here come on top.
+  void add(trace::block_id block, const uses_so_far& uses) { at(block).direct.add(uses); }
   /// Before any question.
   void settle();
 
@@ -79,6 +99,13 @@ class touch_index {
 
   /// All uses of `block`; replays of a graph count while the block lives. O(log launches) for each graph that names it.
   [[nodiscard]] block_touches of(const block_record& block) const;
+  /// The same, to be added to what other rows tell: of launches of graphs only those count that lie in the run of `only_within`.
+  [[nodiscard]] uses_so_far so_far(const block_record& block) const;
+  /// Calls `visit(block_id)` for every block that any row names, be it known or not.
+  template <class Visit>
+  void for_each_block(Visit&& visit) const {
+    for (const uses_of_block& each : blocks_) visit(each.block);
+  }
   /// Launches in `range` of graphs that have a node which copies (and names a block).
   [[nodiscard]] std::uint64_t launches_that_copy(time_range range) const;
   /// The graphs whose nodes name the block, in no order.
@@ -87,14 +114,9 @@ class touch_index {
   [[nodiscard]] bool graph_copies(trace::graph_id graph) const;
 
  private:
-  struct direct {
-    touch first;
-    touch last;
-    std::uint64_t kernels = 0;
-    std::uint64_t copy_calls = 0;  ///< Touch rows of calls that copy.
-    std::uint64_t copies = 0;      ///< Transfers and memsets that name it: the same ones, when both are recorded.
-    time_ns first_kernel = trace::unknown_time;
-    arrivals from_host;
+  struct uses_of_block {
+    trace::block_id block{};
+    uses_so_far direct;                 ///< Without the replays of the graphs here.
     std::vector<std::uint32_t> graphs;  ///< Positions in `graph_uses_`.
   };
   struct launches {
@@ -102,13 +124,13 @@ class touch_index {
     bool sorted = true;
   };
 
-  direct& at(trace::block_id id);
-  static void use(direct& of, touch now);
+  uses_of_block& at(trace::block_id id);
+  [[nodiscard]] bool leaves_out(time_ns time) const { return time < run_.begin || time >= run_.end; }
   template <class Copy>
   void add_copy(const Copy& row, time_ns time);
   bool copies(trace::string_id name, const trace::tables& tables);
 
-  std::vector<direct> blocks_;
+  std::vector<uses_of_block> blocks_;
   positions by_id_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
@@ -117,6 +139,7 @@ class touch_index {
   std::unordered_map<std::uint64_t, block_touches> told_;  ///< By block.
   std::uint64_t touches_ = 0;
   bool whole_told_ = false;
+  time_range run_{-latest_time, latest_time + 1};
 };
 
 /// Whether a call of this name moves or sets bytes ("cuMemcpyAsync"); a kernel's name is none.

@@ -126,6 +126,12 @@ enum class part_scope : std::uint8_t {
   everything  ///< Uses of blocks, calls behind copies, failures.
 };
 
+/// A block that lives on from before the run, or of which something else was said there: as it was at the run's begin.
+struct carried_block {
+  block_record block;
+  uses_so_far uses;
+};
+
 /// A part of a recording, for `index::absorb_part`.
 struct part {
   part_scope scope = part_scope::everything;
@@ -139,6 +145,10 @@ struct part {
   std::vector<trace::last_sample_row>
       samples;                ///< Outside of the run: the last of each thing before it, the first and the highest.
   bool samples_told = false;  ///< Else all rows of samples are wanted.
+  /// What comes after the run is not known yet: instead of the `blocks` and their `uses` those `carried` are told, and rows tell how
+  /// they go on. Who asked for copies is not looked up then.
+  bool unfolding = false;
+  std::vector<carried_block> carried;
 };
 
 /// Whether rows of this kind say anything that is in the scope.

@@ -39,7 +39,7 @@ struct random_lives {
   memory_use memory;
 };
 
-TEST(crossing_blocks, are_those_that_live_over_a_boundary_and_each_comes_once) {
+TEST(crossing_blocks, are_those_that_live_over_a_boundary) {
   for (std::uint64_t seed = 1; seed < 50; ++seed) {
     const random_lives all(seed);
     std::set<std::size_t> expected;
@@ -47,9 +47,11 @@ TEST(crossing_blocks, are_those_that_live_over_a_boundary_and_each_comes_once) {
       for (std::size_t i = 1; i < all.begins.size(); ++i)
         if (all.crosses(all.memory.blocks()[b], i)) expected.insert(b);
     std::set<std::size_t> found;
-    for (const crossing& each : crossing_blocks(all.memory, all.begins)) {
-      EXPECT_TRUE(found.insert(each.block).second);
-      EXPECT_TRUE(all.crosses(all.memory.blocks()[each.block], each.boundary));
+    for (std::size_t b = 0; b < all.memory.blocks().size(); ++b) {
+      const auto boundary = keeper_of(all.memory.blocks()[b], all.begins);
+      if (!boundary) continue;
+      found.insert(b);
+      EXPECT_TRUE(all.crosses(all.memory.blocks()[b], *boundary));
     }
     EXPECT_EQ(found, expected) << "seed " << seed;
   }
@@ -64,17 +66,6 @@ TEST(crossing_blocks, are_kept_as_high_in_the_tree_as_they_reach) {
       EXPECT_EQ(keeper_of(born, died), highest) << born << " " << died;
     }
   }
-}
-
-TEST(crossing_blocks, come_in_order_of_height_boundary_and_birth) {
-  const random_lives all(7);
-  const auto order = [&](const crossing& c) {
-    return std::tuple(-std::countr_zero(c.boundary), c.boundary, all.memory.blocks()[c.block].born);
-  };
-  const auto found = crossing_blocks(all.memory, all.begins);
-  ASSERT_GT(found.size(), 50U);
-  EXPECT_TRUE(std::is_sorted(found.begin(), found.end(),
-                             [&](const crossing& a, const crossing& b) { return order(a) < order(b); }));
 }
 
 TEST(crossing_blocks, leave_out_what_lives_in_one_epoch_unless_its_death_is_inferred) {
@@ -101,16 +92,16 @@ TEST(crossing_blocks, leave_out_what_lives_in_one_epoch_unless_its_death_is_infe
   memory.add(empty);
   memory.reconcile();
   const std::vector<time_ns> begins{0, 100, 200};
-  const auto found = crossing_blocks(memory, begins);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(memory.blocks()[found[0].block].id, trace::block_id{2});
-  EXPECT_EQ(found[0].boundary, 1U);
+  EXPECT_EQ(keeper_of(*memory.find(trace::block_id{1}), begins), std::nullopt);
+  EXPECT_EQ(keeper_of(*memory.find(trace::block_id{2}), begins), 1U);
 }
 
 TEST(crossing_blocks, of_one_epoch_are_none) {
   const random_lives all(3);
-  EXPECT_TRUE(crossing_blocks(all.memory, std::vector<time_ns>{0}).empty());
-  EXPECT_TRUE(crossing_blocks(all.memory, std::vector<time_ns>{}).empty());
+  for (const block_record& block : all.memory.blocks()) {
+    EXPECT_EQ(keeper_of(block, std::vector<time_ns>{0}), std::nullopt);
+    EXPECT_EQ(keeper_of(block, std::vector<time_ns>{}), std::nullopt);
+  }
   EXPECT_EQ(epoch_of(std::vector<time_ns>{10, 20}, 5), 0U);
   EXPECT_EQ(epoch_of(std::vector<time_ns>{10, 20}, 19), 0U);
   EXPECT_EQ(epoch_of(std::vector<time_ns>{10, 20}, 20), 1U);

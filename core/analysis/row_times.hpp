@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/analysis/time_range.hpp"
+#include "core/analysis/whole.hpp"
+#include "core/trace/row_type.hpp"
+
+/// When rows are about. Private to core/analysis.
+namespace sluice::analysis {
+
+/// From the first to the last time that counts for a question about a row.
+template <class Row>
+std::pair<time_ns, time_ns> times_of(const Row& row) {
+  const time_ns time = bounded(row.time);
+  std::pair<time_ns, time_ns> found(time, time);
+  if constexpr (requires { row.end; }) {
+    found.second = row.end == trace::unknown_time ? latest_time : std::max(time, bounded(row.end));
+  }
+  if constexpr (requires { row.enqueued; }) {
+    if (row.enqueued != trace::unknown_time) {
+      found.first = std::min(found.first, bounded(row.enqueued));
+      found.second = std::max(found.second, bounded(row.enqueued));
+    }
+  }
+  return found;
+}
+
+/// Whether a row says anything about a part. One of a checkpoint does where its block was born; and where the checkpoint was made, as
+/// long as nobody knows which blocks live on from earlier.
+template <class Row>
+bool lies_in(const Row& row, const part& about) {
+  const auto [first, last] = times_of(row);
+  const bool here = first < about.run.end && last >= about.run.begin;
+  if constexpr (std::is_same_v<Row, trace::live_block_event>) {
+    const bool born_here = bounded(row.born) >= about.run.begin && bounded(row.born) < about.run.end;
+    return born_here || (about.unfolding && here);
+  }
+  return here;
+}
+
+template <class Row>
+chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
+  constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
+  chunk_reach all;
+  all.chunk = chunk;
+  all.lowest = UINT64_MAX;
+  if constexpr (names_blocks) all.lowest_block = UINT64_MAX;
+  for (const Row& row : rows) {
+    all.lowest = std::min(all.lowest, trace::subject_of(row));
+    all.highest = std::max(all.highest, trace::subject_of(row));
+    const auto [first, last] = times_of(row);
+    all.first = std::min(all.first, first);
+    all.last = std::max(all.last, last);
+    if constexpr (names_blocks) {
+      all.lowest_block = std::min(all.lowest_block, raw(row.block));
+      all.highest_block = std::max(all.highest_block, raw(row.block));
+    }
+  }
+  return all;
+}
+
+}  // namespace sluice::analysis
