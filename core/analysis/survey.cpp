@@ -1,0 +1,181 @@
+#include "core/analysis/survey.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "core/analysis/row_times.hpp"
+#include "core/analysis/tensors.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+constexpr std::size_t births_kept = 2 * most_pattern_blocks;
+
+}  // namespace
+
+survey::survey(const trace::snapshot& of) : of_(of), clues_(of.tables()) {
+  for (std::size_t i = 0; i < of.chunks().size(); ++i) take_chunk(i);
+}
+
+template <class Row>
+void survey::each(std::size_t chunk) {
+  std::vector<Row> rows;
+  if (auto got = of_.read_into<Row>(chunk, rows); !got) {
+    unreadable_.push_back(got.error().to_string());
+    return;
+  }
+  if (rows.empty()) return;
+  chunks_.push_back(reach_of(rows, chunk));
+  events_ += rows.size();
+  for (const Row& row : rows) take(row);
+}
+
+void survey::take_chunk(std::size_t chunk) {
+  switch (of_.chunks()[chunk].type) {
+#define SLUICE_TAKE(row, kind)                                              \
+  case trace::row_type::kind:                                               \
+    if constexpr (trace::is_event_row<trace::row>) each<trace::row>(chunk); \
+    return;
+    SLUICE_FOR_EACH_ROW(SLUICE_TAKE)
+#undef SLUICE_TAKE
+    default:
+      return;  // Kinds of a newer version: the reader says so.
+  }
+}
+
+void survey::take(const trace::alloc_event& row) {
+  take_block(row, row.time);
+  if (row.block == trace::block_id::none || (row.flags & trace::born_before) != 0) return;
+  births& of = births_[{row.process, row.level}];
+  of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.bytes});
+  if (of.last.size() < births_kept) return;
+  const auto later = [](const birth& a, const birth& b) {
+    return std::tuple(a.born, a.order) > std::tuple(b.born, b.order);
+  };
+  const auto cut = of.last.begin() + static_cast<std::ptrdiff_t>(most_pattern_blocks);
+  std::nth_element(of.last.begin(), cut, of.last.end(), later);
+  of.last.erase(cut, of.last.end());
+}
+
+void survey::take_block(const trace::alloc_event& row, time_ns born) {
+  if (row.block == trace::block_id::none) return;
+  const bool counts = (row.flags & trace::ipc_import) == 0;
+  if (counts && row.level == trace::layer::driver && row.pool != trace::pool_id::none) with_segments_.insert(row.pool);
+  if (holds_tensors(row.level)) clues_.add(row.process, row.thread, row.stack, bounded(born));
+}
+
+void survey::take(const trace::pool_event& row) {
+  take_sample(trace::sampled_thing::pool, raw(row.pool), row, [&](trace::last_sample_row& of) {
+    of.pool = row.pool;
+    of.reserved = row.reserved;
+    of.used = row.used;
+  });
+}
+
+void survey::take(const trace::device_memory_event& row) {
+  take_sample(trace::sampled_thing::device, raw(row.device), row, [&](trace::last_sample_row& of) {
+    of.device = row.device;
+    of.free = row.free;
+    of.total = row.total;
+    of.recorder = row.recorder;
+  });
+}
+
+void survey::take(const trace::counter_event& row) {
+  if (!std::isfinite(row.value)) return;
+  take_sample(trace::sampled_thing::counter, raw(row.counter), row, [&](trace::last_sample_row& of) {
+    of.counter = row.counter;
+    of.value = row.value;
+  });
+}
+
+void survey::take(const trace::touch_event& row) {
+  if (row.block == trace::block_id::none) return;
+  ++touches_;
+  if (row.graph != trace::graph_id::none) graph_touches_.add(row, of_.tables());
+}
+
+void survey::take(const trace::attribute_event& row) {
+  faults_.add(row, of_.tables());
+  if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
+  if (of_.tables().text(row.key) == "category") categories_[raw(row.target)] = row.text;  // The last word counts.
+}
+
+void survey::take(const trace::link_event& row) {
+  if (row.kind == trace::link_kind::import_to_owner) import_owners_[raw(row.from)] = {row.to, row.source};
+}
+
+template <class Fill>
+void survey::take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill) {
+  const auto [place, fresh] = first_samples_.try_emplace({what, id});
+  trace::last_sample_row& known = place->second;
+  const time_ns time = bounded(event.time);
+  // Of two at one time the later one counts.
+  const bool earlier = time < known.sampled || (time == known.sampled && event.id >= known.event);
+  if (!fresh && !earlier) return;
+  known.what = what;
+  known.sampled = time;
+  known.event = event.id;
+  fill(known);
+}
+
+std::vector<whole_facts::graph> survey::graphs() const {
+  std::vector<whole_facts::graph> all;
+  graph_touches_.for_each_block([&](trace::block_id block) {
+    for (const graph_use& use : graph_touches_.graphs_of(block))
+      all.push_back({block, use, graph_touches_.graph_copies(use.graph)});
+  });
+  return all;
+}
+
+std::vector<trace::last_sample_row> survey::first_samples() const {
+  std::vector<trace::last_sample_row> all;
+  for (const auto& [thing, row] : first_samples_) all.push_back(row);
+  return all;
+}
+
+std::shared_ptr<const step_facts> survey::steps() const {
+  auto made = std::make_shared<step_facts>();
+  step_facts& all = *made;
+  const time_ns end = whole_of(of_).end;
+  const auto take = [&](trace::process_id process, step_list found) {
+    if (!found.steps.empty()) all.add(process, std::move(found));
+  };
+  for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
+  for (const trace::process_row& row : of_.tables().processes.rows())
+    if (!all.lists.contains(row.id)) take(row.id, pattern_of(row.id, end));
+  return made;
+}
+
+step_list survey::pattern_of(trace::process_id process, time_ns end) const {
+  for (const trace::layer level : telling_layers) {
+    const auto known = births_.find({process, level});
+    if (known == births_.end() || known->second.count < least_telling_blocks) continue;
+    std::vector<birth> last = known->second.last;
+    const auto earlier = [](const birth& a, const birth& b) {
+      return std::tuple(a.born, a.order) < std::tuple(b.born, b.order);
+    };
+    std::sort(last.begin(), last.end(), earlier);
+    std::vector<block_record> blocks(last.size());
+    std::unordered_map<std::uint64_t, std::size_t> places;
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      blocks[i].born = last[i].born;
+      blocks[i].bytes = last[i].bytes;
+      blocks[i].stack = last[i].stack;
+      places.emplace(raw(last[i].block), i);
+    }
+    // What cannot be read has been told of.
+    static_cast<void>(of_.for_each<trace::free_event>([&](const trace::free_event& row) {
+      const auto place = places.find(raw(row.block));
+      if (place == places.end() || blocks[place->second].freed()) return;
+      blocks[place->second].died = std::max(blocks[place->second].born, bounded(row.time));
+    }));
+    std::vector<const block_record*> in_order;
+    for (const block_record& each : blocks) in_order.push_back(&each);
+    return find_pattern(in_order, end);
+  }
+  return {};
+}
+
+}  // namespace sluice::analysis

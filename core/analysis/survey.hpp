@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/analysis/categories.hpp"
+#include "core/analysis/faults.hpp"
+#include "core/analysis/index.hpp"
+#include "core/analysis/last_samples.hpp"
+#include "core/analysis/steps.hpp"
+#include "core/analysis/touches.hpp"
+#include "core/analysis/whole.hpp"
+#include "core/trace/reader.hpp"
+
+/// What must be known of a recording as a whole before any part of it can be summed up. Found by going through its rows once, in the
+/// order of the file; what it keeps does not grow with blocks, copies or kernels, but with what a program says by name: steps, tags,
+/// imports.
+namespace sluice::analysis {
+
+struct step_facts;
+
+class survey {
+ public:
+  /// Of all chunks that there are; those that cannot be read leave a warning. `of` outlives it. O(rows).
+  explicit survey(const trace::snapshot& of);
+
+  [[nodiscard]] const trace::snapshot& trace() const { return of_; }
+  [[nodiscard]] const std::vector<chunk_reach>& chunks() const { return chunks_; }
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+  [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
+  [[nodiscard]] const fault_index& faults() const { return faults_; }
+  [[nodiscard]] const std::unordered_map<std::uint64_t, index::import_owner>& import_owners() const {
+    return import_owners_;
+  }
+  [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
+  [[nodiscard]] const process_clues& clues() const { return clues_; }
+  /// Touch rows that name a block.
+  [[nodiscard]] std::uint64_t touches() const { return touches_; }
+  /// How nodes of graphs name blocks, by block.
+  [[nodiscard]] std::vector<whole_facts::graph> graphs() const;
+  /// Those that blocks of the driver's lie in.
+  [[nodiscard]] const std::set<trace::pool_id>& pools_with_segments() const { return with_segments_; }
+  /// The first sample of each counter, pool and device.
+  [[nodiscard]] std::vector<trace::last_sample_row> first_samples() const;
+  /// Read from the file again where only the pattern of allocations tells them: O(frees) then.
+  [[nodiscard]] std::shared_ptr<const step_facts> steps() const;
+
+ private:
+  struct birth {
+    time_ns born = 0;
+    std::uint64_t order = 0;  ///< Of the file's.
+    trace::block_id block{};
+    trace::stack_id stack{};
+    std::uint64_t bytes = 0;
+  };
+  /// The last births of a process in a layer, more than `find_pattern` looks at.
+  struct births {
+    std::uint64_t count = 0;
+    std::vector<birth> last;
+  };
+  template <class Row>
+  void each(std::size_t chunk);
+  void take_chunk(std::size_t chunk);
+  template <class Row>
+  void take(const Row& /*row*/) {}
+  void take(const trace::alloc_event& row);
+  void take(const trace::live_block_event& row) { take_block(row, row.born); }
+  void take(const trace::alloc_failed_event& row) { faults_.add(row); }
+  void take(const trace::api_call_event& row) { faults_.add(row); }
+  void take(const trace::pool_event& row);
+  void take(const trace::device_memory_event& row);
+  void take(const trace::counter_event& row);
+  void take(const trace::host_range_event& row) { marks_.add(row, of_.tables()); }
+  void take(const trace::marker_event& row) { marks_.add(row); }
+  void take(const trace::touch_event& row);
+  void take(const trace::attribute_event& row);
+  void take(const trace::link_event& row);
+  void take_block(const trace::alloc_event& row, time_ns born);
+  template <class Fill>
+  void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
+  [[nodiscard]] step_list pattern_of(trace::process_id process, time_ns end) const;
+
+  const trace::snapshot& of_;
+  std::vector<chunk_reach> chunks_;
+  std::uint64_t events_ = 0;
+  std::vector<std::string> unreadable_;
+  fault_index faults_;
+  std::unordered_map<std::uint64_t, index::import_owner> import_owners_;
+  std::unordered_map<std::uint64_t, trace::string_id> categories_;
+  process_clues clues_;
+  step_marks marks_;
+  std::uint64_t touches_ = 0;
+  touch_index graph_touches_;  ///< Only of nodes of graphs.
+  std::set<trace::pool_id> with_segments_;
+  std::map<std::pair<trace::sampled_thing, std::uint64_t>, trace::last_sample_row> first_samples_;
+  std::map<std::pair<trace::process_id, trace::layer>, births> births_;
+};
+
+}  // namespace sluice::analysis

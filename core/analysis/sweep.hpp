@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "core/analysis/kept_parts.hpp"
+#include "core/analysis/survey.hpp"
+#include "core/analysis/whole.hpp"
+
+/// Finding out, epoch after epoch, what a file keeps of its parts, without ever holding more than one of them.
+namespace sluice::analysis {
+
+/// Goes through the epochs in order of time. Of each it makes an index from the rows in it and from what the one before left: blocks
+/// that live on, slices that run on, samples in force. A block is done with when it was freed: what it was for is known then.
+///
+/// Adds to the file what `save_parts` adds of an index of all rows, but for what only all parts together show, which is returned with the
+/// highest values still 0: the caller fills those in and adds it. What it takes of memory: an epoch's index, the blocks that live at
+/// once, and some 400 bytes for each that lives over the begin of an epoch. O(rows * log): those of a chunk once for each epoch that
+/// it reaches into.
+///
+/// Beside an index of all rows it errs only where a checkpoint after a loss implies that blocks were freed, which no row says: it has
+/// them live on.
+[[nodiscard]] whole_facts sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into);
+
+}  // namespace sluice::analysis
