@@ -33,7 +33,8 @@ struct pool_stats {
   std::uint64_t used = 0;       ///< in allocated blocks, rounded to the pool's granule
   std::uint64_t requested = 0;  ///< what the callers of those blocks asked for
   std::uint64_t reserved = 0;   ///< taken from upstream
-  std::uint64_t kept = 0;       ///< of the free bytes, those that threads keep for their next allocations
+  std::uint64_t kept = 0;       ///< of the free bytes, those that threads keep for their next allocations, or graphs
+  std::uint64_t kept_for_graphs = 0;  ///< of those, what waits for captured graphs to go
   /// The most that was used at once. Exact where one thread allocates; of several it may be too high by what they keep.
   std::uint64_t peak_used = 0;
   std::uint64_t peak_reserved = 0;

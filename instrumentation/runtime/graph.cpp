@@ -1,24 +1,10 @@
 #include "instrumentation/runtime/graph.hpp"
 
-#include <map>
 #include <utility>
 
+#include "instrumentation/runtime/capture_list.hpp"
+
 namespace sluice::runtime {
-
-namespace {
-
-// Captures that this runtime began. Their count lets everybody else pass with one load.
-struct capture_list {
-  std::mutex mutex;
-  std::map<std::pair<const backend::device*, std::uint64_t>, std::shared_ptr<active_capture>> by_id;
-};
-capture_list& list() {
-  // Never destroyed: memory in static storage asks when it goes.
-  static auto* const only = new capture_list;
-  return *only;
-}
-
-}  // namespace
 
 void active_capture::keep(std::shared_ptr<void> owner) {
   const std::lock_guard lock(mutex_);
@@ -35,16 +21,16 @@ std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
   backend::device& device = stream.device().backend();
   const auto info = device.stream_capture(stream.handle());
   if (!info || info->status == backend::capture_status::none) return nullptr;
-  const std::lock_guard lock(list().mutex);
-  const auto it = list().by_id.find({&device, info->id});
-  return it == list().by_id.end() ? nullptr : it->second;
+  const std::lock_guard lock(capture_list::get().mutex);
+  const auto it = capture_list::get().by_id.find({&device, info->id});
+  return it == capture_list::get().by_id.end() ? nullptr : it->second;
 }
 
 std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noexcept {
   if (!capturing()) return nullptr;
   if (auto own = capture_of(stream)) return own;
-  const std::lock_guard lock(list().mutex);
-  for (const auto& [key, capture] : list().by_id) {
+  const std::lock_guard lock(capture_list::get().mutex);
+  for (const auto& [key, capture] : capture_list::get().by_id) {
     if (capture->forbids_waiting()) return capture;
   }
   return nullptr;
@@ -52,8 +38,8 @@ std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noe
 
 std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noexcept {
   if (!capturing()) return nullptr;
-  const std::lock_guard lock(list().mutex);
-  for (const auto& [key, capture] : list().by_id) {
+  const std::lock_guard lock(capture_list::get().mutex);
+  for (const auto& [key, capture] : capture_list::get().by_id) {
     // Whatever its mode: to wait for the device is to wait for the captured stream.
     if (key.first == &device.backend() || capture->forbids_waiting()) return capture;
   }
@@ -67,8 +53,8 @@ graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stre
   value_or_throw(device.begin_capture(stream.handle(), mode));
   const auto info = device.stream_capture(stream.handle());
   active_ = std::make_shared<active_capture>(info ? info->id : 0, mode);
-  const std::lock_guard lock(list().mutex);
-  list().by_id[{&device, active_->id()}] = active_;
+  const std::lock_guard lock(capture_list::get().mutex);
+  capture_list::get().by_id[{&device, active_->id()}] = active_;
   detail::captures.fetch_add(1, std::memory_order_release);
 }
 
@@ -93,8 +79,8 @@ graph graph_capture::finish() {
   backend::device& device = stream_.device().backend();
   auto made = device.end_capture(stream_.handle());
   {
-    const std::lock_guard lock(list().mutex);
-    list().by_id.erase({&device, active_->id()});
+    const std::lock_guard lock(capture_list::get().mutex);
+    capture_list::get().by_id.erase({&device, active_->id()});
     detail::captures.fetch_sub(1, std::memory_order_release);
   }
   std::vector<std::shared_ptr<void>> ending;  // goes without the lock: it calls the device

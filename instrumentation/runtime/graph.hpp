@@ -3,10 +3,12 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "instrumentation/runtime/stream.hpp"
@@ -27,7 +29,7 @@ using backend::graph_exec_options;
 using backend::graph_node_kind;
 using backend::graph_shape;
 
-/// A capture that this runtime began and has not ended, as whoever hands out memory or takes functions sees it. Thread-safe.
+/// A capture that this runtime began and has not ended, or one of others', as whoever hands out memory or takes functions sees it. Thread-safe.
 class active_capture {
  public:
   /// Begun by the calling thread.
@@ -56,14 +58,38 @@ class active_capture {
 };
 
 namespace detail {
-inline constinit std::atomic<int> captures{0};  // That this runtime began.
+inline constinit std::atomic<int> captures{0};  // That this runtime began, or that were announced.
 }
-/// A `graph_capture` is under way somewhere in the process: one load.
+/// A `graph_capture`, or a capture that was announced, is under way somewhere in the process: one load.
 [[nodiscard]] inline bool capturing() noexcept { return detail::captures.load(std::memory_order_acquire) != 0; }
 
 /// The capture that work on `stream` becomes part of; null if it runs. Knows captures that a `graph_capture` began: while
 /// there is none in the process it is one load. Never throws, never breaks a capture.
 [[nodiscard]] std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept;
+
+/// The same, whoever began it; asks the driver. One that others began is known from the first time that this sees it, and stays until
+/// `forget_capture`, or the end of an announced one, says that it is gone. Throws std::bad_alloc.
+[[nodiscard]] std::shared_ptr<active_capture> capture_by_anybody(const stream_ref& stream);
+
+/// The graph of a capture that others began (`id`: what cudaStreamGetCaptureInfo called it), and all that was made of it, are gone: what
+/// pools kept for it is theirs again. Waits for the device; while the runtime knows of a capture that forbids that, it happens
+/// later. Unknown ids are ignored.
+void forget_capture(const device_ref& device, std::uint64_t id);
+
+/// Captures that others announce, in groups whose graphs share memory: never launched at once, and in the order in which they were
+/// captured, as with PyTorch's graph pools. Thread-safe.
+class announced_captures {
+ public:
+  using key = std::pair<std::uint64_t, std::uint64_t>;  ///< the group's name, unique on the device
+
+  /// One may begin. `takes` says whether a stream is part of it, once it has begun; it is called until `end`.
+  static void begin(const device_ref& device, key group, std::function<bool(std::uintptr_t)> takes);
+  /// It has ended.
+  static void end(const device_ref& device, key group);
+  /// One graph of the group is gone, and all that was made of it. When as many are gone as were begun, the memory is the pools'
+  /// again, as with `forget_capture`.
+  static void release(const device_ref& device, key group);
+};
 
 /// The capture because of which memory cannot be freed on `stream` now: the one that the stream is part of, else one that forbids
 /// the calling thread to wait; null if there is none. Knows, costs and promises what `capture_of` does.

@@ -9,10 +9,11 @@
 namespace sluice::runtime::pooling {
 
 bool pool_core::is_out_of_reach(std::uint64_t stream) const noexcept {
-  if (!capturing()) return false;
   const auto handle = streams().handle_of(stream);
-  if (handle == backend::stream_handle::null) return true;
-  return capture_of(stream_ref::from_native(device_, static_cast<std::uintptr_t>(handle))) != nullptr;
+  if (handle == backend::stream_handle::null) return capturing();
+  // Whoever began it: to ask a captured stream whether it is idle ends its capture.
+  const auto info = device_.backend().stream_capture(handle);
+  return !info || info->status != backend::capture_status::none;
 }
 
 /// The arena of a capture, made at its first allocation. The capture keeps it, and its graph after that.

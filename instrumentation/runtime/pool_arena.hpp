@@ -22,6 +22,12 @@ struct capture_arena {
   std::map<std::uint64_t, std::vector<block*>> free;
   std::vector<block*> all;
   std::weak_ptr<void> owner;
+
+  [[nodiscard]] std::uint64_t free_bytes() const noexcept {
+    std::uint64_t bytes = 0;
+    for (const block* b : all) bytes += b->state.load(std::memory_order_relaxed) == block_state::cached ? b->bytes : 0;
+    return bytes;
+  }
 };
 
 }  // namespace sluice::runtime::pooling

@@ -458,6 +458,7 @@ pool_stats pool_core::stats_from(const front_counts& counts) const noexcept {
   s.requested = static_cast<std::uint64_t>(counts.requested);
   s.reserved = heap_.reserved();
   s.kept = heap_.taken_bytes() - s.used;
+  for (const auto& [id, arena] : arenas_) s.kept_for_graphs += arena->free_bytes();
   // Threads' own peaks need not have been at one moment, and what has left the heap need not all have been used.
   s.peak_used = std::max(s.used, std::min(static_cast<std::uint64_t>(counts.peak), peak_taken_));
   s.peak_reserved = peak_reserved_;

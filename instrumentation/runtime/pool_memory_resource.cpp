@@ -74,13 +74,13 @@ pool_memory_resource::~pool_memory_resource() {
 // What is rare is in functions of its own: a hit needs few registers, and saves none for the rest.
 
 SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
-  if (capturing()) [[unlikely]]
+  if (capturing() || stream.may_be_captured_by_others()) [[unlikely]]
     return allocate_beside_captures(stream, bytes);
   return allocate_uncaptured(stream, bytes);
 }
 
 SLUICE_RARE void* pool_memory_resource::allocate_beside_captures(const stream_ref& stream, std::size_t bytes) {
-  const auto capture = capture_of(stream);
+  const auto capture = capture_by_anybody(stream);
   if (capture == nullptr) return allocate_uncaptured(stream, bytes);
   return allocated_or_throw(core_->allocate_captured(*capture, stream, bytes), stream, bytes, 0);
 }
@@ -149,9 +149,10 @@ SLUICE_RARE void pool_memory_resource::give_back(pooling::lane* own, const strea
     return give_back(nullptr, stream_ref(device()), b);
   }
   const std::uint64_t on = stream.identity();
-  const auto capture = capture_of(stream);
-  if (capture != nullptr || b->arena.load(std::memory_order_acquire) != nullptr)
-    return core_->give_back_captured(capture, on, b);
+  // What others' captures use of memory from before is theirs to keep: it costs no question.
+  const bool held = b->arena.load(std::memory_order_acquire) != nullptr;
+  const auto capture = held ? capture_by_anybody(stream) : capture_of(stream);
+  if (capture != nullptr || held) return core_->give_back_captured(capture, on, b);
   if (!core_->keep(own, on, b)) core_->give_back(on, b);
 }
 

@@ -51,6 +51,12 @@ struct pool_options {
 /// alone, and comes back to the pool when the graph and everything made of it are gone, also if it is freed before. Meanwhile a
 /// pool that maps its segments can grow; another one has what lies free and belongs to no stream.
 ///
+/// The same holds for captures that others begin on their own streams (`stream_ref::from_native`), which the pool asks about at each
+/// allocation, hit or miss, or is told of (`foreign_captures`). Nobody says when such a graph goes: what was allocated in one and
+/// freed is kept for it (`pool_stats::kept_for_graphs`) until `forget_capture` or `announced_captures::release`. Memory from before
+/// the capture is the caller's to keep as long as the graph. Beside a foreign capture of a blocking stream that was not announced,
+/// nothing may be freed on the default stream: the pool would ask about it, and break the capture.
+///
 /// Thread-safe. Memory may be freed by another thread than allocated it, threads may end and the pool may go in any order; it
 /// must outlive the calls into it. Throws out_of_memory with the pool's statistics, and error if the device fails otherwise. A
 /// pointer that is not an allocated block of the pool's is refused: counted in `pool_stats::refused_frees`, and a message in

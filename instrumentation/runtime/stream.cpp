@@ -9,17 +9,15 @@
 
 namespace sluice::runtime {
 
-struct stream_ref::state {
+struct stream_ref::state : facts {
   device_ref device;
-  backend::stream_handle handle{};
   bool owned = false;
-  std::uint64_t identity = 0;  // 0: another in each thread
 
-  state(device_ref d, backend::stream_handle h, bool own)
-      : device(std::move(d)),
-        handle(h),
-        owned(own),
-        identity(device.state()->is_per_thread(h) ? 0 : device.state()->identity_of(h)) {}
+  state(device_ref d, backend::stream_handle h, bool own, bool asked_about = false) : device(std::move(d)), owned(own) {
+    handle = h;
+    identity = device.state()->is_per_thread(h) ? 0 : device.state()->identity_of(h);
+    may_be_captured_by_others = asked_about && h != backend::stream_handle::null;
+  }
   state(const state&) = delete;
   state& operator=(const state&) = delete;
   ~state() {
@@ -42,25 +40,22 @@ std::uint64_t detail::thread_number() noexcept {
   return mine;
 }
 
+stream_ref::stream_ref(const std::shared_ptr<state>& s) noexcept : facts_(s) {}
+
 stream_ref::stream_ref(const device_ref& device)
-    : state_(std::make_shared<state>(device, backend::stream_handle::null, false)) {}
+    : facts_(std::make_shared<state>(device, backend::stream_handle::null, false)) {}
 
-stream_ref::stream_ref(const stream& owner) noexcept : state_(owner.ref_.state_) {}
+stream_ref::stream_ref(const stream& owner) noexcept : facts_(owner.ref_.facts_) {}
 
-stream_ref stream_ref::from_native(const device_ref& device, std::uintptr_t handle) {
+stream_ref stream_ref::from_native(const device_ref& device, std::uintptr_t handle, foreign_captures captures) {
   const bool is_default = handle == detail::driver_legacy && !device.simulated();
-  return stream_ref(std::make_shared<state>(device, backend::stream_handle{is_default ? 0 : handle}, false));
+  return stream_ref(std::make_shared<state>(device, backend::stream_handle{is_default ? 0 : handle}, false,
+                                            captures == foreign_captures::asked_about));
 }
 
-const device_ref& stream_ref::device() const noexcept { return state_->device; }
+const device_ref& stream_ref::device() const noexcept { return static_cast<const state&>(*facts_).device; }
 
-std::uintptr_t stream_ref::get() const noexcept { return static_cast<std::uintptr_t>(state_->handle); }
-
-backend::stream_handle stream_ref::handle() const noexcept { return state_->handle; }
-
-std::uint64_t stream_ref::identity() const noexcept {
-  return state_->identity != 0 ? state_->identity : device().state()->identity_of(handle());
-}
+std::uint64_t stream_ref::identity_here() const noexcept { return device().state()->identity_of(handle()); }
 
 int stream_ref::priority() const { return value_or_throw(device().backend().stream_priority(handle())); }
 

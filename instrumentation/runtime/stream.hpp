@@ -23,6 +23,12 @@ class device_observer {
   virtual void announce() noexcept = 0;
 };
 
+/// How pools learn of captures that others begin on a stream (by cudaStreamBeginCapture, say).
+enum class foreign_captures : std::uint8_t {
+  asked_about,  ///< they ask the driver at each allocation: one call (50 to 100 ns)
+  announced,    ///< who begins one says so before (`announced_captures::begin`)
+};
+
 /// A stream, named: cheap to copy. It shares ownership, so memory that must be freed on a stream can hold on to it
 /// after the `stream` object is gone; streams wrapped by `from_native` stay their owner's.
 class stream_ref {
@@ -34,16 +40,22 @@ class stream_ref {
 
   /// Wraps a native handle (a CUstream); the caller keeps it alive. 0 and 1 (CU_STREAM_LEGACY) are the default stream. 2
   /// (CU_STREAM_PER_THREAD) names another stream in each thread that uses it: what is to be freed on it must be freed by
-  /// the thread that allocated it.
-  [[nodiscard]] static stream_ref from_native(const device_ref& device, std::uintptr_t handle);
+  /// the thread that allocated it. `captures` says how pools learn that others capture it.
+  [[nodiscard]] static stream_ref from_native(const device_ref& device, std::uintptr_t handle,
+                                              foreign_captures captures = foreign_captures::asked_about);
 
   [[nodiscard]] const device_ref& device() const noexcept;
   /// The native handle; 0 for the default stream.
-  [[nodiscard]] std::uintptr_t get() const noexcept;
-  [[nodiscard]] backend::stream_handle handle() const noexcept;
+  [[nodiscard]] std::uintptr_t get() const noexcept { return static_cast<std::uintptr_t>(facts_->handle); }
+  [[nodiscard]] backend::stream_handle handle() const noexcept { return facts_->handle; }
   /// A number for the stream that no other stream of the process has, of whichever device. The driver's per-thread stream is
   /// another one in each thread.
-  [[nodiscard]] std::uint64_t identity() const noexcept;
+  [[nodiscard]] std::uint64_t identity() const noexcept {
+    return facts_->identity != 0 ? facts_->identity : identity_here();
+  }
+  /// True if nobody but the driver knows whether it is being captured: it is a stream of others', and no default stream. Streams of
+  /// the runtime's own are captured by `graph_capture`.
+  [[nodiscard]] bool may_be_captured_by_others() const noexcept { return facts_->may_be_captured_by_others; }
   /// What it was created with. Throws error.
   [[nodiscard]] int priority() const;
 
@@ -62,9 +74,16 @@ class stream_ref {
 
  private:
   friend class stream;
+  // What pools ask at each call.
+  struct facts {
+    std::uint64_t identity = 0;  // 0: another in each thread
+    backend::stream_handle handle{};
+    bool may_be_captured_by_others = false;
+  };
   struct state;
-  explicit stream_ref(std::shared_ptr<state> s) noexcept : state_(std::move(s)) {}
-  std::shared_ptr<state> state_;
+  explicit stream_ref(const std::shared_ptr<state>& s) noexcept;
+  [[nodiscard]] std::uint64_t identity_here() const noexcept;
+  std::shared_ptr<const facts> facts_;  // a state
 };
 
 /// Whether a stream keeps order with the default stream.

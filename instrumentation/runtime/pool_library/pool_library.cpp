@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_library/sluice_pool.h"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
@@ -100,10 +102,13 @@ device_pools& pools_of(int device) {
 }
 
 /// The stream of a native handle; the calling thread's last one is remembered, for making one costs more than a hit.
+template <foreign_captures captures = foreign_captures::asked_about>
 const stream_ref& stream_of(const device_ref& device, void* stream) {
   thread_local std::optional<stream_ref> last;
   const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-  if (!last || last->get() != handle || !(last->device() == device)) last = stream_ref::from_native(device, handle);
+  if (!last || last->get() != handle || !(last->device() == device)) {
+    last = stream_ref::from_native(device, handle, captures);
+  }
   return *last;
 }
 
@@ -124,13 +129,21 @@ Result guarded(Result failed, Work&& work) noexcept {
   return failed;
 }
 
+template <foreign_captures captures = foreign_captures::asked_about>
 void* allocate(pool_memory_resource& from, std::size_t size, void* stream) {
-  return from.allocate(stream_of(from.device(), stream), size, 512);
+  return from.allocate(stream_of<captures>(from.device(), stream), size, 512);
 }
 
+/// `size` as others hand it over.
+std::size_t checked(ssize_t size) {
+  if (size < 0) throw error({status::invalid_value, 0, "sluice_malloc", fmt::format("{} bytes", size)});
+  return static_cast<std::size_t>(size);
+}
+
+template <foreign_captures captures = foreign_captures::asked_about>
 void give_back(pool_memory_resource& to, void* address, void* stream) {
   if (address == nullptr) return;
-  if (!to.try_deallocate(stream_of(to.device(), stream), address)) {
+  if (!to.try_deallocate(stream_of<captures>(to.device(), stream), address)) {
     last_error() = fmt::format("sluice_free: {} is no block that '{}' has given out", fmt::ptr(address), to.name());
   }
 }
@@ -138,10 +151,7 @@ void give_back(pool_memory_resource& to, void* address, void* stream) {
 }  // namespace
 
 SLUICE_EXPORT void* sluice_malloc(ssize_t size, int device, void* stream) {
-  return guarded<void*>(nullptr, [&]() -> void* {
-    if (size < 0) throw error({status::invalid_value, 0, "sluice_malloc", fmt::format("{} bytes", size)});
-    return allocate(pools_of(device).device_pool(), static_cast<std::size_t>(size), stream);
-  });
+  return guarded<void*>(nullptr, [&] { return allocate(pools_of(device).device_pool(), checked(size), stream); });
 }
 
 SLUICE_EXPORT void sluice_free(void* address, ssize_t /*size*/, int device, void* stream) {
@@ -186,8 +196,9 @@ SLUICE_EXPORT int sluice_pool_stats(int device, sluice_pool_figures* out) {
     device_pools& of = pools_of(device);
     const pool_stats s = of.device_pool().stats();
     const memory_info whole = of.device.memory();
-    *out = {s.used,        s.requested,   s.reserved, s.peak_used,     s.peak_reserved,  s.largest_free,   s.limit,
-            s.used_blocks, s.free_blocks, s.segments, s.refused_frees, whole.free_bytes, whole.total_bytes};
+    *out = {s.used,          s.requested,      s.reserved,        s.peak_used,      s.peak_reserved,
+            s.largest_free,  s.limit,          s.used_blocks,     s.free_blocks,    s.segments,
+            s.refused_frees, whole.free_bytes, whole.total_bytes, s.kept_for_graphs};
     return 0;
   });
 }
@@ -207,6 +218,43 @@ SLUICE_EXPORT int sluice_forget_stream(int device, void* stream) {
     pools_of(device).device.state()->retire(handle);
     return 0;
   });
+}
+
+// --- captures ----------------------------------------------------------------------------------------------
+
+SLUICE_EXPORT int sluice_forget_capture(int device, uint64_t id) {
+  return guarded(1, [&] { return forget_capture(pools_of(device).device, id), 0; });
+}
+
+SLUICE_EXPORT void* sluice_torch_malloc(ssize_t size, int device, void* stream) {
+  return guarded<void*>(nullptr, [&] {
+    return allocate<foreign_captures::announced>(pools_of(device).device_pool(), checked(size), stream);
+  });
+}
+
+SLUICE_EXPORT void sluice_torch_free(void* address, ssize_t /*size*/, int device, void* stream) {
+  guarded(0,
+          [&] { return give_back<foreign_captures::announced>(pools_of(device).device_pool(), address, stream), 0; });
+}
+
+SLUICE_EXPORT void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* takes) {
+  guarded(0, [&] {
+    // PyTorch's own, by value: its caller made a copy, which is called by what lies in it.
+    std::function<bool(void*)> asked;
+    if (takes != nullptr) asked = *static_cast<const std::function<bool(void*)>*>(takes);
+    announced_captures::begin(pools_of(device).device, {pool, more_of_pool}, [asked](std::uintptr_t stream) {
+      return !asked || asked(reinterpret_cast<void*>(stream));
+    });
+    return 0;
+  });
+}
+
+SLUICE_EXPORT void sluice_torch_end(int device, uint64_t pool, uint64_t more_of_pool) {
+  guarded(0, [&] { return announced_captures::end(pools_of(device).device, {pool, more_of_pool}), 0; });
+}
+
+SLUICE_EXPORT void sluice_torch_release(int device, uint64_t pool, uint64_t more_of_pool) {
+  guarded(0, [&] { return announced_captures::release(pools_of(device).device, {pool, more_of_pool}), 0; });
 }
 
 SLUICE_EXPORT const char* sluice_last_error(void) { return last_error().c_str(); }

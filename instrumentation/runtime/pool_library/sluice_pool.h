@@ -24,6 +24,17 @@ void* sluice_malloc(ssize_t size, int device, void* stream);
 /// device's pool is refused and counted.
 void sluice_free(void* address, ssize_t size, int device, void* stream);
 
+// Captures of streams into CUDA graphs. Memory that is allocated on a stream while it is captured is the graph's: freed in the
+// capture, it is reused there alone; freed later, or left over, it is kept, since the graph may be launched again, and counted as
+// `kept_for_graphs`. Each allocation on a stream other than the default one asks the driver whether the stream is being captured,
+// 50 to 100 ns. Memory from before the capture must be kept allocated as long as the graph may be launched. Streams of which captures
+// begin should be non-blocking (cudaStreamNonBlocking), as PyTorch's are: the pool asks about the default stream at times, and
+// that breaks captures of blocking ones.
+
+/// The graph of that capture (its id is what cudaStreamGetCaptureInfo said) and all that was made of it are gone: what was kept for it
+/// is the pool's again. Waits for the device. Returns 0, or 1 after a failure.
+int sluice_forget_capture(int device, uint64_t id);
+
 /// The stream that the functions below are in the order of, for the calling thread and `device`; at first the default stream.
 void sluice_set_stream(int device, void* stream);
 /// The same as above on that stream, in the form of CuPy's CFunctionAllocator; `param` is not used.
@@ -46,6 +57,7 @@ struct sluice_pool_figures {
   uint64_t used_blocks, free_blocks, segments;
   uint64_t refused_frees;
   uint64_t device_free, device_total;  ///< of the whole device, whoever uses it
+  uint64_t kept_for_graphs;            ///< freed, and waiting for captured graphs to go
 };
 
 // These return 0, or 1 after a failure: `sluice_last_error` says what.
@@ -58,6 +70,16 @@ int sluice_pool_stats(int device, struct sluice_pool_figures* out);
 int sluice_pool_trim(int device, uint64_t keep_bytes);
 /// `stream` is about to be destroyed: waits for what was freed on it.
 int sluice_forget_stream(int device, void* stream);
+
+// For PyTorch's CUDAPluggableAllocator: it says when it captures, and when its graphs go, so that the first two ask the driver nothing
+// outside of captures. Captures that PyTorch did not begin go unseen there. The others are for its set_begin_allocate_to_pool (`takes` is
+// a const std::function<bool(cudaStream_t)>*), set_end_allocate_to_pool_fn and set_release_pool; a pool's id is two numbers.
+
+void* sluice_torch_malloc(ssize_t size, int device, void* stream);
+void sluice_torch_free(void* address, ssize_t size, int device, void* stream);
+void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* takes);
+void sluice_torch_end(int device, uint64_t pool, uint64_t more_of_pool);
+void sluice_torch_release(int device, uint64_t pool, uint64_t more_of_pool);
 
 /// One line about the calling thread's last failure; empty if there was none. Valid until its next call.
 const char* sluice_last_error(void);

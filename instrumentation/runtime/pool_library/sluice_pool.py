@@ -18,7 +18,7 @@ class Figures(ctypes.Structure):
     """What a device's pool holds, all of one moment: bytes, but for the counts of blocks, segments and refused frees."""
     _fields_ = [(name, ctypes.c_uint64) for name in (
         "used", "requested", "reserved", "peak_used", "peak_reserved", "largest_free", "limit", "used_blocks", "free_blocks", "segments",
-        "refused_frees", "device_free", "device_total")]
+        "refused_frees", "device_free", "device_total", "kept_for_graphs")]
 
     def __repr__(self):
         return "Figures(" + ", ".join(f"{name}={getattr(self, name)}" for name, _ in self._fields_) + ")"
@@ -46,6 +46,7 @@ def _load():
             ("sluice_pool_stats", i32, [i32, ctypes.POINTER(Figures)]),
             ("sluice_pool_trim", i32, [i32, u64]),
             ("sluice_forget_stream", i32, [i32, pointer]),
+            ("sluice_forget_capture", i32, [i32, u64]),
             ("sluice_last_error", ctypes.c_char_p, [])]:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -84,9 +85,26 @@ def set_stream(stream, device=0):
 
 
 def use_in_torch():
-    """Makes the pool PyTorch's allocator. PyTorch refuses once it has allocated."""
+    """Makes the pool PyTorch's allocator. PyTorch refuses once it has allocated.
+
+    PyTorch says which of its pools a captured graph allocates from and when that goes: memory comes back with the graph (PyTorch 2.3 and
+    later). Older ones do not: there the pool asks the driver at each allocation on a side stream, and keeps what graphs got."""
     import torch
-    torch.cuda.memory.change_current_allocator(torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_malloc", "sluice_free"))
+    names = ("sluice_torch_begin", "sluice_torch_end", "sluice_torch_release")
+    allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_torch_malloc", "sluice_torch_free")
+    setters = [getattr(allocator._allocator, name, None) for name in (
+        "set_begin_allocate_to_pool", "set_end_allocate_to_pool_fn", "set_release_pool")]
+    if all(setters):
+        for setter, name in zip(setters, names):
+            setter(_address(getattr(library, name)))
+    else:
+        allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_malloc", "sluice_free")
+    torch.cuda.memory.change_current_allocator(allocator)
+
+
+def forget_capture(capture, device=0):
+    """The graph of that capture, by the driver's id, and all that was made of it are gone: what it got is the pool's again."""
+    _check(library.sluice_forget_capture(device, capture))
 
 
 def _address(function):

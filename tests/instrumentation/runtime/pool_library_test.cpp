@@ -149,7 +149,7 @@ TEST(pool_library_file, exports_its_functions_only) {
     EXPECT_TRUE(name.starts_with("sluice_")) << name;
     ++found;
   }
-  EXPECT_EQ(found, 12);
+  EXPECT_EQ(found, 18);
 }
 
 }  // namespace

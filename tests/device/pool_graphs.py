@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""CUDA graphs of PyTorch over Sluice's pool: their memory is nobody else's while they may be launched, and comes back with them.
+
+    pool_graphs.py hooks     as sluice_pool.use_in_torch sets it up: PyTorch says when it captures and when its graphs go
+    pool_graphs.py plain     sluice_malloc and sluice_free alone: the pool asks the driver, and keeps what graphs got
+
+Each replay is compared with the same steps without a graph, while other tensors come and go on the default and on side streams. Needs
+sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
+"""
+import gc
+import random
+import sys
+
+import sluice_pool
+import torch
+
+how = sys.argv[1]
+failed = False
+
+
+def expect(holds, what):
+    global failed
+    print(("  ok   " if holds else "  FAIL ") + f"graphs, {how}: {what}", flush=True)
+    failed = failed or not holds
+
+
+if how == "hooks":
+    sluice_pool.use_in_torch()
+else:
+    torch.cuda.memory.change_current_allocator(
+        torch.cuda.memory.CUDAPluggableAllocator(sluice_pool.path, "sluice_malloc", "sluice_free"))
+
+torch.manual_seed(1)
+random.seed(1)
+sides = [torch.cuda.Stream() for _ in range(3)]
+
+
+def step(x, weights):
+    for w in weights:
+        x = torch.tanh(x @ w) + x.roll(1, 0)  # what is between lives for a moment
+    return x
+
+
+class Captured:
+    def __init__(self, rows, pool=None):
+        self.weights = [torch.randn(256, 256, device="cuda") for _ in range(6)]
+        self.input = torch.randn(rows, 256, device="cuda")
+        warm = torch.cuda.Stream()
+        warm.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(warm):
+            for _ in range(3):
+                step(self.input, self.weights)
+        torch.cuda.current_stream().wait_stream(warm)
+        self.graph = torch.cuda.CUDAGraph()
+        # The side stream has free memory of the warm-up: the first allocations of the capture are hits there.
+        with torch.cuda.graph(self.graph, pool=pool, stream=warm):
+            self.output = step(self.input, self.weights)
+            del_me = self.output * 2
+            del del_me
+
+    def replay_is_right(self):
+        data = torch.randn_like(self.input)
+        self.input.copy_(data)
+        self.graph.replay()
+        held = []
+        for i in range(40):  # beside the replay
+            size = random.choice([256 * 256, self.input.numel(), 1 << 20]) + random.randrange(64)
+            with torch.cuda.stream(sides[i % 3]) if i % 2 else torch.cuda.stream(torch.cuda.default_stream()):
+                held.append((float(i), torch.full((size,), float(i), device="cuda")))
+            if i % 3 == 0:
+                held.pop(random.randrange(len(held)))
+        torch.cuda.synchronize()
+        same = torch.equal(self.output, step(data, self.weights))
+        whole = all(bool((t == value).all()) for value, t in held)
+        return same, whole
+
+
+graphs = [Captured(rows) for rows in (64, 1000, 4096)]
+kept = sluice_pool.stats().kept_for_graphs
+expect(kept > 0, f"{kept} bytes are kept for the graphs")
+outcomes = [g.replay_is_right() for _ in range(30) for g in graphs]
+expect(all(same for same, _ in outcomes), f"{len(outcomes)} replays give what the same steps give without a graph")
+expect(all(whole for _, whole in outcomes), "no tensor beside them was written to")
+
+# Outputs that are given up, and replays all the same.
+last = graphs[-1]
+expected = step(last.input, last.weights)
+del last.output
+gc.collect()
+beside = [torch.full((4096, 256), 7.0, device="cuda") for _ in range(20)]
+torch.cuda.synchronize()
+last.graph.replay()
+torch.cuda.synchronize()
+expect(all(bool((t == 7).all()) for t in beside), "an output that was given up stays the graph's")
+del beside, expected
+
+# Two graphs that share a pool, replayed in their order.
+first = Captured(512)
+second = Captured(512, pool=first.graph.pool())
+pair = [g.replay_is_right() for _ in range(5) for g in (first, second)]
+expect(all(whole for _, whole in pair), "no tensor beside two graphs that share a pool was written to")
+expect(all(same for same, _ in pair), "and each gives what it should")
+
+figures = sluice_pool.stats()
+expect(figures.refused_frees == 0, "no free was refused")
+del graphs, last, first, second, outcomes, pair
+gc.collect()
+torch.cuda.synchronize()
+after = sluice_pool.stats().kept_for_graphs
+if how == "hooks":
+    expect(after == 0, f"{after} bytes are kept when the graphs have gone")
+else:
+    expect(after > 0, f"{after} bytes stay kept: nobody has said that the graphs are gone")
+sys.exit(failed)
