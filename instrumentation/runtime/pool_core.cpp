@@ -178,17 +178,24 @@ void pool_core::count(front* f, const block& b, std::int64_t sign) noexcept {
 // --- allocation --------------------------------------------------------------------------------------------
 
 block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
-  const std::uint64_t want = size_for(bytes);
+  const std::uint64_t want = size_for(bytes), on = stream.identity();
   front* f = front_here();
   const std::lock_guard lock(mutex_);
-  zone& own = heap_.zone_of(stream.identity());
+  zone& own = heap_.zone_of(on);
+  lane* l = nullptr;
+  try {
+    if (f != nullptr && !host_reachable_) l = &lane_of(*f, on);
+  } catch (const std::bad_alloc&) {
+    // Without a lane the next allocation takes longer.
+  }
+  // The thread remembers its last lanes only: it may have a block in one that it had forgotten.
+  if (block* b = hit(l, on, bytes)) return b;
   block* b = find(stream, want);
   if (b == nullptr) return nullptr;
   try {
-    lane* l = f == nullptr || host_reachable_ ? nullptr : &lane_of(*f, stream.identity());
     if (l != nullptr && want <= largest_rounded) refill(*l, want, own);
   } catch (const std::bad_alloc&) {
-    // Without a lane, or with less in it, the next allocation takes longer.
+    // With less in it, likewise.
   }
   hand_out(f, *b, bytes);
   return b;
