@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "instrumentation/runtime/device_state.hpp"
@@ -112,9 +113,76 @@ const stream_ref& stream_of(const device_ref& device, void* stream) {
   return *last;
 }
 
-void*& current_stream_of(int device) {
+/// The streams that the calling thread has chosen, by device.
+std::map<int, void*>& chosen_streams() {
   thread_local std::map<int, void*> streams;
-  return streams[device];
+  return streams;
+}
+
+/// Null if it has not chosen any: what it works on then is not known.
+void* const* chosen_stream(int device) {
+  const auto found = chosen_streams().find(device);
+  return found == chosen_streams().end() ? nullptr : &found->second;
+}
+
+/// The streams in whose order blocks were allocated that come back without one. Those of the default stream are not in it.
+class allocation_streams {
+ public:
+  static allocation_streams& get() {
+    static auto* const only = new allocation_streams;
+    return *only;
+  }
+  void note(const void* address, int device, void* stream) {
+    if (stream == nullptr && count_.load(std::memory_order_relaxed) == 0) return;
+    const std::lock_guard lock(mutex_);
+    if (stream == nullptr) {
+      streams_.erase(address);
+    } else {
+      streams_[address] = {device, stream};
+    }
+    count_ = streams_.size();
+  }
+  /// Empty: the stream has been forgotten since, with its work done.
+  std::optional<void*> take(const void* address) {
+    if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(address);
+    if (found == streams_.end()) return nullptr;
+    const std::optional<void*> stream = found->second.second;
+    streams_.erase(found);
+    count_ = streams_.size();
+    return stream == forgotten ? std::nullopt : stream;
+  }
+  void forget(int device, void* stream) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [address, of] : streams_) {
+      if (of == std::pair{device, stream}) of.second = forgotten;
+    }
+  }
+
+ private:
+  static inline char forgotten_mark = 0;
+  static inline void* const forgotten = &forgotten_mark;
+
+  std::mutex mutex_;
+  std::unordered_map<const void*, std::pair<int, void*>> streams_;
+  std::atomic<std::size_t> count_{
+      0};  ///< a thread that frees has the address from the one that allocated: it sees that one's
+};
+
+/// What is enqueued on `later` from now on comes after what is on `earlier` now. Work that is captured is in no such order: its graph
+/// has the memory.
+void order(const device_ref& device, void* earlier, void* later) {
+  sluice::backend::device& d = device.backend();
+  const auto from = stream_of(device, earlier).handle(), to = stream_of(device, later).handle();
+  for (const auto stream : {from, to}) {
+    const auto capture = d.stream_capture(stream);
+    if (capture && capture->status != sluice::backend::capture_status::none) return;
+  }
+  const auto event = d.create_event({});
+  const bool ordered = event && d.record_event(*event, from) && d.wait_event(to, *event);
+  if (event) d.destroy_event(*event);
+  if (!ordered) (void)d.sync_stream(from);
 }
 
 /// Runs `work`; what it throws becomes `failed` and the last error.
@@ -159,16 +227,30 @@ SLUICE_EXPORT void sluice_free(void* address, ssize_t /*size*/, int device, void
 }
 
 SLUICE_EXPORT void sluice_set_stream(int device, void* stream) {
-  guarded(0, [&] { return current_stream_of(device) = stream, 0; });
+  guarded(0, [&] { return chosen_streams()[device] = stream, 0; });
 }
 
 SLUICE_EXPORT void* sluice_malloc_current(void* /*param*/, size_t size, int device) {
-  return guarded<void*>(nullptr,
-                        [&] { return allocate(pools_of(device).device_pool(), size, current_stream_of(device)); });
+  return guarded<void*>(nullptr, [&] {
+    const auto* chosen = chosen_stream(device);
+    void* const stream = chosen != nullptr ? *chosen : nullptr;
+    void* const address = allocate(pools_of(device).device_pool(), size, stream);
+    if (address != nullptr) allocation_streams::get().note(address, device, stream);
+    return address;
+  });
 }
 
 SLUICE_EXPORT void sluice_free_current(void* /*param*/, void* address, int device) {
-  guarded(0, [&] { return give_back(pools_of(device).device_pool(), address, current_stream_of(device)), 0; });
+  guarded(0, [&] {
+    device_pools& of = pools_of(device);
+    const std::optional<void*> allocated_on = allocation_streams::get().take(address);
+    const auto* chosen = chosen_stream(device);
+    void* const current = chosen != nullptr ? *chosen : nullptr;
+    if (address != nullptr && allocated_on && chosen != nullptr && *allocated_on != current) {
+      order(of.device, current, *allocated_on);
+    }
+    return give_back(of.device_pool(), address, allocated_on.value_or(current)), 0;
+  });
 }
 
 SLUICE_EXPORT void* sluice_malloc_host(size_t size, int device, void* stream) {
@@ -216,6 +298,7 @@ SLUICE_EXPORT int sluice_forget_stream(int device, void* stream) {
   return guarded(1, [&] {
     const auto handle = sluice::backend::stream_handle{reinterpret_cast<std::uintptr_t>(stream)};
     pools_of(device).device.state()->retire(handle);
+    if (stream != nullptr) allocation_streams::get().forget(device, stream);
     return 0;
   });
 }

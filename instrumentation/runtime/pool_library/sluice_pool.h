@@ -35,9 +35,11 @@ void sluice_free(void* address, ssize_t size, int device, void* stream);
 /// is the pool's again. Waits for the device. Returns 0, or 1 after a failure.
 int sluice_forget_capture(int device, uint64_t id);
 
-/// The stream that the functions below are in the order of, for the calling thread and `device`; at first the default stream.
+/// The stream that the functions below are in the order of, for the calling thread and `device`. A thread that never chose one
+/// allocates on the default stream.
 void sluice_set_stream(int device, void* stream);
-/// The same as above on that stream, in the form of CuPy's CFunctionAllocator; `param` is not used.
+/// The same as above on that stream, in the form of CuPy's CFunctionAllocator; `param` is not used. A block comes back once the work
+/// is done of the stream that it was allocated on, and of the freeing thread's, should that one have chosen another.
 void* sluice_malloc_current(void* param, size_t size, int device);
 void sluice_free_current(void* param, void* address, int device);
 

@@ -80,7 +80,8 @@ def trim(device=0, keep_bytes=0):
 
 
 def set_stream(stream, device=0):
-    """The stream (its number) in whose order CuPy's allocations of the calling thread are; the default stream at first."""
+    """The stream (its number) in whose order CuPy's allocations of the calling thread are; the default stream at first. What is freed
+    comes back after the work of the stream that it was allocated on, and of the one that the freeing thread has chosen."""
     library.sluice_set_stream(device, stream)
 
 

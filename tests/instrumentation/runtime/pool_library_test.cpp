@@ -97,6 +97,69 @@ TEST_F(pool_library, has_the_form_that_cupy_asks_for_on_a_stream_of_the_threads_
   EXPECT_EQ(forget_stream()(0, nullptr), 0);
 }
 
+/// The driver's streams, where there is a driver: the library takes handles of others' streams.
+struct driver_streams {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  template <class Call>
+  Call* find(const char* name) const {
+    return reinterpret_cast<Call*>(dlsym(library, name));
+  }
+  [[nodiscard]] void* make() const {
+    void* made = nullptr;
+    EXPECT_EQ(find<int(void**, unsigned)>("cuStreamCreate")(&made, 1), 0);
+    return made;
+  }
+  void fill(void* at, unsigned char value, std::size_t bytes, void* stream) const {
+    EXPECT_EQ(find<int(void*, unsigned char, std::size_t, void*)>("cuMemsetD8Async")(at, value, bytes, stream), 0);
+  }
+  [[nodiscard]] std::vector<unsigned char> read(void* from, std::size_t bytes, void* stream) const {
+    std::vector<unsigned char> out(bytes);
+    EXPECT_EQ(find<int(void*, void*, std::size_t, void*)>("cuMemcpyDtoHAsync_v2")(out.data(), from, bytes, stream), 0);
+    EXPECT_EQ(find<int(void*)>("cuStreamSynchronize")(stream), 0);
+    return out;
+  }
+  void destroy(void* stream) const { find<int(void*)>("cuStreamDestroy_v2")(stream); }
+};
+
+TEST_F(pool_library, frees_what_cupy_frees_after_the_stream_that_it_was_allocated_on) {
+  (void)figures();
+  const driver_streams streams;
+  if (streams.library == nullptr) GTEST_SKIP() << "no driver, and so no streams of others'";
+  constexpr std::size_t bytes = 1 << 20;
+  void *a = streams.make(), *b = streams.make();
+  set_stream()(0, a);
+  void* block = malloc_current()(nullptr, bytes, 0);
+  for (int i = 0; i < 200; ++i) streams.fill(block, 5, bytes, b);
+  set_stream()(0, b);
+  free_current()(nullptr, block, 0);
+  void* other = malloc_current()(nullptr, bytes, 0);
+  EXPECT_NE(other, block) << "it is the first stream's again, not the one's that is current";
+  set_stream()(0, a);
+  EXPECT_EQ(malloc_current()(nullptr, bytes, 0), block) << "a hit";
+  streams.fill(block, 9, bytes, a);
+  EXPECT_EQ(streams.read(block, bytes, a), std::vector<unsigned char>(bytes, 9)) << "after what was current";
+  std::thread([&] {
+    free_current()(nullptr, block, 0);
+    void* third = malloc_current()(nullptr, bytes, 0);
+    EXPECT_NE(third, block) << "a thread that has chosen no stream frees on the first one, too";
+    free_current()(nullptr, third, 0);
+  }).join();
+  block = malloc_current()(nullptr, bytes, 0);  // on the first stream
+
+  // A stream that has been forgotten may go before its blocks.
+  EXPECT_EQ(forget_stream()(0, a), 0);
+  streams.destroy(a);
+  set_stream()(0, b);
+  free_current()(nullptr, block, 0);
+  EXPECT_EQ(malloc_current()(nullptr, bytes, 0), block) << "a hit";
+  free_current()(nullptr, block, 0);
+  free_current()(nullptr, other, 0);
+  EXPECT_EQ(forget_stream()(0, b), 0);
+  set_stream()(0, nullptr);
+  EXPECT_EQ(pool_trim()(0, 0), 0);
+  streams.destroy(b);
+}
+
 TEST_F(pool_library, gives_pinned_memory_too) {
   auto* host = static_cast<char*>(malloc_host()(1 << 16, 0, nullptr));
   ASSERT_NE(host, nullptr) << last_error()();
