@@ -20,80 +20,6 @@ copy_figures figures_of(const content_copy& copy) {
   return {1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
 }
 
-class finder {
- public:
-  finder(const index& from, time_range range) : from_(from), range_(range) {}
-
-  duplicate_figures all() {
-    const std::span<const content_copy> copies = from_.contents().copies();
-    for (std::size_t first = 0; first < copies.size();) {
-      const std::size_t count = from_.contents().same_from(first);
-      one_content(copies.subspan(first, count));
-      first += count;
-    }
-    found_.largest = whole_.largest;
-    found_.graph_launches = from_.touches().launches_that_copy(range_);
-    duplicate_figures made{std::move(found_), {}};
-    for (const auto& [id, stack] : stacks_) made.stacks.push_back(stack);
-    return made;
-  }
-
- private:
-  bool in_range(const content_copy& copy) const { return copy.begin >= range_.begin && copy.begin < range_.end; }
-
-  void one_content(std::span<const content_copy> copies) {
-    std::set<std::uint64_t> sources;
-    std::set<std::pair<trace::block_id, std::uint64_t>> destinations;
-    bool moved = false;
-    for (const content_copy& copy : copies) {
-      const bool overtaken = copy.hashed() && from_.contents().overtaken(copy);
-      if (in_range(copy)) count(copy, overtaken);
-      if (!copy.hashed() || overtaken) continue;
-      const bool same_source = !sources.insert(copy.source).second;
-      const bool same_destination = !destinations.insert({copy.block, copy.destination}).second;
-      if (moved && in_range(copy)) repeated(copy, same_source, same_destination);
-      moved = true;
-    }
-  }
-
-  void count(const content_copy& copy, bool overtaken) {
-    using enum trace::content_check;
-    copy_figures& kind = overtaken                   ? found_.overtaken
-                         : copy.check == exact       ? found_.exact
-                         : copy.check == sampled     ? found_.sampled
-                         : copy.check == over_budget ? found_.over_budget
-                                                     : found_.unreadable;
-    kind.add(figures_of(copy));
-  }
-
-  void repeated(const content_copy& copy, bool same_source, bool same_destination) {
-    repeat_figures one;
-    one.all = figures_of(copy);
-    if (same_source) one.same_source = one.all;
-    if (same_destination) one.same_destination = one.all;
-    if (copy.check == trace::content_check::exact) one.exact = one.all;
-    found_.repeated.add(one);
-    add(whole_, one, copy);
-    const trace::stack_id stack = from_.copies().stack_of(copy.call);
-    repeating_stack& of = stacks_[stack];
-    of.stack = stack;
-    add(of, one, copy);
-  }
-
-  static void add(repeating_stack& to, const repeat_figures& one, const content_copy& copy) {
-    to.figures.add(one);
-    if (to.largest != trace::event_id::none && copy.bytes <= to.largest_bytes) return;
-    to.largest = copy.event;
-    to.largest_bytes = copy.bytes;
-  }
-
-  const index& from_;
-  time_range range_;
-  std::map<trace::stack_id, repeating_stack> stacks_;
-  repeating_stack whole_;
-  duplicate_copies found_;
-};
-
 }  // namespace
 
 void copy_figures::add(const copy_figures& more) {
@@ -115,7 +41,81 @@ copy_figures duplicate_copies::hashed() const {
   return both;
 }
 
-duplicate_figures find_duplicates(const index& from, time_range range) { return finder(from, range).all(); }
+duplicate_gatherer::duplicate_gatherer(const copy_contents& contents, time_range range)
+    : contents_(contents), range_(range) {
+  const std::span<const content_copy> copies = contents.copies();
+  for (std::size_t first = 0; first < copies.size();) {
+    const std::size_t count = contents.same_from(first);
+    add_content(copies.subspan(first, count));
+    first += count;
+  }
+  std::sort(repeats_.begin(), repeats_.end(),
+            [](const repeat& a, const repeat& b) { return a.copy->begin < b.copy->begin; });
+  found_.largest = whole_.largest;
+}
+
+void duplicate_gatherer::add_content(std::span<const content_copy> copies) {
+  std::set<std::uint64_t> sources;
+  std::set<std::pair<trace::block_id, std::uint64_t>> destinations;
+  bool moved = false;
+  for (const content_copy& copy : copies) {
+    const bool overtaken = copy.hashed() && contents_.overtaken(copy);
+    if (range_.holds(copy.begin)) count(copy, overtaken);
+    if (!copy.hashed() || overtaken) continue;
+    const bool same_source = !sources.insert(copy.source).second;
+    const bool same_destination = !destinations.insert({copy.block, copy.destination}).second;
+    if (moved && range_.holds(copy.begin)) add_repeat(copy, same_source, same_destination);
+    moved = true;
+  }
+}
+
+void duplicate_gatherer::count(const content_copy& copy, bool overtaken) {
+  using enum trace::content_check;
+  copy_figures& kind = overtaken                   ? found_.overtaken
+                       : copy.check == exact       ? found_.exact
+                       : copy.check == sampled     ? found_.sampled
+                       : copy.check == over_budget ? found_.over_budget
+                                                   : found_.unreadable;
+  kind.add(figures_of(copy));
+}
+
+void duplicate_gatherer::add_repeat(const content_copy& copy, bool same_source, bool same_destination) {
+  repeat_figures one;
+  one.all = figures_of(copy);
+  if (same_source) one.same_source = one.all;
+  if (same_destination) one.same_destination = one.all;
+  if (copy.check == trace::content_check::exact) one.exact = one.all;
+  found_.repeated.add(one);
+  add(whole_, repeats_.emplace_back(&copy, one));
+}
+
+void duplicate_gatherer::add(repeating_stack& to, const repeat& one) {
+  to.figures.add(one.figures);
+  const content_copy& copy = *one.copy;
+  // Of two that are equal the first one by id, in whichever order they come.
+  const bool first_of_equals = copy.bytes == to.largest_bytes && copy.event < to.largest;
+  if (to.largest != trace::event_id::none && copy.bytes <= to.largest_bytes && !first_of_equals) return;
+  to.largest = copy.event;
+  to.largest_bytes = copy.bytes;
+}
+
+void duplicate_gatherer::add(const index& from, time_range run) {
+  found_.graph_launches += from.touches().launches_that_copy(common_of(range_, run));
+  auto next = std::partition_point(repeats_.begin(), repeats_.end(),
+                                   [&](const repeat& each) { return each.copy->begin < run.begin; });
+  for (; next != repeats_.end() && next->copy->begin < run.end; ++next) {
+    const trace::stack_id stack = from.copies().stack_of(next->copy->call);
+    repeating_stack& of = stacks_[stack];
+    of.stack = stack;
+    add(of, *next);
+  }
+}
+
+duplicate_figures duplicate_gatherer::figures() const {
+  duplicate_figures made{found_, {}};
+  for (const auto& [id, stack] : stacks_) made.stacks.push_back(stack);
+  return made;
+}
 
 duplicate_copies name_duplicates(const duplicate_figures& figures, const trace::tables& tables, const naming& names) {
   struct line_group {

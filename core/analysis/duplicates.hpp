@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <vector>
 
+#include "core/analysis/copy_contents.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/model.hpp"
@@ -80,8 +83,34 @@ struct duplicate_figures {
   std::vector<repeating_stack> stacks;  ///< By their id.
 };
 
-/// Of the copies that began in `range`; what they repeat may have been moved before it. O(copies log copies).
-[[nodiscard]] duplicate_figures find_duplicates(const index& from, time_range range);
+/// Of the copies that began in a range; what they repeat may have been moved before it. Their stacks, and how often graphs were
+/// launched, are gathered from indexes of parts of the recording.
+class duplicate_gatherer {
+ public:
+  /// `contents` is of the whole recording, and outlives this. O(copies log copies).
+  duplicate_gatherer(const copy_contents& contents, time_range range);
+
+  /// What `from` tells of its run. O(repeated copies in it * log calls).
+  void add(const index& from, time_range run);
+  [[nodiscard]] duplicate_figures figures() const;
+
+ private:
+  struct repeat {
+    const content_copy* copy = nullptr;
+    repeat_figures figures;
+  };
+  void add_content(std::span<const content_copy> copies);
+  void count(const content_copy& copy, bool overtaken);
+  void add_repeat(const content_copy& copy, bool same_source, bool same_destination);
+  static void add(repeating_stack& to, const repeat& one);
+
+  const copy_contents& contents_;
+  const time_range range_;
+  std::vector<repeat> repeats_;  ///< By their begin.
+  std::map<trace::stack_id, repeating_stack> stacks_;
+  repeating_stack whole_;
+  duplicate_copies found_;
+};
 
 /// With the lines that the stacks are named after. O(stacks).
 [[nodiscard]] duplicate_copies name_duplicates(const duplicate_figures& figures, const trace::tables& tables,

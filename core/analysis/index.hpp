@@ -14,6 +14,7 @@
 #include "core/analysis/device_work.hpp"
 #include "core/analysis/faults.hpp"
 #include "core/analysis/host_activity.hpp"
+#include "core/analysis/imports.hpp"
 #include "core/analysis/memory_use.hpp"
 #include "core/analysis/recorded_message.hpp"
 #include "core/analysis/steps.hpp"
@@ -54,12 +55,8 @@ class index {
   [[nodiscard]] const host_activity& host() const { return host_; }
   [[nodiscard]] const touch_index& touches() const { return touches_; }
   [[nodiscard]] const fault_index& faults() const { return faults_; }
-  /// Allocations that are another process's memory, and those that they are there, as far as the recording knows.
-  struct import_owner {
-    trace::event_id alloc{};
-    trace::provenance source{};
-  };
-  [[nodiscard]] const std::unordered_map<std::uint64_t, import_owner>& import_owners() const { return import_owners_; }
+  using import_owner = analysis::import_owner;
+  [[nodiscard]] const analysis::import_owners& import_owners() const { return import_owners_; }
   [[nodiscard]] const analysis::step_marks& step_marks() const { return step_marks_; }
   /// What the program said its blocks are for and what they are called, by the event of their allocation.
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
@@ -101,7 +98,7 @@ class index {
   touch_index touches_;
   fault_index faults_;
   analysis::step_marks step_marks_;
-  std::unordered_map<std::uint64_t, import_owner> import_owners_;  ///< By the event of their allocation.
+  analysis::import_owners import_owners_;
   std::unordered_map<std::uint64_t, trace::string_id> categories_;
   std::unordered_map<std::uint64_t, trace::string_id> names_;
   mutable std::mutex tensors_mutex_;

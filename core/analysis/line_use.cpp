@@ -4,14 +4,11 @@
 #include <map>
 #include <tuple>
 
-#include "core/analysis/index.hpp"
 #include "core/analysis/stack_tree.hpp"
 #include "core/trace/inferred.hpp"
 
 namespace sluice::analysis {
 namespace {
-
-const std::atomic<bool> wanted{false};  // A summary is never withdrawn.
 
 /// Gathers stacks under the line that each is named after.
 class line_gatherer {
@@ -81,16 +78,6 @@ bool more_waiting(const stack_figures& a, const stack_figures& b) {
 }
 
 }  // namespace
-
-void put_stacks(const index& from, const trace::tables& tables, summary_figures& into) {
-  if (tables.stacks.rows().empty()) return;
-  for (const memory_peak& peak : into.peaks) {
-    const block_filter filter{peak.level, peak.device, peak.kind};
-    into.held.push_back(live_stacks(from.memory(), filter, peak.time, wanted));
-  }
-  for (const transfer_statistics& of : into.whole.transfers)
-    into.copied.push_back(copying_stacks(from, {of.device, of.direction}, into.whole.range, wanted));
-}
 
 void put_lines(const summary_figures& figures, const trace::tables& tables, const naming& names, summary& into) {
   line_gatherer lines(tables, names);

@@ -7,8 +7,6 @@
 /// Which lines hold memory at its peaks, and for which copies devices wait. Private to core/analysis.
 namespace sluice::analysis {
 
-class index;
-
 /// Finds the line that each stack is named after (symbols::line_to_name), and asks for each once.
 class line_namer {
  public:
@@ -36,9 +34,6 @@ class line_namer {
   const naming& names_;
   std::map<std::uint64_t, symbols::line_id> named_;
 };
-
-/// Fills in `summary_figures::held` and `copied`, where stacks were recorded. O(blocks + copies).
-void put_stacks(const index& from, const trace::tables& tables, summary_figures& into);
 
 /// Fills in `memory_peak::lines` and `summary::copying`. O(stacks + lines of their stacks).
 void put_lines(const summary_figures& figures, const trace::tables& tables, const naming& names, summary& into);

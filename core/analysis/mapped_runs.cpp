@@ -17,7 +17,7 @@ mapped_runs::mapped_runs(std::span<const block_record> blocks, std::span<const s
       mappings.push_back(at);
   const auto order = [&](std::size_t at) {
     const block_record& b = blocks[at];
-    return std::tuple(b.process, b.device, b.parent, b.address, at);
+    return std::tuple(b.process, b.device, b.parent, b.address, b.id);
   };
   std::sort(mappings.begin(), mappings.end(), [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
   for (std::size_t i = 0; i < mappings.size(); ++i) {

@@ -220,7 +220,7 @@ struct summary_figures {
   std::vector<fragmentation_figure> fragmentation;
   std::vector<peak_composition> compositions;
   std::vector<step_summary> steps;
-  std::vector<unused_memory> unused;  ///< By stack: see `find_unused`.
+  std::vector<unused_memory> unused;  ///< By stack: see `unused_gatherer`.
   duplicate_figures duplicates;
   std::vector<program_mark> marks;
   std::vector<std::string> warnings;       ///< Of what the file's events say.

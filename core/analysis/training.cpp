@@ -19,14 +19,12 @@ std::uint64_t whole_bytes(double bytes) { return bytes > 0 ? static_cast<std::ui
 
 memory_key key_of(const block_record& block) { return {block.device, block.level, block.kind}; }
 
-/// Blocks of one layer and kind on one device, with their categories.
+/// Blocks that count in totals, with their categories.
 template <class Visit>
-void for_each_of(const memory_key& key, const index& from, const tensor_facts& facts, Visit&& visit) {
+void for_each_block(const index& from, const tensor_facts& facts, Visit&& visit) {
   const std::span<const block_record> blocks = from.memory().blocks();
-  for (std::size_t i = 0; i < blocks.size() && i < facts.categories.size(); ++i) {
-    const block_record& block = blocks[i];
-    if (block.allocated && !block.imported() && key_of(block) == key) visit(block, facts.categories[i]);
-  }
+  for (std::size_t i = 0; i < blocks.size() && i < facts.categories.size(); ++i)
+    if (blocks[i].allocated && !blocks[i].imported()) visit(blocks[i], facts.categories[i]);
 }
 
 }  // namespace
@@ -45,56 +43,49 @@ bool peak_composition::inferred() const {
   });
 }
 
-std::vector<peak_composition> find_compositions(const index& from, const trace::snapshot& trace,
-                                                const std::vector<memory_peak>& peaks) {
+std::optional<peak_composition> composition_at(const memory_peak& peak, const index& from,
+                                               const trace::snapshot& trace) {
   const auto facts = from.tensors(trace);
-  std::vector<peak_composition> all;
-  for (const memory_peak& peak : peaks) {
-    const memory_key key{peak.device, peak.level, peak.kind};
-    if (!facts->use.contains(key)) continue;
-    std::array<category_share, category_count> shares;
-    std::uint64_t kept_gradients = 0;
-    for_each_of(key, from, *facts, [&](const block_record& block, const block_category& is) {
-      if (!block.live_at(peak.time)) return;
-      category_share& share = shares[static_cast<std::size_t>(is.what)];
-      ++share.blocks;
-      share.bytes += block.bytes;
-      if (is.exact()) share.exact_bytes += block.bytes;
-      const step_list* steps = is.what == category::gradient ? facts->steps_of(block.process) : nullptr;
-      const time_ns died = block.freed() ? block.died : whole_of(trace).end;
-      if (steps != nullptr && steps->begun_between(block.born, died) >= 2) kept_gradients += block.bytes;
-    });
-    peak_composition made{peak.device, peak.level, peak.kind, peak.bytes, peak.time, kept_gradients, {}};
-    for (std::size_t i = 0; i < category_count; ++i) {
-      shares[i].what = static_cast<category>(i);
-      if (shares[i].blocks > 0) made.shares.push_back(shares[i]);
-    }
-    std::stable_sort(made.shares.begin(), made.shares.end(),
-                     [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-    all.push_back(std::move(made));
+  const memory_key key{peak.device, peak.level, peak.kind};
+  if (!facts->use.contains(key)) return std::nullopt;
+  std::array<category_share, category_count> shares;
+  std::uint64_t kept_gradients = 0;
+  for_each_block(from, *facts, [&](const block_record& block, const block_category& is) {
+    if (key_of(block) != key || !block.live_at(peak.time)) return;
+    category_share& share = shares[static_cast<std::size_t>(is.what)];
+    ++share.blocks;
+    share.bytes += block.bytes;
+    if (is.exact()) share.exact_bytes += block.bytes;
+    const step_list* steps = is.what == category::gradient ? facts->steps_of(block.process) : nullptr;
+    const time_ns died = block.freed() ? block.died : whole_of(trace).end;
+    if (steps != nullptr && steps->begun_between(block.born, died) >= 2) kept_gradients += block.bytes;
+  });
+  peak_composition made{peak.device, peak.level, peak.kind, peak.bytes, peak.time, kept_gradients, {}};
+  for (std::size_t i = 0; i < category_count; ++i) {
+    shares[i].what = static_cast<category>(i);
+    if (shares[i].blocks > 0) made.shares.push_back(shares[i]);
   }
-  return all;
+  std::stable_sort(made.shares.begin(), made.shares.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return made;
 }
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// The memory that steps are judged by: of the highest layer that the process has blocks in, what reached most.
-std::optional<memory_key> key_for_steps(const index& from, trace::process_id process) {
+/// The memory that steps are judged by: of the highest layer that the process has blocks in, what reached most over the recording.
+std::optional<memory_key> key_for_steps(const memory_use& memory, const std::set<memory_key>& of_process) {
   std::optional<memory_key> best;
   double highest = 0;
-  std::map<memory_key, bool> of_process;
-  for (const block_record& block : from.memory().blocks())
-    if (block.allocated && block.process == process && is_device_resident(block.kind)) of_process[key_of(block)] = true;
   for (const trace::layer level :
        {trace::layer::framework, trace::layer::user, trace::layer::pool, trace::layer::driver}) {
-    for (const auto& [key, any] : of_process) {
-      const auto tree = from.memory().use().find(key);
-      if (key.level != level || tree == from.memory().use().end()) continue;
-      const auto over = tree->second.over(-latest_time, latest_time);
-      if (over.empty() || over.maximum <= highest) continue;
-      highest = over.maximum;
+    for (const memory_key& key : of_process) {
+      const auto tree = memory.use().find(key);
+      if (key.level != level || tree == memory.use().end()) continue;
+      const double reached = tree->second.highest(-latest_time, latest_time);
+      if (reached <= highest) continue;
+      highest = reached;
       best = key;
     }
     if (best) return best;
@@ -106,7 +97,7 @@ double moved(const index& from, trace::direction way, time_range span) {
   double bytes = 0;
   for (const auto& [key, work] : from.devices().directions())
     if (key.direction == way) bytes += work.rate.over(span.begin, span.end).integral / 1e9;
-  return std::round(bytes);
+  return bytes;
 }
 
 void find_growth(step_summary& of, const std::vector<step_figures>& steps) {
@@ -144,55 +135,104 @@ void keep_some(step_summary& of, std::vector<step_figures>&& steps) {
 
 }  // namespace
 
-std::vector<step_summary> find_step_figures(const index& from, const trace::snapshot& trace, time_range range) {
-  std::vector<step_summary> all;
-  const auto facts = from.tensors(trace);
-  for (const auto& [process, list] : facts->steps->lists) {
-    step_summary of;
+process_memories memories_of_processes(const memory_use& memory) {
+  process_memories all;
+  for (const block_record& block : memory.blocks())
+    if (block.allocated && is_device_resident(block.kind)) all[block.process].insert(key_of(block));
+  return all;
+}
+
+struct step_gatherer::gathered {
+  trace::process_id process{};
+  step_source source = step_source::none;
+  std::set<memory_key> memories;
+  std::optional<memory_key> key;
+  std::vector<step_figures> steps;
+
+  /// The first step that ends after `time`.
+  [[nodiscard]] std::vector<step_figures>::iterator after(time_ns time) {
+    return std::partition_point(steps.begin(), steps.end(), [=](const auto& each) { return each.span.end <= time; });
+  }
+  void add(const index& from, time_range run) {
+    const summaries::level_tree* tree = key ? &from.memory().use().at(*key) : nullptr;
+    for (auto each = after(run.begin); each != steps.end() && each->span.begin < run.end; ++each) {
+      const time_range here = common_of(each->span, run);
+      each->h2d_bytes += moved(from, trace::direction::h2d, here);
+      each->d2h_bytes += moved(from, trace::direction::d2h, here);
+      if (tree == nullptr) continue;
+      const summaries::extent over = tree->over(here.begin, here.end);
+      const bool begins = here.begin == each->span.begin;
+      if (begins) each->at_begin = whole_bytes(tree->at(here.begin));
+      if (here.end == each->span.end) each->at_end = whole_bytes(tree->at(here.end - 1));
+      const std::uint64_t highest = whole_bytes(over.maximum);
+      if (!begins && highest <= each->peak) continue;
+      each->peak = highest;
+      each->peak_time = over.maximum_time;
+    }
+  }
+  void count(const block_record& block) {
+    const auto in = after(block.born);
+    if (in == steps.end() || block.born < in->span.begin) return;
+    ++in->allocations;
+    in->allocated_bytes += block.bytes;
+  }
+};
+
+step_gatherer::step_gatherer(const step_facts& facts, const process_memories& memories, time_range range) {
+  for (const auto& [process, list] : facts.lists) {
+    gathered of;
     of.process = process;
     of.source = list.source;
-    const std::optional<memory_key> key = key_for_steps(from, process);
-    std::vector<step_figures> steps;
+    if (const auto known = memories.find(process); known != memories.end()) of.memories = known->second;
     for (const step& each : list.steps) {
       if (each.span.end <= range.begin || each.span.begin >= range.end || each.span.length() <= 0) continue;
-      step_figures made;
+      step_figures& made = of.steps.emplace_back();
       made.number = each.number;
       made.span = each.span;
       made.event = each.event;
-      made.h2d_bytes = moved(from, trace::direction::h2d, each.span);
-      made.d2h_bytes = moved(from, trace::direction::d2h, each.span);
-      steps.push_back(made);
     }
-    if (steps.empty()) continue;
-    if (key) {
-      of.device = key->device;
-      of.level = key->level;
-      of.kind = key->kind;
-      const summaries::level_tree& tree = from.memory().use().at(*key);
-      for (step_figures& each : steps) {
-        const summaries::extent over = tree.over(each.span.begin, each.span.end);
-        if (over.empty()) continue;
-        each.peak = whole_bytes(over.maximum);
-        each.peak_time = over.maximum_time;
-        each.at_begin = whole_bytes(tree.at(each.span.begin));
-        each.at_end = whole_bytes(tree.at(each.span.end - 1));
-      }
-      for_each_of(*key, from, *facts, [&](const block_record& block, const block_category&) {
-        const auto after = std::upper_bound(steps.begin(), steps.end(), block.born,
-                                            [](time_ns t, const step_figures& s) { return t < s.span.begin; });
-        if (block.born_before() || after == steps.begin() || block.born >= (after - 1)->span.end) return;
-        ++(after - 1)->allocations;
-        (after - 1)->allocated_bytes += block.bytes;
-      });
+    if (!of.steps.empty()) all_.push_back(std::move(of));
+  }
+}
+
+step_gatherer::~step_gatherer() = default;
+
+void step_gatherer::add(const index& from, time_range run) {
+  if (all_.empty()) return;
+  if (!keys_known_)
+    for (gathered& of : all_) of.key = key_for_steps(from.memory(), of.memories);
+  keys_known_ = true;
+  for (gathered& of : all_) of.add(from, run);
+  for (const block_record& block : from.memory().blocks()) {
+    if (!block.allocated || block.imported() || block.born_before() || !run.holds(block.born)) continue;
+    for (gathered& of : all_)
+      if (of.key == key_of(block)) of.count(block);
+  }
+}
+
+std::vector<step_summary> step_gatherer::take() {
+  std::vector<step_summary> all;
+  for (gathered& from : all_) {
+    step_summary of;
+    of.process = from.process;
+    of.source = from.source;
+    if (from.key) {
+      of.device = from.key->device;
+      of.level = from.key->level;
+      of.kind = from.key->kind;
     }
-    of.count = steps.size();
+    of.count = from.steps.size();
     std::vector<time_ns> lengths;
-    for (const step_figures& each : steps) lengths.push_back(each.span.length());
+    for (step_figures& each : from.steps) {
+      each.h2d_bytes = std::round(each.h2d_bytes);
+      each.d2h_bytes = std::round(each.d2h_bytes);
+      lengths.push_back(each.span.length());
+    }
     const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
     std::nth_element(lengths.begin(), middle, lengths.end());
     of.median_duration = *middle;
-    find_growth(of, steps);
-    keep_some(of, std::move(steps));
+    find_growth(of, from.steps);
+    keep_some(of, std::move(from.steps));
     all.push_back(std::move(of));
   }
   return all;
@@ -212,50 +252,79 @@ time_ns patience_of(const tensor_facts& facts, trace::process_id process, time_r
 
 }  // namespace
 
-std::vector<unused_memory> find_unused(const index& from, const trace::snapshot& trace,
-                                       const std::vector<memory_peak>& peaks, time_range range) {
+/// How long a block was idle before its end, or that of the range; 0 if that says nothing.
+time_ns unused_gatherer::idle_of(const block_record& block, const touch& last, const tensor_facts& facts) {
+  const time_ns end = std::min(block.freed() ? block.died : range_.end, range_.end);
+  const time_ns idle = end - std::max(last.time, range_.begin);
+  const auto [least, fresh] = patience_.try_emplace(block.process, 0);
+  if (fresh) least->second = patience_of(facts, block.process, whole_of(trace_));
+  return idle <= 0 || (!block.freed() && idle <= least->second) ? 0 : idle;
+}
+
+void unused_gatherer::add(const index& from, time_range run) {
+  if (from.touches().empty() || range_.length() <= 0) return;
+  const auto facts = from.tensors(trace_);
+  for_each_block(from, *facts, [&](const block_record& block, const block_category& is) {
+    if (!run.holds(block.born) || !block.live_in(range_) || !is_device_resident(block.kind)) return;
+    const memory_key key = key_of(block);
+    if (!facts->use.contains(key)) return;
+    gathered& of = all_[key];
+    const block_touches used = from.touches().of(block);
+    if (!used.last.known()) {
+      ++of.never_touched;
+      of.never_touched_bytes += block.bytes;
+      return;
+    }
+    const time_ns idle = idle_of(block, used.last, *facts);
+    if (idle == 0) return;
+    unused_group& group = of.groups[{block.stack, block.name, is.what}];
+    if (group.blocks == 0) {
+      group.stack = block.stack;
+      group.name = block.name;
+      group.what = is.what;
+      group.exact = true;
+    }
+    group.exact = group.exact && is.exact();
+    ++group.blocks;
+    group.bytes += block.bytes;
+    group.mean_bytes +=
+        static_cast<double>(block.bytes) * static_cast<double>(idle) / static_cast<double>(range_.length());
+    // Of two that are equal the first one by id, in whichever order they come.
+    if (idle > group.longest || (idle == group.longest && block.id < group.longest_block)) {
+      group.longest = idle;
+      group.longest_block = block.id;
+    }
+  });
+}
+
+void unused_gatherer::look(const memory_peak& peak, const index& from) {
+  const memory_key key{peak.device, peak.level, peak.kind};
+  const auto of = all_.find(key);
+  if (of == all_.end()) return;
+  const auto facts = from.tensors(trace_);
+  for_each_block(from, *facts, [&](const block_record& block, const block_category& is) {
+    if (key_of(block) != key || !block.live_in(range_) || !block.live_at(peak.time)) return;
+    const block_touches used = from.touches().of(block);
+    if (!used.last.known() || used.last.time >= peak.time || idle_of(block, used.last, *facts) == 0) return;
+    const auto group = of->second.groups.find({block.stack, block.name, is.what});
+    if (group != of->second.groups.end()) group->second.bytes_at_peak += block.bytes;
+  });
+}
+
+std::vector<unused_memory> unused_gatherer::figures(const std::vector<memory_peak>& peaks) const {
   std::vector<unused_memory> all;
-  if (from.touches().empty() || range.length() <= 0) return all;
-  const auto facts = from.tensors(trace);
-  std::map<trace::process_id, time_ns> patience;
   for (const memory_peak& peak : peaks) {
-    const memory_key key{peak.device, peak.level, peak.kind};
-    if (!facts->use.contains(key) || !is_device_resident(peak.kind)) continue;
-    unused_memory of{peak.device, peak.level, peak.kind, peak.time, peak.bytes, 0, 0, {}, 0, 0, 0};
-    std::map<std::tuple<trace::stack_id, trace::string_id, category>, std::size_t> places;
-    for_each_of(key, from, *facts, [&](const block_record& block, const block_category& is) {
-      if (!block.live_in(range)) return;
-      const block_touches used = from.touches().of(block);
-      if (!used.last.known()) {
-        ++of.never_touched;
-        of.never_touched_bytes += block.bytes;
-        return;
-      }
-      const time_ns end = std::min(block.freed() ? block.died : range.end, range.end);
-      const time_ns idle = end - std::max(used.last.time, range.begin);
-      const auto [least, fresh] = patience.try_emplace(block.process, 0);
-      if (fresh) least->second = patience_of(*facts, block.process, whole_of(trace));
-      if (idle <= 0 || (!block.freed() && idle <= least->second)) return;
-      const auto [place, first] = places.try_emplace({block.stack, block.name, is.what}, of.groups.size());
-      unused_group& group = first ? of.groups.emplace_back() : of.groups[place->second];
-      if (first) {
-        group.stack = block.stack;
-        group.name = block.name;
-        group.what = is.what;
-        group.exact = true;
-      }
-      group.exact = group.exact && is.exact();
-      ++group.blocks;
-      group.bytes += block.bytes;
-      if (block.live_at(peak.time) && used.last.time < peak.time) group.bytes_at_peak += block.bytes;
-      group.mean_bytes +=
-          static_cast<double>(block.bytes) * static_cast<double>(idle) / static_cast<double>(range.length());
-      if (idle > group.longest) {
-        group.longest = idle;
-        group.longest_block = block.id;
-      }
-    });
-    if (!of.groups.empty() || of.never_touched > 0) all.push_back(std::move(of));
+    const auto known = all_.find({peak.device, peak.level, peak.kind});
+    if (known == all_.end() || (known->second.groups.empty() && known->second.never_touched == 0)) continue;
+    unused_memory& of = all.emplace_back();
+    of.device = peak.device;
+    of.level = peak.level;
+    of.kind = peak.kind;
+    of.peak_time = peak.time;
+    of.peak_bytes = peak.bytes;
+    for (const auto& [from, group] : known->second.groups) of.groups.push_back(group);
+    of.never_touched = known->second.never_touched;
+    of.never_touched_bytes = known->second.never_touched_bytes;
   }
   return all;
 }

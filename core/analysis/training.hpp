@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "core/analysis/categories.hpp"
+#include "core/analysis/memory_use.hpp"
 #include "core/analysis/steps.hpp"
 #include "core/analysis/time_range.hpp"
+#include "core/analysis/touches.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/reader.hpp"
 
@@ -16,6 +22,8 @@ namespace sluice::analysis {
 class index;
 struct memory_peak;
 struct naming;
+struct step_facts;
+struct tensor_facts;
 
 /// Part of a peak: the blocks of one category.
 struct category_share {
@@ -107,17 +115,61 @@ struct unused_memory {
   static constexpr std::size_t limit = 12;
 };
 
-/// What the peaks of layers that hold tensors are made of.
-[[nodiscard]] std::vector<peak_composition> find_compositions(const index& from, const trace::snapshot& trace,
-                                                              const std::vector<memory_peak>& peaks);
-/// The steps that overlap the range, by process. O((blocks + steps) * log).
-[[nodiscard]] std::vector<step_summary> find_step_figures(const index& from, const trace::snapshot& trace,
-                                                          time_range range);
-/// What was held without use in the range; empty when the recording has no touches. A block that was never freed counts only
-/// when it was idle for more than two steps (a tenth of the recording, without steps): most state is last used near the end.
-/// Before lines are named: the groups are by stack, in order of their first block, all of them, without their sums.
-[[nodiscard]] std::vector<unused_memory> find_unused(const index& from, const trace::snapshot& trace,
-                                                     const std::vector<memory_peak>& peaks, time_range range);
+/// What a peak is made of; none of a layer that holds no tensors. `from` has the moment of the peak. O(blocks).
+[[nodiscard]] std::optional<peak_composition> composition_at(const memory_peak& peak, const index& from,
+                                                             const trace::snapshot& trace);
+
+/// What a process has blocks in, among memory that lies in devices for certain.
+using process_memories = std::map<trace::process_id, std::set<memory_key>>;
+/// O(blocks).
+[[nodiscard]] process_memories memories_of_processes(const memory_use& memory);
+
+/// The steps that overlap a range, by process: gathered from indexes of parts, in order of time.
+class step_gatherer {
+ public:
+  step_gatherer(const step_facts& steps, const process_memories& memories, time_range range);
+  ~step_gatherer();
+  step_gatherer(const step_gatherer&) = delete;
+  step_gatherer& operator=(const step_gatherer&) = delete;
+
+  /// What `from` tells of its run. O((blocks + steps in it) * log).
+  void add(const index& from, time_range run);
+  /// Of all that was added, once.
+  [[nodiscard]] std::vector<step_summary> take();
+
+ private:
+  struct gathered;
+  std::vector<gathered> all_;
+  bool keys_known_ = false;
+};
+
+/// What was held without use in a range: gathered likewise. Nothing when the recording has no touches. A block that was never freed
+/// counts only when it was idle for more than two steps (a tenth of the recording, without steps): most state is last used near the
+/// end. Before lines are named: the groups are by stack, name and category, all of them, without their sums.
+class unused_gatherer {
+ public:
+  unused_gatherer(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
+
+  void add(const index& from, time_range run);
+  /// Once all was added: what of it was live at a peak, whose moment `from` has. O(blocks).
+  void look(const memory_peak& peak, const index& from);
+  /// In the order of the peaks.
+  [[nodiscard]] std::vector<unused_memory> figures(const std::vector<memory_peak>& peaks) const;
+
+ private:
+  using origin = std::tuple<trace::stack_id, trace::string_id, category>;
+  struct gathered {
+    std::map<origin, unused_group> groups;
+    std::uint64_t never_touched = 0;
+    std::uint64_t never_touched_bytes = 0;
+  };
+  time_ns idle_of(const block_record& block, const touch& last, const tensor_facts& facts);
+
+  const trace::snapshot& trace_;
+  const time_range range_;
+  std::map<memory_key, gathered> all_;
+  std::map<trace::process_id, time_ns> patience_;
+};
 
 /// The same with groups by the line that their stacks are named after. O(groups).
 [[nodiscard]] std::vector<unused_memory> name_unused(const std::vector<unused_memory>& figures,
