@@ -27,7 +27,7 @@ void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use)
   if (rows.empty()) return;
   if (told_) {
     if (!matters_everywhere(trace::type_of_row<Row>, told_->samples_told))
-      std::erase_if(rows, [&](const Row& row) { return !lies_in(row, *told_); });
+      std::erase_if(rows, [&](const Row& row) { return !lies_in(row, told_->run); });
     if (rows.empty()) return;
   } else {
     chunks_.push_back(reach_of(rows, chunk));
@@ -205,6 +205,7 @@ void index::tell(const part& about) {
     memory_.tell(each.pool, each.has_segments, each.has_blocks ? std::optional(each.highest) : std::nullopt);
   for (const told_block& each : about.blocks) memory_.tell(each.block);
   for (const carried_block& each : about.carried) memory_.carry(each.block);
+  for (const trace::live_block_event& each : about.births) memory_.add(each);
   if (about.scope == part_scope::memory) return;
   tell_samples(about);
   for (const trace::device_id each : whole.with_kernels) devices_.tell_kernels(each);
@@ -301,7 +302,7 @@ void index::find_stacks_of_copies(const trace::snapshot& from, const std::vector
     if (next == wanted.end() || *next > reach.highest) continue;
     if (!from.read_into<trace::api_call_event>(reach.chunk, rows)) continue;
     // Those in the run are known.
-    std::erase_if(rows, [&](const auto& row) { return taken[reach.chunk] && lies_in(row, *told_); });
+    std::erase_if(rows, [&](const auto& row) { return taken[reach.chunk] && lies_in(row, told_->run); });
     copies_.add(rows);
   }
   copies_.settle();

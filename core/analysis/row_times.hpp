@@ -30,17 +30,14 @@ std::pair<time_ns, time_ns> times_of(const Row& row) {
   return found;
 }
 
-/// Whether a row says anything about a part. One of a checkpoint does where its block was born; and where the checkpoint was made, as
-/// long as nobody knows which blocks live on from earlier.
 template <class Row>
-bool lies_in(const Row& row, const part& about) {
-  const auto [first, last] = times_of(row);
-  const bool here = first < about.run.end && last >= about.run.begin;
+bool lies_in(const Row& row, time_range run) {
   if constexpr (std::is_same_v<Row, trace::live_block_event>) {
-    const bool born_here = bounded(row.born) >= about.run.begin && bounded(row.born) < about.run.end;
-    return born_here || (about.unfolding && here);
+    return bounded(row.born) >= run.begin && bounded(row.born) < run.end;
+  } else {
+    const auto [first, last] = times_of(row);
+    return first < run.end && last >= run.begin;
   }
-  return here;
 }
 
 template <class Row>

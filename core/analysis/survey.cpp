@@ -16,6 +16,9 @@ constexpr std::size_t births_kept = 2 * most_pattern_blocks;
 
 survey::survey(const trace::snapshot& of) : of_(of), clues_(of.tables()) {
   for (std::size_t i = 0; i < of.chunks().size(); ++i) take_chunk(i);
+  contents_.settle();
+  std::erase_if(only_in_checkpoints_,
+                [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
 }
 
 template <class Row>
@@ -28,6 +31,7 @@ void survey::each(std::size_t chunk) {
   if (rows.empty()) return;
   chunks_.push_back(reach_of(rows, chunk));
   events_ += rows.size();
+  if constexpr (std::is_same_v<Row, trace::transfer_event>) contents_.add(rows);
   for (const Row& row : rows) take(row);
 }
 
@@ -46,6 +50,7 @@ void survey::take_chunk(std::size_t chunk) {
 
 void survey::take(const trace::alloc_event& row) {
   take_block(row, row.time);
+  allocated_.insert(raw(row.block));
   if (row.block == trace::block_id::none || (row.flags & trace::born_before) != 0) return;
   births& of = births_[{row.process, row.level}];
   of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.bytes});
@@ -58,11 +63,35 @@ void survey::take(const trace::alloc_event& row) {
   of.last.erase(cut, of.last.end());
 }
 
+void survey::take(const trace::live_block_event& row) {
+  take_block(row, row.born);
+  if (row.block == trace::block_id::none || allocated_.contains(raw(row.block)) ||
+      in_checkpoints_.contains(raw(row.block)))
+    return;
+  in_checkpoints_.insert(raw(row.block));
+  only_in_checkpoints_.push_back(row);
+}
+
 void survey::take_block(const trace::alloc_event& row, time_ns born) {
   if (row.block == trace::block_id::none) return;
   const bool counts = (row.flags & trace::ipc_import) == 0;
   if (counts && row.level == trace::layer::driver && row.pool != trace::pool_id::none) with_segments_.insert(row.pool);
+  if (is_device_resident(row.kind)) memories_[row.process].insert({row.device, row.level, row.kind});
   if (holds_tensors(row.level)) clues_.add(row.process, row.thread, row.stack, bounded(born));
+}
+
+void survey::take(const trace::api_call_event& row) {
+  take<trace::api_call_event>(row);
+  faults_.add(row);
+}
+
+void survey::take(const trace::host_range_event& row) {
+  take<trace::host_range_event>(row);
+  marks_.add(row, of_.tables());
+}
+
+void survey::take(const trace::message_event& row) {
+  messages_.push_back({row.severity, bounded(row.time), row.text, row.id});
 }
 
 void survey::take(const trace::pool_event& row) {

@@ -10,17 +10,20 @@
 #include <vector>
 
 #include "core/analysis/categories.hpp"
+#include "core/analysis/copy_contents.hpp"
 #include "core/analysis/faults.hpp"
+#include "core/analysis/id_set.hpp"
 #include "core/analysis/index.hpp"
 #include "core/analysis/last_samples.hpp"
+#include "core/analysis/recorded_message.hpp"
 #include "core/analysis/steps.hpp"
 #include "core/analysis/touches.hpp"
 #include "core/analysis/whole.hpp"
 #include "core/trace/reader.hpp"
 
 /// What must be known of a recording as a whole before any part of it can be summed up. Found by going through its rows once, in the
-/// order of the file; what it keeps does not grow with blocks, copies or kernels, but with what a program says by name: steps, tags,
-/// imports.
+/// order of the file; what it keeps does not grow with blocks, copies or kernels, but with what a program says by name, as steps, tags and
+/// imports, and with copies whose contents were looked at.
 namespace sluice::analysis {
 
 struct step_facts;
@@ -33,13 +36,23 @@ class survey {
   [[nodiscard]] const trace::snapshot& trace() const { return of_; }
   [[nodiscard]] const std::vector<chunk_reach>& chunks() const { return chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
+  /// Chunks that could not be read, in words.
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
+  /// Rows of what ran that end before they begin.
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  /// In the order of the file.
+  [[nodiscard]] const std::vector<recorded_message>& messages() const { return messages_; }
+  [[nodiscard]] const copy_contents& contents() const { return contents_; }
+  /// What each process has blocks in, among memory that lies in devices for certain.
+  [[nodiscard]] const std::map<trace::process_id, std::set<memory_key>>& memories() const { return memories_; }
   [[nodiscard]] const fault_index& faults() const { return faults_; }
   [[nodiscard]] const std::unordered_map<std::uint64_t, index::import_owner>& import_owners() const {
     return import_owners_;
   }
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
   [[nodiscard]] const process_clues& clues() const { return clues_; }
+  /// Of each block that no allocation tells of, but some checkpoint does, the first row.
+  [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
   /// Touch rows that name a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
   /// How nodes of graphs name blocks, by block.
@@ -68,15 +81,20 @@ class survey {
   void each(std::size_t chunk);
   void take_chunk(std::size_t chunk);
   template <class Row>
-  void take(const Row& /*row*/) {}
+  void take(const Row& row) {
+    if constexpr (requires { row.end; })
+      if (row.end != trace::unknown_time && bounded(row.end) < bounded(row.time)) ++malformed_;
+  }
+  void take(const trace::loss_event& /*row*/) {}
   void take(const trace::alloc_event& row);
-  void take(const trace::live_block_event& row) { take_block(row, row.born); }
+  void take(const trace::live_block_event& row);
   void take(const trace::alloc_failed_event& row) { faults_.add(row); }
-  void take(const trace::api_call_event& row) { faults_.add(row); }
+  void take(const trace::api_call_event& row);
   void take(const trace::pool_event& row);
   void take(const trace::device_memory_event& row);
   void take(const trace::counter_event& row);
-  void take(const trace::host_range_event& row) { marks_.add(row, of_.tables()); }
+  void take(const trace::host_range_event& row);
+  void take(const trace::message_event& row);
   void take(const trace::marker_event& row) { marks_.add(row); }
   void take(const trace::touch_event& row);
   void take(const trace::attribute_event& row);
@@ -90,11 +108,18 @@ class survey {
   std::vector<chunk_reach> chunks_;
   std::uint64_t events_ = 0;
   std::vector<std::string> unreadable_;
+  std::uint64_t malformed_ = 0;
+  std::vector<recorded_message> messages_;
+  copy_contents contents_;
+  std::map<trace::process_id, std::set<memory_key>> memories_;
   fault_index faults_;
   std::unordered_map<std::uint64_t, index::import_owner> import_owners_;
   std::unordered_map<std::uint64_t, trace::string_id> categories_;
   process_clues clues_;
   step_marks marks_;
+  id_set allocated_;
+  id_set in_checkpoints_;  ///< Of those that were not allocated until then.
+  std::vector<trace::live_block_event> only_in_checkpoints_;
   std::uint64_t touches_ = 0;
   touch_index graph_touches_;  ///< Only of nodes of graphs.
   std::set<trace::pool_id> with_segments_;

@@ -12,24 +12,11 @@
 #include <vector>
 
 #include "core/analysis/crossing_blocks.hpp"
+#include "core/analysis/id_set.hpp"
 #include "core/analysis/tensors.hpp"
 
 namespace sluice::analysis {
 namespace {
-
-/// Ids that were given one after another take a bit each; a few far apart cost some bytes each.
-class id_set {
- public:
-  void insert(std::uint64_t id) { pages_[id / page_ids].set(id % page_ids); }
-  [[nodiscard]] bool contains(std::uint64_t id) const {
-    const auto page = pages_.find(id / page_ids);
-    return page != pages_.end() && page->second.test(id % page_ids);
-  }
-
- private:
-  static constexpr std::size_t page_ids = 512;
-  std::unordered_map<std::uint64_t, std::bitset<page_ids>> pages_;
-};
 
 /// Who owns the slices of a part, by position.
 struct owners {
@@ -74,10 +61,12 @@ class sweeper {
     whole_->graphs = known.graphs();
     whole_->touches = known.touches();
     whole_->steps = steps_;
+    for (const trace::live_block_event& row : known.only_in_checkpoints())
+      only_in_checkpoints_[epoch_of(begins_, bounded(row.born))].push_back(row);
     for (const trace::pool_id pool : known.pools_with_segments()) whole_->pools.push_back({pool, true, false, 0});
   }
 
-  whole_facts all() {
+  swept all() {
     for (std::size_t epoch = 0; epoch < begins_.size(); ++epoch) go_through(epoch);
     settle_late_words();
     into_.add_blocks(kept_);
@@ -85,7 +74,7 @@ class sweeper {
     samples_.settle(of_.tables());
     for (auto& [id, tree] : counters_) tree.settle();
     into_.add_first_and_highest(first_and_highest_samples(samples_, counters_));
-    return facts();
+    return {facts(), malformed_};
   }
 
  private:
@@ -116,6 +105,8 @@ class sweeper {
   void go_through(std::size_t epoch) {
     part about = begin_of(epoch);
     about.carried = std::exchange(carried_, {});
+    if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
+      about.births = born->second;
     const auto tell = [&](std::span<const trace::last_sample_row> rows) {
       for (const trace::last_sample_row& row : rows)
         if (row.sampled < about.run.begin || row.sampled >= about.run.end) about.samples.push_back(row);
@@ -142,12 +133,14 @@ class sweeper {
     const std::set<trace::block_id> disputed(memory.disputed().begin(), memory.disputed().end());
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
     const bool last = epoch + 1 == begins_.size();
+    malformed_ += memory.malformed();
     for (const block_record& block : memory.blocks()) {
       const uses_so_far uses = part.touches().so_far(block);
       if (done_.contains(raw(block.id))) {
         late_word& late = late_words_[raw(block.id)];
         late.uses.add(uses);
         late.disputed = true;
+        ++malformed_;
         continue;
       }
       if (disputed.contains(block.id)) disputed_.insert(raw(block.id));
@@ -257,9 +250,19 @@ class sweeper {
 
   // --- the whole ----------------------------------------------------------------------------------------------------
 
+  /// The highest that a curve of the part reaches in `run`, or what it was before, if that is more.
+  template <class Tree>
+  void raise(double& highest, const Tree& tree, time_range run) const {
+    const auto over = tree.over(std::max(run.begin, span_.begin), std::min(run.end, span_.end));
+    if (!over.empty()) highest = std::max(highest, over.maximum);
+  }
+
   void take_facts(time_range run, const index& part) {
+    for (const auto& [key, tree] : part.memory().use()) raise(memories_[key].highest, tree, run);
+    for (const auto& [key, work] : part.devices().directions()) raise(highest_rates_[key], work.rate, run);
     for (const auto& [id, pool] : part.memory().pools()) {
       whole_facts::pool& of = pools_[id];
+      raise(of.highest, pool.blocks, run);
       of.pool = id;
       of.has_segments = pool.has_segments;
       of.has_blocks = of.has_blocks || !pool.blocks.empty();
@@ -297,11 +300,13 @@ class sweeper {
       if (std::all_of(of.by_category.begin(), of.by_category.end(), [](auto blocks) { return blocks == 0; })) continue;
       whole_facts::memory& made = all.memories.emplace_back();
       made.key = key;
+      made.highest = of.highest;
       made.stacks = of.stacks;
       if (of.categorised == 0) continue;
       for (std::size_t i = 0; i < category_count; ++i)
         if (of.by_category[i] > 0) made.by_category.push_back({static_cast<category>(i), 0});
     }
+    for (whole_facts::direction& each : all.directions) each.highest_rate = highest_rates_.at(each.key);
     for (const auto& [device, samples] : not_tracked_)
       all.not_tracked.insert(all.not_tracked.end(), samples.begin(), samples.end());
     all.with_kernels.assign(with_kernels_.begin(), with_kernels_.end());
@@ -311,6 +316,7 @@ class sweeper {
   }
 
   struct kind_of_memory {
+    double highest = 0;
     bool stacks = false;
     std::int64_t categorised = 0;                               ///< Blocks that have a category.
     std::array<std::int64_t, category_count> by_category = {};  ///< Blocks, but for those that are another process'.
@@ -327,6 +333,7 @@ class sweeper {
   /// As far as it is known. No part is alive while it changes.
   const std::shared_ptr<whole_facts> whole_ = std::make_shared<whole_facts>();
 
+  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By the epoch of their birth.
   std::vector<carried_block> carried_;
   std::vector<trace::last_sample_row> samples_before_;
   std::vector<trace::open_slice_row> open_;  ///< Their owners are `owners_`.
@@ -341,18 +348,20 @@ class sweeper {
   std::vector<boundary_slices> boundaries_;  ///< From the second epoch's begin on.
 
   std::map<memory_key, kind_of_memory> memories_;
+  std::map<direction_key, double> highest_rates_;
   std::map<trace::pool_id, whole_facts::pool> pools_;
   std::map<trace::device_id, std::vector<whole_facts::untracked>> not_tracked_;
   std::set<trace::device_id> with_kernels_;
   std::set<trace::block_id> segments_;
   bool tagged_ = false;
+  std::uint64_t malformed_ = 0;
   memory_use samples_;  ///< The first and the highest of each part.
   counter_trees counters_;
 };
 
 }  // namespace
 
-whole_facts sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into) {
+swept sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into) {
   return sweeper(known, std::move(steps), into).all();
 }
 

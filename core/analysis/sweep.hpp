@@ -10,16 +10,21 @@
 /// Finding out, epoch after epoch, what a file keeps of its parts, without ever holding more than one of them.
 namespace sluice::analysis {
 
+struct swept {
+  whole_facts whole;
+  std::uint64_t malformed = 0;  ///< Rows about memory that make no sense.
+};
+
 /// Goes through the epochs in order of time. Of each it makes an index from the rows in it and from what the one before left: blocks
 /// that live on, slices that run on, samples in force. A block is done with when it was freed: what it was for is known then.
 ///
-/// Adds to the file what `save_parts` adds of an index of all rows, but for what only all parts together show, which is returned with the
-/// highest values still 0: the caller fills those in and adds it. What it takes of memory: an epoch's index, the blocks that live at
+/// Adds to the file what `save_parts` adds of an index of all rows, but for what only all parts together show, which is returned. In that
+/// the highest values of categories are still 0: the caller fills them in and adds it. What it takes of memory: an epoch's index, the blocks that live at
 /// once, and some 400 bytes for each that lives over the begin of an epoch. O(rows * log): those of a chunk once for each epoch that
 /// it reaches into.
 ///
 /// Beside an index of all rows it errs only where a checkpoint after a loss implies that blocks were freed, which no row says: it has
 /// them live on.
-[[nodiscard]] whole_facts sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into);
+[[nodiscard]] swept sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into);
 
 }  // namespace sluice::analysis

@@ -149,6 +149,8 @@ struct part {
   /// they go on. Who asked for copies is not looked up then.
   bool unfolding = false;
   std::vector<carried_block> carried;
+  std::vector<trace::live_block_event>
+      births;  ///< Likewise of blocks born in the run of which only later checkpoints tell.
 };
 
 /// Whether rows of this kind say anything that is in the scope.

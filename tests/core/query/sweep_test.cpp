@@ -56,7 +56,7 @@ void save_part_after_part(recording& made, const std::vector<time_ns>& begins) {
     const auto begins_of_epochs = analysis::begins_of(epochs);
     analysis::parts_writer into(made.writer(), begins_of_epochs);
     const analysis::survey known(*trace);
-    const auto whole = analysis::parts_writer::saved(analysis::sweep(known, known.steps(), into));
+    const auto whole = analysis::parts_writer::saved(analysis::sweep(known, known.steps(), into).whole);
     ASSERT_TRUE(whole);
     into.add_whole(*whole);
   }
@@ -120,7 +120,7 @@ void expect_same(const char* what, const std::set<std::string>& of_all, const st
                                                << fmt::format("{}", fmt::join(more, "\n"));
 }
 
-/// In any order, but for the highest values, which the sweep leaves to others.
+/// In any order, but for the highest values of categories, which the sweep leaves to others.
 std::set<std::string> facts_in_words(const analysis::whole_facts& of) {
   std::set<std::string> all;
   for (const auto& c : of.chunks)
@@ -130,17 +130,19 @@ std::set<std::string> facts_in_words(const analysis::whole_facts& of) {
     return fmt::format("{} {} {}", raw(k.device), static_cast<int>(k.level), static_cast<int>(k.kind));
   };
   for (const auto& m : of.memories) {
-    std::string words = fmt::format("memory {} stacks {}:", key(m.key), m.stacks);
+    std::string words = fmt::format("memory {} highest {} stacks {}:", key(m.key), m.highest, m.stacks);
     for (const auto& part : m.by_category) words += fmt::format(" {}", static_cast<int>(part.what));
     all.insert(words);
   }
-  for (const auto& p : of.pools) all.insert(fmt::format("pool {} {} {}", raw(p.pool), p.has_segments, p.has_blocks));
+  for (const auto& p : of.pools)
+    all.insert(fmt::format("pool {} {} {} {}", raw(p.pool), p.has_segments, p.has_blocks, p.highest));
   for (const auto& u : of.not_tracked)
     all.insert(fmt::format("not tracked {} {} {} {}", raw(u.device), u.time, u.value, u.order));
   for (const auto& s : of.streams)
     all.insert(fmt::format("stream {} {} {}: {}", raw(s.key.process), raw(s.key.device), raw(s.key.stream), s.lanes));
   for (const auto& d : of.directions)
-    all.insert(fmt::format("direction {} {}: {}", raw(d.key.device), static_cast<int>(d.key.direction), d.lanes));
+    all.insert(fmt::format("direction {} {}: {} {}", raw(d.key.device), static_cast<int>(d.key.direction), d.lanes,
+                           d.highest_rate));
   for (const auto& t : of.threads)
     all.insert(fmt::format("thread {} {}: {} {}", raw(t.key.process), raw(t.key.thread), t.range_lanes, t.call_lanes));
   for (const auto& d : of.with_kernels) all.insert(fmt::format("kernels on {}", raw(d)));
@@ -152,7 +154,8 @@ std::set<std::string> facts_in_words(const analysis::whole_facts& of) {
   return all;
 }
 
-/// Where rows contradict each other, it is left open which are believed: then what is told of those blocks may differ.
+/// Where rows contradict each other, it is left open which are believed, and some may agree with what was believed of others: then what
+/// is told of those blocks may differ.
 void expect_same_parts(const recording& of_all, const recording& swept, bool contradictions = false) {
   const auto expected = of_all.open()->latest();
   const auto found = swept.open()->latest();
@@ -162,7 +165,8 @@ void expect_same_parts(const recording& of_all, const recording& swept, bool con
       read_rows<trace::crossing_block_row>(*trace, [&](const trace::chunk_info& chunk, const auto& row) {
         if (chunk.min_time == INT64_MIN) blocks->insert(row.block);
       });
-    EXPECT_EQ(one, other);
+    EXPECT_TRUE(std::includes(one.begin(), one.end(), other.begin(), other.end()));
+    EXPECT_GE(2 * other.size(), one.size());
     return;
   }
   expect_same("crossing blocks", rows_of<trace::crossing_block_row>(*expected),
