@@ -26,6 +26,9 @@ struct index_curve {
     level != nullptr ? level->split(over.begin, over.end, width, each)
                      : sample->split(over.begin, over.end, width, each);
   }
+  [[nodiscard]] summaries::extent over(time_range range) const {
+    return level != nullptr ? level->over(range.begin, range.end) : sample->over(range.begin, range.end);
+  }
   [[nodiscard]] double at(time_ns time) const { return level != nullptr ? level->at(time) : sample->at(time); }
 };
 

@@ -1,66 +1,17 @@
 #include "core/analysis/digest.hpp"
 
-#include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "core/analysis/digest_fields.hpp"
 #include "core/analysis/index.hpp"
-#include "core/analysis/tensors.hpp"
 
 namespace sluice::analysis {
 namespace {
-
-const std::atomic<bool> wanted{false};  // Nobody withdraws it.
 
 /// A chunk of a file holds little more.
 constexpr std::size_t most_bytes = std::size_t{48} << 20;
 /// More than any recording needs; bounds what hostile bytes can cost.
 constexpr std::size_t most_memory = std::size_t{256} << 20;
-
-std::vector<memory_stacks> stacks_of_memory(const memory_use& memory, time_range whole) {
-  std::vector<memory_stacks> all;
-  for (const memory_standing& standing : list_memories(memory, whole)) {
-    const block_filter filter = standing.filter();
-    all.push_back({standing, live_stacks(memory, filter, peak_time(memory, filter, whole, wanted), wanted),
-                   allocating_stacks(memory, filter, whole, wanted)});
-  }
-  return all;
-}
-
-std::vector<copy_stacks> stacks_of_copies(const index& from, time_range whole) {
-  std::set<std::pair<trace::device_id, trace::direction>> ways;
-  for (const copy_record& copy : from.copies().copies()) ways.emplace(copy.device, copy.direction);
-  std::vector<copy_stacks> all;
-  for (const auto& [device, way] : ways)
-    all.push_back({device, way, copying_stacks(from, {device, way}, whole, wanted)});
-  return all;
-}
-
-void list_blocks(const index& from, const tensor_facts& facts, digest& into) {
-  const auto before = [](const listed_block& a, const listed_block& b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : a.block < b.block;
-  };
-  const auto cut = [&] {
-    if (into.largest.size() <= digest::block_limit) return;
-    const auto end = into.largest.begin() + static_cast<std::ptrdiff_t>(digest::block_limit);
-    std::nth_element(into.largest.begin(), end, into.largest.end(), before);
-    into.largest.erase(end, into.largest.end());
-  };
-  const std::span<const block_record> blocks = from.memory().blocks();
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const block_record& block = blocks[i];
-    if (!block.allocated || !block.live_in(into.span)) continue;
-    ++into.block_count;
-    into.block_bytes += block.bytes;
-    into.largest.push_back({block.id, block.alloc, block.device, block.stream, block.pool, block.name, block.born,
-                            block.died, block.address, block.bytes, block.level, block.kind,
-                            i < facts.categories.size() ? facts.categories[i] : block_category{}});
-    if (into.largest.size() >= 8 * digest::block_limit) cut();
-  }
-  cut();
-  std::sort(into.largest.begin(), into.largest.end(), before);
-}
 
 /// Whether what is relied on holds: the bytes were read, but may have been written by anybody.
 bool makes_sense(const digest& of) {
@@ -88,23 +39,6 @@ bool makes_sense(const digest& of) {
 }
 
 }  // namespace
-
-digest make_digest(const index& from, const trace::snapshot& trace) {
-  digest made;
-  made.span = whole_of(trace);
-  made.figures = figures_of(from, trace);
-  made.memory = stacks_of_memory(from.memory(), made.span);
-  made.copies = stacks_of_copies(from, made.span);
-  made.all_copies = copying_stacks(from, {}, made.span, wanted);
-  const auto facts = from.tensors(trace);
-  for (const auto& [process, steps] : facts->steps->lists) made.steps.push_back({process, steps});
-  for (const trace::loss_event& row : from.memory().losses()) {
-    made.losses.push_back({bounded(row.time), row.end == trace::unknown_time ? row.end : bounded(row.end), row.events,
-                           row.memory_events});
-  }
-  list_blocks(from, *facts, made);
-  return made;
-}
 
 result<std::string> encode_digest(const digest& of) {
   std::string bytes;

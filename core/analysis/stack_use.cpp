@@ -104,8 +104,8 @@ stack_use live_stacks(const memory_use& memory, const block_filter& filter, time
   return all.take(time);
 }
 
-time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
-                  const std::atomic<bool>& cancelled) {
+held_bytes most_held(const memory_use& memory, const block_filter& filter, time_range range,
+                     const std::atomic<bool>& cancelled) {
   __extension__ using wide = __int128;
   struct change {
     time_ns time = 0;
@@ -115,7 +115,7 @@ time_ns peak_time(const memory_use& memory, const block_filter& filter, time_ran
   wide level = 0;
   std::size_t seen = 0;
   for (const block_record& block : memory.blocks()) {
-    if ((++seen & 0xfffU) == 0 && cancelled) return range.begin;
+    if ((++seen & 0xfffU) == 0 && cancelled) return {range.begin, 0};
     if (!filter.takes(block) || !block.live_in(range)) continue;
     const auto bytes = static_cast<std::int64_t>(block.bytes);
     if (block.born <= range.begin) {
@@ -135,7 +135,12 @@ time_ns peak_time(const memory_use& memory, const block_filter& filter, time_ran
     highest = level;
     when = time;
   }
-  return when;
+  return {when, static_cast<std::uint64_t>(std::clamp<wide>(highest, 0, std::numeric_limits<std::uint64_t>::max()))};
+}
+
+time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
+                  const std::atomic<bool>& cancelled) {
+  return most_held(memory, filter, range, cancelled).time;
 }
 
 stack_use allocating_stacks(const memory_use& memory, const block_filter& filter, time_range range,

@@ -69,7 +69,15 @@ struct memory_standing {
 [[nodiscard]] stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,
                                     const std::atomic<bool>& cancelled);
 
+/// What blocks hold at a moment.
+struct held_bytes {
+  time_ns time = 0;
+  std::uint64_t bytes = 0;
+};
+
 /// The first moment in `range` at which the blocks hold most bytes. O(blocks log blocks).
+[[nodiscard]] held_bytes most_held(const memory_use& memory, const block_filter& filter, time_range range,
+                                   const std::atomic<bool>& cancelled);
 [[nodiscard]] time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
                                 const std::atomic<bool>& cancelled);
 

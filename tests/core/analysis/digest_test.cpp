@@ -8,8 +8,8 @@
 #include "core/analysis/digest_fields.hpp"
 #include "core/analysis/tensors.hpp"
 #include "core/generate/generate.hpp"
+#include "tests/core/analysis/eventful_recording.hpp"
 #include "tests/core/analysis/recording.hpp"
-#include "tests/core/analysis/training_recording.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::analysis {
@@ -83,63 +83,9 @@ void expect_exact(const indexed& all) {
   }
 }
 
-/// A little of everything that a summary can say.
-void tell_a_lot(recording& made) {
-  testing::training_options options;
-  options.hold_output = true;
-  options.leak = true;
-  testing::training told(made, options);
-  told.tell();
-  const time_ns now = told.now();
-  auto failed = made.event<trace::alloc_failed_event>(now + 1);
-  failed.bytes = 200 * testing::gib;
-  failed.error = 2;
-  failed.name = made.text("cuMemAlloc_v2");
-  made.writer().add(failed);
-  auto lost = made.event<trace::loss_event>(now + 2);
-  lost.events = 7;
-  lost.memory_events = 3;
-  made.writer().add(lost);
-  lost.end = now + 9;
-  made.writer().add(lost);
-  auto said = made.event<trace::message_event>(now + 3);
-  said.severity = trace::severity::warning;
-  said.text = made.text("something is missing");
-  made.writer().add(said);
-  auto complete = made.event<trace::watermark_event>(now + 4);
-  complete.complete_until = now;
-  made.writer().add(complete);
-  for (int i = 0; i < 3; ++i) {
-    auto copy = made.event<trace::transfer_event>(now + 10 + i * 100);
-    copy.end = copy.time + 50;
-    copy.bytes = 1 << 20;
-    copy.direction = trace::direction::h2d;
-    copy.source_kind = trace::memory_kind::host;
-    copy.device = trace::device_id{1};
-    copy.content = trace::content_check::exact;
-    copy.content_hash = 4711;
-    copy.content_bytes = copy.bytes;
-    made.writer().add(copy);
-  }
-  auto fault = made.event<trace::message_event>(now + 400);
-  fault.severity = trace::severity::error;
-  fault.text = made.text("the GPU faulted");
-  auto about = made.event<trace::attribute_event>(now + 400);
-  about.target = trace::event_id{made.writer().add(fault)};
-  about.key = made.text("gpu fault");
-  about.integer = 700;
-  made.writer().add(about);
-  about.key = made.text("launched before");
-  about.text = made.text("gemm");
-  made.writer().add(about);
-  made.add_device_memory(now + 500, 134 * testing::gib, 140 * testing::gib, 14 * testing::mib);
-  made.add_kernel(now + 600, now + 700);
-  made.add_call(now + 590, now + 710, "cuStreamSynchronize");
-}
-
 TEST(a_digest, says_what_the_index_says) {
   recording made(100);
-  tell_a_lot(made);
+  testing::tell_a_lot(made);
   made.close();
   const indexed all(made.open());
   expect_exact(all);
@@ -245,7 +191,7 @@ TEST(a_digest, that_was_cut_anywhere_is_an_error) {
 
 TEST(a_digest, that_contradicts_itself_is_an_error) {
   recording made;
-  tell_a_lot(made);
+  testing::tell_a_lot(made);
   made.close();
   const indexed all(made.open());
   const digest good = make_digest(all.index, *all.snapshot);
@@ -268,7 +214,7 @@ TEST(a_digest, that_contradicts_itself_is_an_error) {
 
 TEST(a_digest, is_found_in_the_file_that_has_one) {
   recording made;
-  tell_a_lot(made);
+  testing::tell_a_lot(made);
   made.flush();
   const auto file = made.open();
   const indexed growing(file);
