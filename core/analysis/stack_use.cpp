@@ -79,19 +79,35 @@ void stack_use::join(const stack_use& more) {
   kernels_known |= more.kernels_known;
 }
 
-std::vector<memory_standing> list_memories(const memory_use& memory, time_range range) {
-  std::map<memory_key, bool> has_stacks;
-  for (const block_record& block : memory.blocks())
-    if (block.allocated && !block.imported())
-      has_stacks[{block.device, block.level, block.kind}] |= block.stack != trace::stack_id::none;
-  std::vector<memory_standing> all;
-  for (const auto& [key, tree] : memory.use()) {
-    const double highest = tree.highest(range.begin, range.end);
-    if (highest <= 0) continue;
-    all.push_back({key, static_cast<std::uint64_t>(highest), has_stacks[key] || memory.told_of_stacks(key)});
+void memory_lister::add_stacks(const memory_use& memory) {
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated || block.imported() || block.stack == trace::stack_id::none) continue;
+    all_[{block.device, block.level, block.kind}].has_stacks = true;
   }
+  for (auto& [key, of] : all_) of.has_stacks = of.has_stacks || memory.told_of_stacks(key);
+}
+
+void memory_lister::add(const memory_use& memory, time_range part) {
+  for (const auto& [key, tree] : memory.use()) {
+    standing& of = all_[key];
+    of.peak = std::max(of.peak, tree.over(part.begin, part.end).maximum);
+  }
+  add_stacks(memory);
+}
+
+std::vector<memory_standing> memory_lister::list() const {
+  std::vector<memory_standing> all;
+  for (const auto& [key, of] : all_)
+    if (of.peak > 0) all.push_back({key, static_cast<std::uint64_t>(of.peak), of.has_stacks});
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak > b.peak; });
   return all;
+}
+
+std::vector<memory_standing> list_memories(const memory_use& memory, time_range range) {
+  memory_lister all;
+  for (const auto& [key, tree] : memory.use()) all.all_[key].peak = tree.highest(range.begin, range.end);
+  all.add_stacks(memory);
+  return all.list();
 }
 
 stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -62,8 +63,24 @@ struct memory_standing {
   [[nodiscard]] block_filter filter() const { return {of.level, of.device, of.kind}; }
 };
 
-/// What was used at all in `range`, most bytes first. O(blocks).
+/// What was used at all in `range`, most bytes first; of a part what it was told of the whole, which `range` is then. O(blocks).
 [[nodiscard]] std::vector<memory_standing> list_memories(const memory_use& memory, time_range range);
+
+/// The same from indexes of parts that together are all of a range.
+class memory_lister {
+ public:
+  void add(const memory_use& memory, time_range part);
+  [[nodiscard]] std::vector<memory_standing> list() const;
+
+ private:
+  friend std::vector<memory_standing> list_memories(const memory_use& memory, time_range range);
+  struct standing {
+    double peak = 0;
+    bool has_stacks = false;
+  };
+  void add_stacks(const memory_use& memory);
+  std::map<memory_key, standing> all_;
+};
 
 /// Blocks live at `time`, as the totals of memory_use count them. O(blocks).
 [[nodiscard]] stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,

@@ -74,25 +74,6 @@ std::optional<peak_composition> composition_at(const memory_peak& peak, const in
 
 namespace {
 
-/// The memory that steps are judged by: of the highest layer that the process has blocks in, what reached most over the recording.
-std::optional<memory_key> key_for_steps(const memory_use& memory, const std::set<memory_key>& of_process) {
-  std::optional<memory_key> best;
-  double highest = 0;
-  for (const trace::layer level :
-       {trace::layer::framework, trace::layer::user, trace::layer::pool, trace::layer::driver}) {
-    for (const memory_key& key : of_process) {
-      const auto tree = memory.use().find(key);
-      if (key.level != level || tree == memory.use().end()) continue;
-      const double reached = tree->second.highest(-latest_time, latest_time);
-      if (reached <= highest) continue;
-      highest = reached;
-      best = key;
-    }
-    if (best) return best;
-  }
-  return best;
-}
-
 double moved(const index& from, trace::direction way, time_range span) {
   double bytes = 0;
   for (const auto& [key, work] : from.devices().directions())
@@ -143,38 +124,94 @@ process_memories memories_of_processes(const memory_use& memory) {
 }
 
 struct step_gatherer::gathered {
+  /// What a step does in one memory.
+  struct use {
+    std::uint64_t peak = 0;
+    time_ns peak_time = 0;
+    std::uint64_t at_begin = 0;
+    std::uint64_t at_end = 0;
+    std::uint64_t allocations = 0;
+    std::uint64_t allocated_bytes = 0;
+  };
+  struct memory {
+    double highest = 0;  ///< Over the recording.
+    std::vector<use> steps;
+  };
   trace::process_id process{};
   step_source source = step_source::none;
-  std::set<memory_key> memories;
-  std::optional<memory_key> key;
   std::vector<step_figures> steps;
+  std::map<memory_key, memory> memories;  ///< That it has blocks in.
 
   /// The first step that ends after `time`.
-  [[nodiscard]] std::vector<step_figures>::iterator after(time_ns time) {
-    return std::partition_point(steps.begin(), steps.end(), [=](const auto& each) { return each.span.end <= time; });
+  [[nodiscard]] std::size_t after(time_ns time) const {
+    const auto found =
+        std::partition_point(steps.begin(), steps.end(), [=](const auto& each) { return each.span.end <= time; });
+    return static_cast<std::size_t>(found - steps.begin());
   }
+
   void add(const index& from, time_range run) {
-    const summaries::level_tree* tree = key ? &from.memory().use().at(*key) : nullptr;
-    for (auto each = after(run.begin); each != steps.end() && each->span.begin < run.end; ++each) {
-      const time_range here = common_of(each->span, run);
-      each->h2d_bytes += moved(from, trace::direction::h2d, here);
-      each->d2h_bytes += moved(from, trace::direction::d2h, here);
-      if (tree == nullptr) continue;
-      const summaries::extent over = tree->over(here.begin, here.end);
-      const bool begins = here.begin == each->span.begin;
-      if (begins) each->at_begin = whole_bytes(tree->at(here.begin));
-      if (here.end == each->span.end) each->at_end = whole_bytes(tree->at(here.end - 1));
-      const std::uint64_t highest = whole_bytes(over.maximum);
-      if (!begins && highest <= each->peak) continue;
-      each->peak = highest;
-      each->peak_time = over.maximum_time;
+    for (std::size_t i = after(run.begin); i < steps.size() && steps[i].span.begin < run.end; ++i) {
+      const time_range here = common_of(steps[i].span, run);
+      steps[i].h2d_bytes += moved(from, trace::direction::h2d, here);
+      steps[i].d2h_bytes += moved(from, trace::direction::d2h, here);
+    }
+    for (auto& [key, of] : memories) {
+      const auto tree = from.memory().use().find(key);
+      if (tree == from.memory().use().end()) continue;
+      of.highest = std::max(of.highest, tree->second.over(run.begin, run.end).maximum);
+      for (std::size_t i = after(run.begin); i < steps.size() && steps[i].span.begin < run.end; ++i)
+        add(tree->second, steps[i].span, common_of(steps[i].span, run), of.steps[i]);
     }
   }
+
+  static void add(const summaries::level_tree& tree, time_range step, time_range here, use& to) {
+    const summaries::extent over = tree.over(here.begin, here.end);
+    const bool begins = here.begin == step.begin;
+    if (begins) to.at_begin = whole_bytes(tree.at(here.begin));
+    if (here.end == step.end) to.at_end = whole_bytes(tree.at(here.end - 1));
+    const std::uint64_t highest = whole_bytes(over.maximum);
+    if (!begins && highest <= to.peak) return;
+    to.peak = highest;
+    to.peak_time = over.maximum_time;
+  }
+
   void count(const block_record& block) {
-    const auto in = after(block.born);
-    if (in == steps.end() || block.born < in->span.begin) return;
-    ++in->allocations;
-    in->allocated_bytes += block.bytes;
+    const auto of = memories.find(key_of(block));
+    const std::size_t in = of == memories.end() ? steps.size() : after(block.born);
+    if (in == steps.size() || block.born < steps[in].span.begin) return;
+    ++of->second.steps[in].allocations;
+    of->second.steps[in].allocated_bytes += block.bytes;
+  }
+
+  /// The memory that steps are judged by: of the highest layer that the process has blocks in, what reached most.
+  [[nodiscard]] const std::pair<const memory_key, memory>* judged_by() const {
+    const std::pair<const memory_key, memory>* best = nullptr;
+    for (const trace::layer level :
+         {trace::layer::framework, trace::layer::user, trace::layer::pool, trace::layer::driver}) {
+      for (const auto& each : memories)
+        if (each.first.level == level && each.second.highest > (best == nullptr ? 0 : best->second.highest))
+          best = &each;
+      if (best != nullptr) break;
+    }
+    return best;
+  }
+
+  /// Puts what steps did in the memory that they are judged by into them.
+  void put_memory(step_summary& about) {
+    const auto* by = judged_by();
+    if (by == nullptr) return;
+    about.device = by->first.device;
+    about.level = by->first.level;
+    about.kind = by->first.kind;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const use& of = by->second.steps[i];
+      steps[i].peak = of.peak;
+      steps[i].peak_time = of.peak_time;
+      steps[i].at_begin = of.at_begin;
+      steps[i].at_end = of.at_end;
+      steps[i].allocations = of.allocations;
+      steps[i].allocated_bytes = of.allocated_bytes;
+    }
   }
 };
 
@@ -183,7 +220,6 @@ step_gatherer::step_gatherer(const step_facts& facts, const process_memories& me
     gathered of;
     of.process = process;
     of.source = list.source;
-    if (const auto known = memories.find(process); known != memories.end()) of.memories = known->second;
     for (const step& each : list.steps) {
       if (each.span.end <= range.begin || each.span.begin >= range.end || each.span.length() <= 0) continue;
       step_figures& made = of.steps.emplace_back();
@@ -191,7 +227,10 @@ step_gatherer::step_gatherer(const step_facts& facts, const process_memories& me
       made.span = each.span;
       made.event = each.event;
     }
-    if (!of.steps.empty()) all_.push_back(std::move(of));
+    if (of.steps.empty()) continue;
+    if (const auto known = memories.find(process); known != memories.end())
+      for (const memory_key& key : known->second) of.memories[key].steps.resize(of.steps.size());
+    all_.push_back(std::move(of));
   }
 }
 
@@ -199,14 +238,10 @@ step_gatherer::~step_gatherer() = default;
 
 void step_gatherer::add(const index& from, time_range run) {
   if (all_.empty()) return;
-  if (!keys_known_)
-    for (gathered& of : all_) of.key = key_for_steps(from.memory(), of.memories);
-  keys_known_ = true;
   for (gathered& of : all_) of.add(from, run);
   for (const block_record& block : from.memory().blocks()) {
     if (!block.allocated || block.imported() || block.born_before() || !run.holds(block.born)) continue;
-    for (gathered& of : all_)
-      if (of.key == key_of(block)) of.count(block);
+    for (gathered& of : all_) of.count(block);
   }
 }
 
@@ -216,12 +251,8 @@ std::vector<step_summary> step_gatherer::take() {
     step_summary of;
     of.process = from.process;
     of.source = from.source;
-    if (from.key) {
-      of.device = from.key->device;
-      of.level = from.key->level;
-      of.kind = from.key->kind;
-    }
     of.count = from.steps.size();
+    from.put_memory(of);
     std::vector<time_ns> lengths;
     for (step_figures& each : from.steps) {
       each.h2d_bytes = std::round(each.h2d_bytes);

@@ -140,7 +140,6 @@ class step_gatherer {
  private:
   struct gathered;
   std::vector<gathered> all_;
-  bool keys_known_ = false;
 };
 
 /// What was held without use in a range: gathered likewise. Nothing when the recording has no touches. A block that was never freed

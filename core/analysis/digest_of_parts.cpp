@@ -1,0 +1,33 @@
+#include "core/analysis/digest_of_parts.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/analysis/digest_gatherer.hpp"
+
+namespace sluice::analysis {
+
+result<digest> digest_of(const part_store& from, const beside_parts& beside, std::size_t epochs_a_run,
+                         const run_visitor& also) {
+  const std::size_t epochs = from.epochs().size();
+  if (epochs == 0 || epochs_a_run == 0)
+    return fail(error_code::invalid_argument, "there is nothing to gather", from.snapshot().path());
+  digest_gatherer all(from.snapshot(), *from.whole()->steps, beside);
+  for (std::size_t first = 0; first < epochs; first += epochs_a_run) {
+    const std::size_t last = std::min(first + epochs_a_run, epochs) - 1;
+    const auto run = from.index_of(first, last);
+    if (!run) return tl::unexpected(run.error());
+    all.add(**run, from.run_of(first, last));
+    if (also) also(**run, first, last);
+  }
+  std::set<std::size_t> again;
+  for (const time_ns moment : all.moments()) again.insert(from.epoch_at(moment));
+  for (const std::size_t epoch : again) {
+    const auto run = from.index_of(epoch, epoch);
+    if (!run) return tl::unexpected(run.error());
+    all.look(**run, from.run_of(epoch, epoch));
+  }
+  return all.take();
+}
+
+}  // namespace sluice::analysis
