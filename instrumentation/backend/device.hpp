@@ -28,8 +28,11 @@ class device {
   [[nodiscard]] virtual const device_description& description() const noexcept = 0;
   /// The clock of a simulated device, on which everything in its traces is timed; null for a real one.
   [[nodiscard]] virtual simulated_clock* clock() noexcept { return nullptr; }
-  /// Makes the device the calling thread's own for other libraries of the driver's: its context current.
-  [[nodiscard]] virtual outcome<void> make_current() { return {}; }
+  /// Makes the device the calling thread's own for other libraries of the driver's: its context current. Returns the one before,
+  /// for `restore_current`. Every other call leaves the thread's context as it was, but for a thread that had none, which may have
+  /// the first device's afterwards.
+  [[nodiscard]] virtual outcome<void*> make_current() { return nullptr; }
+  virtual void restore_current(void* /*before*/) noexcept {}
   /// True if the driver layer of this device is in the recording by other means (the capture library, or the
   /// simulated device itself).
   [[nodiscard]] virtual bool driver_layer_recorded() const noexcept = 0;

@@ -115,15 +115,16 @@ cublas::cublas(const device_ref& device)
                  "libcublas.so (11 to 13) is not to be found: put its folder into LD_LIBRARY_PATH"});
   }
   const device_guard guard(device);
-  value_or_throw(device.backend().make_current());
   check(library().create(&handle_), "cublasCreate");
   library().version(handle_, &version_);
 }
 
 cublas::~cublas() {
   if (!handle_) return;
-  (void)stream_.device().backend().make_current();
+  backend::device& device = stream_.device().backend();
+  const auto before = device.make_current();
   library().destroy(handle_);  // waits for what it has under way
+  if (before) device.restore_current(*before);
 }
 
 void cublas::use(const stream_ref& stream) {
@@ -136,7 +137,7 @@ void cublas::use(const stream_ref& stream) {
     stream_ = stream;
     return;
   }
-  value_or_throw(stream.device().backend().make_current());
+  const device_guard guard(stream.device());
   check(library().set_stream(handle_, reinterpret_cast<void*>(stream.get())), "cublasSetStream");
   // Setting the stream makes it forget the workspace.
   check(library().set_workspace(handle_, workspace_.data(), workspace_.size_bytes()), "cublasSetWorkspace");
@@ -156,7 +157,7 @@ void cublas::sgemm(const gemm_shape& shape, float alpha, const float* a, const f
                  fmt::format("{} x {} x {}: cuBLAS takes up to {}", shape.rows, shape.columns, shape.inner, most)});
   }
   const int m = static_cast<int>(shape.rows), n = static_cast<int>(shape.columns), k = static_cast<int>(shape.inner);
-  value_or_throw(stream_.device().backend().make_current());
+  const device_guard guard(stream_.device());
   check(library().sgemm(handle_, no_transpose, no_transpose, m, n, k, &alpha, a, m, b, std::max(k, 1), &beta, c, m),
         "cublasSgemm");
 }

@@ -72,11 +72,20 @@ device_ref simulated_device() {
 
 device_ref current_device() { return chosen ? device_registry::wrap(chosen) : devices().front(); }
 
-void set_device(const device_ref& device) { chosen = device.state(); }
+void set_device(const device_ref& device) {
+  (void)value_or_throw(device.backend().make_current());
+  chosen = device.state();
+}
 
-device_guard::device_guard(const device_ref& device) : before_(chosen) { chosen = device.state(); }
+device_guard::device_guard(const device_ref& device)
+    : device_(device), context_before_(value_or_throw(device.backend().make_current())), before_(chosen) {
+  chosen = device.state();
+}
 
-device_guard::~device_guard() { chosen = std::static_pointer_cast<device_state>(before_); }
+device_guard::~device_guard() {
+  chosen = before_;
+  device_.backend().restore_current(context_before_);
+}
 
 int runtime_version() noexcept {
   using version_of = int(int*);

@@ -57,19 +57,25 @@ class device_ref {
 
 /// The calling thread's device: what `set_device` or the innermost `device_guard` chose, else the first of `devices()`.
 [[nodiscard]] device_ref current_device();
-/// Chooses the calling thread's device for good; `device_guard` restores, this does not.
+/// Chooses the calling thread's device for good; `device_guard` restores, this does not. It is the driver's current device, too, as
+/// other libraries and kernels of the program's own see it; what they choose themselves (by cudaSetDevice) changes nothing here.
+/// Throws error, and changes nothing, if the device has no context to give.
 void set_device(const device_ref& device);
 
-/// Makes a device the calling thread's own for a scope.
+/// Makes a device the calling thread's own for a scope, and the driver's current one with it. Must end on the thread that it began
+/// on.
 class device_guard {
  public:
+  /// Throws as `set_device` does.
   explicit device_guard(const device_ref& device);
   ~device_guard();
   device_guard(const device_guard&) = delete;
   device_guard& operator=(const device_guard&) = delete;
 
  private:
-  std::shared_ptr<void> before_;
+  device_ref device_;
+  void* context_before_;
+  std::shared_ptr<device_state> before_;
 };
 
 // Three versions, each as 1000 * major + 10 * minor. They may differ: a program that was built with one toolkit may have the

@@ -14,8 +14,6 @@
 
 namespace sluice::backend::cuda {
 
-namespace {}  // namespace
-
 cuda_device::cuda_device(const driver& d, CUdevice which, device_description description)
     : driver_(d),
       device_(which),
@@ -24,6 +22,7 @@ cuda_device::cuda_device(const driver& d, CUdevice which, device_description des
 
 cuda_device::~cuda_device() {
   if (!context_) return;
+  const entered here = enter();
   harvest(true);
   driver_.context_release(device_);
 }
@@ -47,7 +46,8 @@ void cuda_device::name_context() noexcept {
 
 void cuda_device::recording_begins(const std::string& socket_name) {
   // With the context there already, the capture library sees it in the first call that it hears of.
-  if (enter() == CUDA_SUCCESS && start_capture(socket_name)) name_context();
+  const entered here = enter();
+  if (here.result() == CUDA_SUCCESS && start_capture(socket_name)) name_context();
 }
 
 void cuda_device::recording_ends() {
@@ -55,11 +55,28 @@ void cuda_device::recording_ends() {
   name_context();
 }
 
-CUresult cuda_device::enter() noexcept {
+entered cuda_device::enter() noexcept {
   // A context costs hundreds of megabytes of device memory: a device that nobody uses gets none.
   std::call_once(opening_, [this] { open(); });
-  return opened_ == CUDA_SUCCESS ? driver_.context_set(context_) : opened_;
+  CUcontext before = nullptr;
+  if (opened_ != CUDA_SUCCESS) return {driver_, opened_, nullptr, false};
+  const bool known = driver_.context_current(&before) == CUDA_SUCCESS;
+  if (known && before == context_) return {driver_, CUDA_SUCCESS, nullptr, false};
+  const bool first = before == nullptr && description_.ordinal == 0;
+  return {driver_, driver_.context_set(context_), before, known && !first};
 }
+
+outcome<void*> cuda_device::make_current() {
+  std::call_once(opening_, [this] { open(); });
+  CUcontext before = nullptr;
+  CUresult result = opened_;
+  if (result == CUDA_SUCCESS) result = driver_.context_current(&before);
+  if (result == CUDA_SUCCESS && before != context_) result = driver_.context_set(context_);
+  if (result != CUDA_SUCCESS) return driver_.fail(result, "cuCtxSetCurrent", description_.name);
+  return static_cast<void*>(before);
+}
+
+void cuda_device::restore_current(void* before) noexcept { driver_.context_set(static_cast<CUcontext>(before)); }
 
 outcome<void> cuda_device::check(CUresult result, const char* call) const {
   if (result == CUDA_SUCCESS) return {};
@@ -80,7 +97,8 @@ driver_log::call cuda_device::begin_call(const char* name) noexcept {
 }
 
 std::uint64_t cuda_device::trace_stream(stream_handle stream) noexcept {
-  if (enter() != CUDA_SUCCESS) return 0;
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return 0;
   if (captures_.load(std::memory_order_relaxed) == 0) return ask_for_name(stream);
   const std::lock_guard lock(names_mutex_);
   if (const auto known = stream_names_.find(stream); known != stream_names_.end()) return known->second;
@@ -105,7 +123,8 @@ void cuda_device::announce() {
   graph_pool_defined_ = false;
   // Under `sluice record` the capture library announces what is used.
   if (!logging() && !(driver_log::on() && capture_started_here())) return;
-  if (enter() != CUDA_SUCCESS) return;
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return;
   const std::uint64_t now = collector::now();
   log_->define_device(now, description_);
   if (!logging()) return;
@@ -119,6 +138,7 @@ void cuda_device::announce() {
 // --- streams and events ------------------------------------------------------------------------------------
 
 outcome<stream_handle> cuda_device::create_stream(stream_flags flags) {
+  const entered here = enter();
   // The driver would clamp it without a word.
   const auto range = stream_priorities();
   if (!range) return tl::unexpected(range.error());
@@ -143,7 +163,9 @@ outcome<stream_handle> cuda_device::create_stream(stream_flags flags) {
 }
 
 void cuda_device::destroy_stream(stream_handle stream) noexcept {
-  if (stream == stream_handle::null || enter() != CUDA_SUCCESS) return;
+  if (stream == stream_handle::null) return;
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return;
   {
     const std::lock_guard lock(names_mutex_);
     stream_names_.erase(stream);
@@ -154,7 +176,8 @@ void cuda_device::destroy_stream(stream_handle stream) noexcept {
 
 outcome<void> cuda_device::sync_stream(stream_handle stream) {
   const auto c = begin_call("cuStreamSynchronize");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_sync(native(stream));
   if (logging()) {
     log_->synced(c.begin, collector::now(), trace_stream(stream), trace::sync_kind::stream);
@@ -164,7 +187,8 @@ outcome<void> cuda_device::sync_stream(stream_handle stream) {
 }
 
 outcome<bool> cuda_device::stream_idle(stream_handle stream) {
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_query(native(stream));
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return result == CUDA_SUCCESS;
   return driver_.fail(result, "cuStreamQuery");
@@ -172,7 +196,8 @@ outcome<bool> cuda_device::stream_idle(stream_handle stream) {
 
 outcome<priority_range> cuda_device::stream_priorities() {
   priority_range range;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.priority_range(&range.least, &range.greatest);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuCtxGetStreamPriorityRange");
   return range;
@@ -180,7 +205,8 @@ outcome<priority_range> cuda_device::stream_priorities() {
 
 outcome<int> cuda_device::stream_priority(stream_handle stream) {
   int priority = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_priority(native(stream), &priority);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuStreamGetPriority");
   return priority;
@@ -191,7 +217,8 @@ outcome<capture_info> cuda_device::stream_capture(stream_handle stream) {
   if (stream == stream_handle::null) return capture_info{};
   CUstreamCaptureStatus status{};
   cuuint64_t id = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) {
     result = driver_.capture_info(native(stream), &status, &id, nullptr, nullptr, nullptr);
   }
@@ -209,25 +236,29 @@ outcome<event_handle> cuda_device::create_event(event_flags flags) {
   const unsigned bits = (flags.timed ? 0u : static_cast<unsigned>(CU_EVENT_DISABLE_TIMING)) |
                         (flags.blocking_sync ? static_cast<unsigned>(CU_EVENT_BLOCKING_SYNC) : 0u) |
                         (flags.interprocess ? static_cast<unsigned>(CU_EVENT_INTERPROCESS) : 0u);
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_create(&event, bits);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuEventCreate");
   return event_handle{reinterpret_cast<std::uintptr_t>(event)};
 }
 
 void cuda_device::destroy_event(event_handle event) noexcept {
-  if (enter() == CUDA_SUCCESS) driver_.event_destroy(native(event));
+  const entered here = enter();
+  if (here.result() == CUDA_SUCCESS) driver_.event_destroy(native(event));
 }
 
 outcome<void> cuda_device::record_event(event_handle event, stream_handle stream) {
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_record(native(event), native(stream));
   if (logging()) log_->event_recorded(collector::now(), static_cast<std::uint64_t>(event), trace_stream(stream));
   return check(result, "cuEventRecord");
 }
 
 outcome<void> cuda_device::wait_event(stream_handle stream, event_handle event) {
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_wait(native(stream), native(event), 0);
   if (logging()) log_->event_waited(collector::now(), static_cast<std::uint64_t>(event), trace_stream(stream));
   return check(result, "cuStreamWaitEvent");
@@ -235,14 +266,16 @@ outcome<void> cuda_device::wait_event(stream_handle stream, event_handle event) 
 
 outcome<void> cuda_device::sync_event(event_handle event) {
   const auto c = begin_call("cuEventSynchronize");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_sync(native(event));
   if (logging()) log_->synced(c.begin, collector::now(), 0, trace::sync_kind::event);
   return check(result, "cuEventSynchronize");
 }
 
 outcome<bool> cuda_device::event_done(event_handle event) {
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_query(native(event));
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return result == CUDA_SUCCESS;
   return driver_.fail(result, "cuEventQuery");
@@ -250,7 +283,8 @@ outcome<bool> cuda_device::event_done(event_handle event) {
 
 outcome<float> cuda_device::elapsed_ms(event_handle from, event_handle to) {
   float ms = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_elapsed(&ms, native(from), native(to));
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuEventElapsedTime");
   return ms;
@@ -258,7 +292,8 @@ outcome<float> cuda_device::elapsed_ms(event_handle from, event_handle to) {
 
 outcome<void> cuda_device::synchronize() {
   const auto c = begin_call("cuCtxSynchronize");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.context_sync();
   if (logging()) {
     log_->synced(c.begin, collector::now(), 0, trace::sync_kind::context);

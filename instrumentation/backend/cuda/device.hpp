@@ -16,6 +16,26 @@
 
 namespace sluice::backend::cuda {
 
+/// A device's context is the calling thread's for as long as this lives; then the one before is again. A thread that had none keeps the
+/// first device's, as it would get it from the CUDA runtime: programs that use one device are spared two calls.
+class entered {
+ public:
+  entered(const driver& d, CUresult result, CUcontext before, bool restores) noexcept
+      : driver_(d), result_(result), before_(before), restores_(restores) {}
+  ~entered() {
+    if (restores_) driver_.context_set(before_);
+  }
+  entered(const entered&) = delete;
+  entered& operator=(const entered&) = delete;
+  [[nodiscard]] CUresult result() const noexcept { return result_; }
+
+ private:
+  const driver& driver_;
+  CUresult result_;
+  CUcontext before_;
+  bool restores_;
+};
+
 /// One CUDA device through the driver API, in its primary context, which it shares with the CUDA runtime of the same
 /// program.
 ///
@@ -29,7 +49,8 @@ class cuda_device final : public device {
 
   [[nodiscard]] const device_description& description() const noexcept override { return description_; }
   [[nodiscard]] bool driver_layer_recorded() const noexcept override { return capture_records(); }
-  [[nodiscard]] outcome<void> make_current() override { return check(enter(), "cuCtxSetCurrent"); }
+  [[nodiscard]] outcome<void*> make_current() override;
+  void restore_current(void* before) noexcept override;
   void recording_begins(const std::string& socket_name) override;
   void recording_ends() override;
   [[nodiscard]] std::string driver_version() const override;
@@ -124,8 +145,8 @@ class cuda_device final : public device {
     std::function<void(std::uint64_t begin, std::uint64_t end)> write;
   };
 
-  // Makes the context current; every call begins with it.
-  [[nodiscard]] CUresult enter() noexcept;
+  // Every call begins with it.
+  [[nodiscard]] entered enter() noexcept;
   void open() noexcept;
   [[nodiscard]] std::uint64_t ask_for_name(stream_handle stream) noexcept;
   // Records name a context by CUPTI's number where CUPTI speaks too, else by the driver's.

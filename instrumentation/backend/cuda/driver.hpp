@@ -27,6 +27,7 @@ namespace sluice::backend::cuda {
   X(context_retain, "cuDevicePrimaryCtxRetain", CUresult(CUcontext*, CUdevice))                                        \
   X(context_release, "cuDevicePrimaryCtxRelease_v2", CUresult(CUdevice))                                               \
   X(context_set, "cuCtxSetCurrent", CUresult(CUcontext))                                                               \
+  X(context_current, "cuCtxGetCurrent", CUresult(CUcontext*))                                                          \
   X(context_sync, "cuCtxSynchronize", CUresult())                                                                      \
   X(context_id, "cuCtxGetId", CUresult(CUcontext, unsigned long long*))                                                \
   X(allocate, "cuMemAlloc_v2", CUresult(CUdeviceptr*, size_t))                                                         \

@@ -88,7 +88,8 @@ outcome<void> cuda_device::begin_capture(stream_handle stream, capture_mode mode
   if (stream == stream_handle::null) {
     return backend::fail(status::not_permitted, "cuStreamBeginCapture", "the default stream cannot be captured");
   }
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS && driver_log::on()) {
     const std::uint64_t name = trace_stream(stream);
     const std::lock_guard lock(names_mutex_);
@@ -108,7 +109,8 @@ outcome<void> cuda_device::begin_capture(stream_handle stream, capture_mode mode
 
 outcome<graph_handle> cuda_device::end_capture(stream_handle stream) {
   CUgraph graph = nullptr;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.end_capture(cuda::native(stream), &graph);
   // One that belongs to another thread goes on, and so does one that began on another stream.
   if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
@@ -124,7 +126,8 @@ outcome<void> cuda_device::capture_child(stream_handle stream, graph_handle chil
   CUgraph graph = nullptr;
   const CUgraphNode* after = nullptr;
   std::size_t count = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS && stream != stream_handle::null) {
     result = driver_.capture_info(cuda::native(stream), &status, nullptr, &graph, &after, &count);
   }
@@ -145,7 +148,8 @@ outcome<void> cuda_device::capture_child(stream_handle stream, graph_handle chil
 
 outcome<graph_shape> cuda_device::shape_of(graph_handle graph) {
   std::size_t count = 0, edge_count = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.graph_nodes(cuda::native(graph), nullptr, &count);
   if (result == CUDA_SUCCESS) result = driver_.graph_edges(cuda::native(graph), nullptr, nullptr, &edge_count);
   std::vector<CUgraphNode> nodes(count), from(edge_count), to(edge_count);
@@ -168,7 +172,8 @@ outcome<graph_shape> cuda_device::shape_of(graph_handle graph) {
 }
 
 outcome<void> cuda_device::write_dot(graph_handle graph, const std::string& path, bool verbose) {
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) {
     result = driver_.graph_dot(cuda::native(graph), path.c_str(),
                                verbose ? static_cast<unsigned>(CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE) : 0u);
@@ -178,7 +183,9 @@ outcome<void> cuda_device::write_dot(graph_handle graph, const std::string& path
 }
 
 void cuda_device::destroy_graph(graph_handle graph) noexcept {
-  if (graph == graph_handle::null || enter() != CUDA_SUCCESS) return;
+  if (graph == graph_handle::null) return;
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return;
   if (logging()) log_->graph_ended(collector::now(), key_of(graph));
   driver_.graph_destroy(cuda::native(graph));
 }
@@ -188,7 +195,8 @@ outcome<graph_exec_handle> cuda_device::instantiate(graph_handle graph, graph_ex
   const unsigned long long flags =
       (options.free_on_launch ? static_cast<unsigned long long>(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) : 0) |
       (options.node_priorities ? static_cast<unsigned long long>(CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) : 0);
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.graph_instantiate(&exec, cuda::native(graph), flags);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuGraphInstantiate", description_.name);
   if (logging()) {
@@ -201,7 +209,8 @@ outcome<graph_exec_handle> cuda_device::instantiate(graph_handle graph, graph_ex
 
 outcome<void> cuda_device::update_exec(graph_exec_handle exec, graph_handle graph) {
   CUgraphExecUpdateResultInfo info{};
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.exec_update(cuda::native(exec), cuda::native(graph), &info);
   if (result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
     return backend::fail(status::invalid_value, "cuGraphExecUpdate", text_of(info.result), static_cast<int>(result));
@@ -215,13 +224,15 @@ outcome<void> cuda_device::update_exec(graph_exec_handle exec, graph_handle grap
 }
 
 outcome<void> cuda_device::upload_exec(graph_exec_handle exec, stream_handle stream) {
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.exec_upload(cuda::native(exec), cuda::native(stream));
   return check(result, "cuGraphUpload");
 }
 
 outcome<void> cuda_device::launch_exec(graph_exec_handle exec, stream_handle stream) {
-  if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const auto c = begin_call("cuGraphLaunch");
   const std::uint64_t key = logging() ? trace_stream(stream) : 0;
   if (logging()) log_->graph_called(c, key_of(exec));
@@ -235,7 +246,9 @@ outcome<void> cuda_device::launch_exec(graph_exec_handle exec, stream_handle str
 }
 
 void cuda_device::destroy_exec(graph_exec_handle exec) noexcept {
-  if (exec == graph_exec_handle::null || enter() != CUDA_SUCCESS) return;
+  if (exec == graph_exec_handle::null) return;
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return;
   if (logging()) log_->graph_ended(collector::now(), key_of(exec));
   driver_.exec_destroy(cuda::native(exec));
 }

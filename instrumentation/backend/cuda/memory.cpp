@@ -45,7 +45,8 @@ outcome<void> cuda_device::freed(CUresult result, const driver_log::call& c, con
 outcome<void*> cuda_device::allocate(std::uint64_t bytes) {
   const auto c = begin_call("cuMemAlloc_v2");
   CUdeviceptr address = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.allocate(&address, bytes);
   auto out = allocated(result, c, {address, bytes, 0, 0, trace::memory_kind::device, 0});
   if (logging()) (void)memory();
@@ -56,7 +57,8 @@ outcome<void> cuda_device::free(void* address) {
   if (!address) return {};
   const auto kind = logging() ? trace_kind(space_of(address)) : trace::memory_kind::device;
   const auto c = begin_call("cuMemFree_v2");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.free(device_pointer(address));
   auto out = freed(result, c, address, kind, 0);
   if (logging()) (void)memory();
@@ -69,7 +71,8 @@ outcome<void*> cuda_device::allocate_pinned(std::uint64_t bytes, pinned_flags fl
                         (flags.mapped ? CU_MEMHOSTALLOC_DEVICEMAP : 0u) |
                         (flags.write_combined ? CU_MEMHOSTALLOC_WRITECOMBINED : 0u);
   void* address = nullptr;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.allocate_host(&address, bytes, bits);
   return allocated(result, c, {reinterpret_cast<std::uint64_t>(address), bytes, 0, 0, trace::memory_kind::pinned, 0});
 }
@@ -77,7 +80,8 @@ outcome<void*> cuda_device::allocate_pinned(std::uint64_t bytes, pinned_flags fl
 outcome<void> cuda_device::free_pinned(void* address) {
   if (!address) return {};
   const auto c = begin_call("cuMemFreeHost");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.free_host(address);
   return freed(result, c, address, trace::memory_kind::pinned, 0);
 }
@@ -87,7 +91,8 @@ outcome<void> cuda_device::register_host(void* address, std::uint64_t bytes, reg
   const unsigned bits = (flags.portable ? CU_MEMHOSTREGISTER_PORTABLE : 0u) |
                         (flags.mapped ? CU_MEMHOSTREGISTER_DEVICEMAP : 0u) |
                         (flags.read_only ? CU_MEMHOSTREGISTER_READ_ONLY : 0u);
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.register_host(address, bytes, bits);
   if (logging() && result == CUDA_SUCCESS) {
     log_->allocated(c, collector::now(),
@@ -99,7 +104,8 @@ outcome<void> cuda_device::register_host(void* address, std::uint64_t bytes, reg
 
 outcome<void> cuda_device::unregister_host(void* address) {
   const auto c = begin_call("cuMemHostUnregister");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.unregister_host(address);
   return freed(result, c, address, trace::memory_kind::pinned, 0);
 }
@@ -107,7 +113,8 @@ outcome<void> cuda_device::unregister_host(void* address) {
 outcome<void*> cuda_device::allocate_managed(std::uint64_t bytes) {
   const auto c = begin_call("cuMemAllocManaged");
   CUdeviceptr address = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.allocate_managed(&address, bytes, CU_MEM_ATTACH_GLOBAL);
   return allocated(result, c, {address, bytes, 0, 0, trace::memory_kind::managed, 0});
 }
@@ -123,7 +130,8 @@ CUmemLocation location(memory_location where, CUdevice which) {
 }  // namespace
 
 outcome<void> cuda_device::prefetch(void* address, std::uint64_t bytes, memory_location to, stream_handle stream) {
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) {
     result = driver_.prefetch(device_pointer(address), bytes, location(to, device_), 0, native(stream));
   }
@@ -145,14 +153,16 @@ outcome<void> cuda_device::advise(void* address, std::uint64_t bytes, memory_adv
       what = CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
       break;
   }
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.advise(device_pointer(address), bytes, what, location(where, device_));
   return check(result, "cuMemAdvise");
 }
 
 outcome<memory_info> cuda_device::memory() {
   std::size_t free = 0, total = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.memory_info(&free, &total);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuMemGetInfo");
   const memory_info info{free, total};
@@ -172,7 +182,8 @@ CUmemAllocationProp cuda_device::physical_properties() const noexcept {
 outcome<std::uint64_t> cuda_device::virtual_granularity() {
   std::size_t bytes = 0;
   const CUmemAllocationProp properties = physical_properties();
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.granularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuMemGetAllocationGranularity", description_.name);
   return bytes;
@@ -181,14 +192,16 @@ outcome<std::uint64_t> cuda_device::virtual_granularity() {
 outcome<void*> cuda_device::reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) {
   const auto c = begin_call("cuMemAddressReserve");
   CUdeviceptr address = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.address_reserve(&address, bytes, alignment, 0, 0);
   return allocated(result, c, {address, bytes, 0, 0, trace::memory_kind::reservation, 0});
 }
 
 outcome<void> cuda_device::free_addresses(void* address, std::uint64_t bytes) {
   const auto c = begin_call("cuMemAddressFree");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.address_free(device_pointer(address), bytes);
   return freed(result, c, address, trace::memory_kind::reservation, 0);
 }
@@ -197,7 +210,8 @@ outcome<physical_handle> cuda_device::create_physical(std::uint64_t bytes) {
   const auto c = begin_call("cuMemCreate");
   CUmemGenericAllocationHandle handle = 0;
   const CUmemAllocationProp properties = physical_properties();
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.physical_create(&handle, bytes, &properties, 0);
   const auto made = allocated(result, c, {handle, bytes, 0, 0, trace::memory_kind::physical, 0});
   if (!made) return tl::unexpected(made.error());
@@ -207,7 +221,8 @@ outcome<physical_handle> cuda_device::create_physical(std::uint64_t bytes) {
 
 outcome<void> cuda_device::release_physical(physical_handle physical) {
   const auto c = begin_call("cuMemRelease");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.physical_release(static_cast<std::uint64_t>(physical));
   auto out = freed(result, c, reinterpret_cast<void*>(physical), trace::memory_kind::physical, 0);
   if (logging()) (void)memory();
@@ -218,7 +233,8 @@ outcome<void> cuda_device::map(void* address, std::uint64_t bytes, physical_hand
   const auto c = begin_call("cuMemMap");
   const auto handle = static_cast<std::uint64_t>(physical);
   const CUdeviceptr at = device_pointer(address);
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.map(at, bytes, 0, handle, 0);
   if (result == CUDA_SUCCESS) {
     CUmemAccessDesc access{};
@@ -234,7 +250,8 @@ outcome<void> cuda_device::map(void* address, std::uint64_t bytes, physical_hand
 
 outcome<void> cuda_device::unmap(void* address, std::uint64_t bytes) {
   const auto c = begin_call("cuMemUnmap");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.unmap(device_pointer(address), bytes);
   if (logging()) {
     log_->api_call(c, collector::now(), 0, bytes, 0, 0, result);
@@ -251,7 +268,8 @@ memory_space cuda_device::space_of(const void* address) noexcept {
   unsigned managed = 0;
   CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED};
   void* values[] = {&type, &managed};
-  if (enter() != CUDA_SUCCESS ||
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS ||
       driver_.pointer_attributes(2, wanted, values, device_pointer(address)) != CUDA_SUCCESS) {
     return memory_space::pageable;
   }
@@ -276,7 +294,8 @@ outcome<pointer_info> cuda_device::describe_pointer(const void* address) {
                                   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
                                   CU_POINTER_ATTRIBUTE_DEVICE_POINTER,   CU_POINTER_ATTRIBUTE_HOST_POINTER};
   void* values[] = {&managed, &ordinal, &base, &bytes, &on_device, &on_host};
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.pointer_attributes(6, wanted, values, device_pointer(address));
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuPointerGetAttributes", description_.name);
   out.device = std::max(ordinal, -1);
@@ -298,7 +317,8 @@ outcome<pointer_info> cuda_device::describe_pointer(const void* address) {
 
 outcome<void*> cuda_device::device_address_of(void* host_address) {
   CUdeviceptr address = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.host_device_pointer(&address, host_address, 0);
   if (result != CUDA_SUCCESS) {
     return driver_.fail(result, "cuMemHostGetDevicePointer", "not pinned memory that was made or registered as mapped");

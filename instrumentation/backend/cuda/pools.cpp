@@ -17,8 +17,8 @@ std::uint64_t key_of(pool_handle pool) {
 }  // namespace
 
 CUresult cuda_device::native_pool(pool_handle pool, CUmemoryPool* out) noexcept {
-  const CUresult result = enter();
-  if (result != CUDA_SUCCESS) return result;
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return here.result();
   if (pool == pool_handle::null) return driver_.device_pool(out, device_);
   *out = reinterpret_cast<CUmemoryPool>(pool);
   return CUDA_SUCCESS;
@@ -38,7 +38,8 @@ outcome<pool_handle> cuda_device::create_pool(driver_pool_options options) {
   properties.location = on_device(device_);
   properties.maxSize = options.max_bytes;
   CUmemoryPool pool = nullptr;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.pool_create(&pool, &properties);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuMemPoolCreate", description_.name);
   if (logging()) log_->define_pool(collector::now(), reinterpret_cast<std::uint64_t>(pool), "memory pool");
@@ -49,7 +50,8 @@ outcome<void> cuda_device::destroy_pool(pool_handle pool) {
   if (pool == pool_handle::null) {
     return backend::fail(status::invalid_value, "cuMemPoolDestroy", "the device's default pool stays with it");
   }
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.pool_destroy(reinterpret_cast<CUmemoryPool>(pool));
   return check(result, "cuMemPoolDestroy");
 }
@@ -71,7 +73,8 @@ outcome<void*> cuda_device::allocated_from_pool(CUresult result, const driver_lo
 outcome<void*> cuda_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
   const auto c = begin_call("cuMemAllocAsync");
   CUdeviceptr address = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.allocate_async(&address, bytes, native(stream));
   return allocated_from_pool(result, c, address, bytes, default_pool_key, stream);
 }
@@ -80,7 +83,8 @@ outcome<void*> cuda_device::allocate_from_pool(pool_handle pool, std::uint64_t b
   if (pool == pool_handle::null) return allocate_async(bytes, stream);
   const auto c = begin_call("cuMemAllocFromPoolAsync");
   CUdeviceptr address = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) {
     result = driver_.allocate_from_pool(&address, bytes, reinterpret_cast<CUmemoryPool>(pool), native(stream));
   }
@@ -90,13 +94,15 @@ outcome<void*> cuda_device::allocate_from_pool(pool_handle pool, std::uint64_t b
 outcome<void> cuda_device::free_async(void* address, stream_handle stream) {
   if (!address) return {};
   const auto c = begin_call("cuMemFreeAsync");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.free_async(device_pointer(address), native(stream));
   if (captured_graph(stream)) return check(result, c.name);  // a node: the address stays the graph's
   return freed(result, c, address, trace::memory_kind::device, logging() ? trace_stream(stream) : 0);
 }
 
 outcome<driver_pool_info> cuda_device::pool_info(pool_handle pool) {
+  const entered here = enter();
   CUmemoryPool native = nullptr;
   CUresult result = native_pool(pool, &native);
   driver_pool_info info;
@@ -115,6 +121,7 @@ outcome<driver_pool_info> cuda_device::pool_info(pool_handle pool) {
 }
 
 outcome<void> cuda_device::set_release_threshold(pool_handle pool, std::uint64_t bytes) {
+  const entered here = enter();
   CUmemoryPool native = nullptr;
   cuuint64_t value = bytes;
   CUresult result = native_pool(pool, &native);
@@ -124,6 +131,7 @@ outcome<void> cuda_device::set_release_threshold(pool_handle pool, std::uint64_t
 }
 
 outcome<void> cuda_device::reset_pool_highs(pool_handle pool) {
+  const entered here = enter();
   CUmemoryPool native = nullptr;
   CUresult result = native_pool(pool, &native);
   for (const auto which : {CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, CU_MEMPOOL_ATTR_USED_MEM_HIGH}) {
@@ -134,6 +142,7 @@ outcome<void> cuda_device::reset_pool_highs(pool_handle pool) {
 }
 
 outcome<void> cuda_device::trim_pool(pool_handle pool, std::uint64_t keep_bytes) {
+  const entered here = enter();
   CUmemoryPool native = nullptr;
   CUresult result = native_pool(pool, &native);
   if (result == CUDA_SUCCESS) result = driver_.pool_trim(native, keep_bytes);

@@ -18,7 +18,8 @@ static_assert(sizeof(CUipcEventHandle) == sizeof(ipc_event_handle::bytes));
 
 outcome<ipc_memory_handle> cuda_device::export_memory(void* address) {
   CUipcMemHandle native{};
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.memory_export(&native, device_pointer(address));
   if (result != CUDA_SUCCESS) {
     return driver_.fail(result, "cuIpcGetMemHandle", "only memory that `allocate` made can be shared");
@@ -36,7 +37,8 @@ outcome<void*> cuda_device::import_memory(const ipc_memory_handle& handle) {
   CUipcMemHandle native{};
   std::memcpy(&native, handle.bytes.data(), sizeof native);
   CUdeviceptr address = 0;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.memory_import(&address, native, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
   if (result != CUDA_SUCCESS) {
     return driver_.fail(result, "cuIpcOpenMemHandle",
@@ -56,14 +58,16 @@ outcome<void*> cuda_device::import_memory(const ipc_memory_handle& handle) {
 
 outcome<void> cuda_device::close_memory(void* address) {
   const auto c = begin_call("cuIpcCloseMemHandle");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.memory_close(device_pointer(address));
   return freed(result, c, address, trace::memory_kind::device, 0);
 }
 
 outcome<ipc_event_handle> cuda_device::export_event(event_handle event) {
   CUipcEventHandle native_handle{};
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_export(&native_handle, native(event));
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuIpcGetEventHandle", "not an interprocess event");
   ipc_event_handle handle;
@@ -75,7 +79,8 @@ outcome<event_handle> cuda_device::import_event(const ipc_event_handle& handle) 
   CUipcEventHandle native_handle{};
   std::memcpy(&native_handle, handle.bytes.data(), sizeof native_handle);
   CUevent event = nullptr;
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_import(&event, native_handle);
   if (result != CUDA_SUCCESS) {
     return driver_.fail(result, "cuIpcOpenEventHandle",

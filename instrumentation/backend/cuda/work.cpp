@@ -59,7 +59,8 @@ void cuda_device::set_anchor() {
 
 outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
   if (bytes == 0) return {};
-  if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const memory_space from_space = space_of(from), to_space = space_of(to);
   const bool from_host = from_space == memory_space::pageable || from_space == memory_space::pinned;
   const bool to_host = to_space == memory_space::pageable || to_space == memory_space::pinned;
@@ -87,6 +88,7 @@ outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t 
 }
 
 outcome<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
+  const entered here = enter();
 #if CUDA_VERSION >= 13000
   // The driver's batch refuses the default stream and streams that are captured. Where this class writes the records itself,
   // each copy has its own times.
@@ -118,7 +120,8 @@ outcome<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, 
 
 outcome<void> cuda_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes, stream_handle stream) {
   if (bytes == 0) return {};
-  if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const auto c = begin_call("cuMemsetD8Async");
   const std::uint64_t key = logging() ? trace_stream(stream) : 0;
   const memory_space space = logging() ? space_of(address) : memory_space::device;
@@ -152,7 +155,8 @@ outcome<CUfunction> cuda_device::function(const kernel_definition& kernel) {
 
 outcome<void> cuda_device::launch(const kernel_definition& kernel, const launch_config& shape,
                                   kernel_arguments arguments, stream_handle stream) {
-  if (const CUresult result = enter(); result != CUDA_SUCCESS) return check(result, "cuCtxSetCurrent");
+  const entered here = enter();
+  if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const auto f = function(kernel);
   if (!f) return tl::unexpected(f.error());
   const auto c = begin_call("cuLaunchKernel");
@@ -173,7 +177,8 @@ outcome<void> cuda_device::launch(const kernel_definition& kernel, const launch_
 
 outcome<void> cuda_device::launch_host(host_function host, void* data, stream_handle stream) {
   const auto c = begin_call("cuLaunchHostFunc");
-  CUresult result = enter();
+  const entered here = enter();
+  CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.launch_host(native(stream), host, data);
   if (logging()) log_->api_call(c, collector::now(), trace_stream(stream), 0, 0, 0, result);
   return check(result, c.name);

@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <functional>
@@ -24,41 +23,6 @@ std::string& last_error() {
   thread_local std::string text;
   return text;
 }
-
-/// Our calls make a device's context the calling thread's; who has several devices must find his own again.
-class context_keeper {
- public:
-  context_keeper() {
-    if (driver().get != nullptr) driver().get(&context_);
-  }
-  ~context_keeper() {
-    void* now = nullptr;
-    if (driver().get == nullptr || driver().get(&now) != 0 || now == context_ || context_ == nullptr) return;
-    driver().set(context_);
-  }
-  context_keeper(const context_keeper&) = delete;
-  context_keeper& operator=(const context_keeper&) = delete;
-
- private:
-  struct functions {
-    int (*get)(void**) = nullptr;
-    int (*set)(void*) = nullptr;
-  };
-  static const functions& driver() {
-    static const functions found = [] {
-      functions f;
-      if (devices().size() < 2) return f;  // There is no other to come back to.
-      void* library = dlopen("libcuda.so.1", RTLD_NOW);
-      if (library == nullptr) return f;
-      f.get = reinterpret_cast<decltype(f.get)>(dlsym(library, "cuCtxGetCurrent"));
-      f.set = reinterpret_cast<decltype(f.set)>(dlsym(library, "cuCtxSetCurrent"));
-      if (f.set == nullptr) f.get = nullptr;
-      return f;
-    }();
-    return found;
-  }
-  void* context_ = nullptr;
-};
 
 /// What this library has of one device.
 struct device_pools {
@@ -189,7 +153,6 @@ void order(const device_ref& device, void* earlier, void* later) {
 template <class Result, class Work>
 Result guarded(Result failed, Work&& work) noexcept {
   try {
-    const context_keeper keep;
     return work();
   } catch (const std::exception& e) {
     last_error() = e.what();

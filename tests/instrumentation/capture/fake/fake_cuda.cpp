@@ -18,7 +18,7 @@ using namespace sluice::fake;
 
 namespace {
 
-std::atomic<int> retained{0};
+std::atomic<int> retained{0};  // the first device's
 
 }  // namespace
 
@@ -41,12 +41,12 @@ CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = device_count();
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  *device = 0;
-  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
+  return ordinal >= 0 && ordinal < device_count() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuDeviceGetName(char* name, int length, CUdevice) {
   std::snprintf(name, static_cast<std::size_t>(length), "Fake GPU");
@@ -56,8 +56,9 @@ CUresult cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice) {
   *bytes = state().total;
   return CUDA_SUCCESS;
 }
-CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice) {
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
   std::memcpy(uuid->bytes, "fake device 0 \0", 16);
+  uuid->bytes[12] = static_cast<char>('0' + device);
   return CUDA_SUCCESS;
 }
 #undef cuDeviceGetUuid
@@ -115,7 +116,8 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** function, int, cuuint64_
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   CALL(cuDevicePrimaryCtxRetain, context, device);
-  *context = the_context;
+  *context = context_of(device);
+  if (device != 0) return the_call.leave(CUDA_SUCCESS);
   if (retained.fetch_add(1) == 0) {
     sluice_fake_hub()->set_context(the_context, context_number, 0);
     sluice_fake_hub()->set_stream(the_context, nullptr, null_stream_number);
@@ -128,7 +130,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   CALL(cuDevicePrimaryCtxRelease_v2, device);
-  if (retained.fetch_sub(1) == 1) {
+  if (device == 0 && retained.fetch_sub(1) == 1) {
     CUpti_ResourceData data{};
     data.context = the_context;
     sluice_fake_hub()->callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &data);
@@ -155,7 +157,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext* context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetDevice(CUdevice* device) {
-  *device = 0;
+  *device = device_of(current);
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetId(CUcontext, unsigned long long* id) {
@@ -280,7 +282,10 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, voi
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_IS_MANAGED) {
       *static_cast<unsigned*>(values[i]) = place == place_kind::managed ? 1 : 0;
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
-      *static_cast<int*>(values[i]) = place == place_kind::none ? -2 : 0;
+      *static_cast<int*>(values[i]) = place == place_kind::none ? -2 : owner_of(address).device;
+    } else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT) {
+      const owner of = owner_of(address);  // What is mapped belongs to none.
+      *static_cast<CUcontext*>(values[i]) = of.mapped ? nullptr : context_of(of.device);
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
       *static_cast<CUdeviceptr*>(values[i]) = place == place_kind::none ? 0 : address;
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER) {

@@ -16,6 +16,7 @@ struct physical {
   int file = -1;
   std::uint64_t bytes = 0;
   int mappings = 0;
+  CUdevice device = 0;
   bool released = false;
 };
 /// With the lock held.
@@ -34,14 +35,14 @@ void drop(CUmemGenericAllocationHandle handle) {
   physicals().erase(found);
 }
 
-CUresult make_physical(CUmemGenericAllocationHandle* handle, std::size_t bytes) {
+CUresult make_physical(CUmemGenericAllocationHandle* handle, std::size_t bytes, CUdevice device) {
   std::lock_guard lock(state().mutex);
   if (bytes == 0 || bytes % granularity != 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > state().total - state().used) return CUDA_ERROR_OUT_OF_MEMORY;
   const int file = memfd_create("fake-physical", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = ++last_handle;
-  physicals()[*handle] = {file, bytes};
+  physicals()[*handle] = {file, bytes, 0, device};
   state().used += bytes;
   return CUDA_SUCCESS;
 }
@@ -55,6 +56,7 @@ CUresult map_physical(CUdeviceptr address, std::size_t bytes, CUmemGenericAlloca
   void* at = mmap(host(address), bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED, file, 0);
   if (at == MAP_FAILED) return CUDA_ERROR_INVALID_VALUE;
   if (file >= 0) ++found->second.mappings;
+  if (file >= 0 && found->second.device != 0) state().device_of[address] = found->second.device;
   state().handle_at[address] = handle;
   state().blocks[address] = bytes;
   return CUDA_SUCCESS;
@@ -67,6 +69,7 @@ CUresult unmap_all(CUdeviceptr address, std::size_t bytes) {
   auto& mapped = state().handle_at;
   for (auto i = mapped.lower_bound(address); i != mapped.end() && i->first < address + bytes; i = mapped.erase(i)) {
     state().blocks.erase(i->first);
+    state().device_of.erase(i->first);
     if (const auto found = physicals().find(i->second); found != physicals().end()) --found->second.mappings;
     drop(i->second);
   }
@@ -104,7 +107,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes, const CUmemAllocationProp* properties,
                      unsigned long long flags) {
   CALL(cuMemCreate, handle, bytes, properties, flags);
-  return the_call.leave(make_physical(handle, bytes));
+  return the_call.leave(make_physical(handle, bytes, properties == nullptr ? 0 : properties->location.id));
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   CALL(cuMemRelease, handle);

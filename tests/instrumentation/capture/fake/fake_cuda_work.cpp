@@ -97,6 +97,9 @@ CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUs
 }
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   CALL(cuMemcpyDtoDAsync_v2, to, from, bytes, stream);
+  const owner source = owner_of(from), target = owner_of(to);
+  if (source.device != target.device && (source.mapped || target.mapped))
+    return the_call.leave(CUDA_ERROR_INVALID_VALUE);
   copy(the_call, host(to), host(from), bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -123,6 +126,14 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                            std::size_t bytes, CUstream stream) {
   CALL(cuMemcpyPeerAsync, to, to_context, from, from_context, bytes, stream);
+  if (device_count() > 1 &&
+      (owner_of(to).device != device_of(to_context) || owner_of(from).device != device_of(from_context))) {
+    return the_call.leave(CUDA_ERROR_INVALID_VALUE);
+  }
+  const auto move = [=] { std::memmove(host(to), host(from), bytes); };
+  if (capture_node(stream, "peer copy", CU_GRAPH_NODE_TYPE_MEMCPY, move) != nullptr) {
+    return the_call.leave(CUDA_SUCCESS);
+  }
   CUpti_ActivityMemcpyPtoP3 record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
   record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
@@ -130,7 +141,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
   record.flags = CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;
   record.bytes = bytes;
   record.start = sluice_fake_hub()->timestamp();
-  std::memmove(host(to), host(from), bytes);
+  move();
   record.end = std::max(sluice_fake_hub()->timestamp(), record.start + 1);
   record.contextId = context_number;
   record.streamId = number_of(stream);

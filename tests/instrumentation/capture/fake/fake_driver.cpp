@@ -40,6 +40,21 @@ driver_state& state() {
   }();
   return *only;
 }
+int device_count() {
+  static const int count = [] {
+    const char* said = std::getenv("SLUICE_FAKE_DEVICES");
+    return said == nullptr ? 1 : std::atoi(said);
+  }();
+  return count;
+}
+owner owner_of(CUdeviceptr address) {
+  driver_state& s = state();
+  std::lock_guard lock(s.mutex);
+  std::uint64_t base = 0;
+  if (!within(s.blocks, address, &base)) return {};
+  const auto found = s.device_of.find(base);
+  return {found == s.device_of.end() ? 0 : found->second, s.handle_at.contains(base)};
+}
 std::uint32_t number_of(CUstream stream) {
   return stream == nullptr ? null_stream_number : sluice_fake_hub()->stream_number(the_context, stream);
 }
@@ -100,6 +115,7 @@ CUresult take(CUdeviceptr* address, std::size_t bytes) {
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(memory);
   s.blocks[*address] = bytes;
+  if (device_of(current) != 0) s.device_of[*address] = device_of(current);
   s.used += bytes;
   return CUDA_SUCCESS;
 }
@@ -112,6 +128,7 @@ CUresult give_back(CUdeviceptr address) {
   if (found == s.blocks.end()) return CUDA_ERROR_INVALID_VALUE;
   s.used -= found->second;
   s.managed.erase(address);
+  s.device_of.erase(address);
   if (const auto pool = s.pool_of.find(address); pool != s.pool_of.end()) {
     s.pools[pool->second] -= found->second;
     s.pool_of.erase(pool);

@@ -71,6 +71,7 @@ struct driver_state {
   /// What each says that it keeps, which counts as free all the same.
   std::map<CUmemoryPool, std::uint64_t> pool_reserved, pool_highs, pool_thresholds;
   std::map<std::uint64_t, CUmemoryPool> pool_of;
+  std::map<std::uint64_t, CUdevice> device_of;                    ///< Of `blocks`, by address, where it is not 0.
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< What is mapped where.
   std::set<function*> functions;
   std::vector<function*> unloaded;  ///< Handles that the next functions get.
@@ -87,6 +88,14 @@ driver_state& state();
 void fault_if_it_does(const std::string& kernel);
 
 inline const auto the_context = reinterpret_cast<CUcontext>(0x5c00);
+/// The primary context of a device; SLUICE_FAKE_DEVICES of them, 1 if not said. CUPTI hears of the first one's work only.
+int device_count();
+inline CUcontext context_of(CUdevice device) {
+  return device == 0 ? the_context : reinterpret_cast<CUcontext>(0x5c00 + device);
+}
+inline CUdevice device_of(CUcontext context) {
+  return context == nullptr ? 0 : static_cast<CUdevice>(reinterpret_cast<std::uintptr_t>(context) - 0x5c00);
+}
 inline const auto default_pool = reinterpret_cast<CUmemoryPool>(0x5900);
 inline constexpr std::uint32_t context_number = 1;
 inline constexpr std::uint32_t null_stream_number = 7;
@@ -172,6 +181,12 @@ CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes);
 void pools_shrink();
 
 enum class place_kind { none, device, managed, pinned };
+/// The device that memory was allocated on, and whether it is mapped: then only that device may use it.
+struct owner {
+  CUdevice device = 0;
+  bool mapped = false;
+};
+owner owner_of(CUdeviceptr address);
 bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t address, std::uint64_t* base = nullptr);
 place_kind place_of(CUdeviceptr address);
 void pin(void* address, std::size_t bytes, unsigned flags);

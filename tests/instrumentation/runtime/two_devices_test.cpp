@@ -1,0 +1,90 @@
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+
+// Two CUDA devices in one process: whose context is current, and copies from one to the other.
+
+namespace sluice::runtime {
+namespace {
+
+constexpr std::size_t mib = 1u << 20;
+
+/// The driver's device of the calling thread, as another library or a kernel launch would see it; -1: none yet.
+int drivers_device() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  const auto context = reinterpret_cast<int (*)(void**)>(dlsym(driver, "cuCtxGetCurrent"));
+  const auto device = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuCtxGetDevice"));
+  void* current = nullptr;
+  int ordinal = -1;
+  return context(&current) == 0 && current != nullptr && device(&ordinal) == 0 ? ordinal : -1;
+}
+
+class two_devices : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (devices().size() < 2 || devices()[0].simulated()) GTEST_SKIP() << "skipped: fewer than two CUDA devices";
+  }
+  [[nodiscard]] static const device_ref& first() { return devices()[0]; }
+  [[nodiscard]] static const device_ref& second() { return devices()[1]; }
+  /// `work` on a thread of its own, which has chosen nothing yet.
+  template <class Work>
+  static void fresh(Work&& work) {
+    std::thread(std::forward<Work>(work)).join();
+  }
+};
+
+TEST_F(two_devices, a_guard_and_set_device_choose_the_drivers_device_too) {
+  fresh([] {
+    {
+      const device_guard guard(second());
+      EXPECT_EQ(drivers_device(), 1);
+      {
+        const device_guard inner(first());
+        EXPECT_EQ(drivers_device(), 0);
+      }
+      EXPECT_EQ(drivers_device(), 1);
+    }
+    EXPECT_NE(drivers_device(), 1) << "a guard restores";
+    set_device(second());
+    EXPECT_EQ(drivers_device(), 1);
+    const stream_ref s(first());
+    const stream_guard guard(s);
+    EXPECT_EQ(drivers_device(), 0);
+  });
+}
+
+TEST_F(two_devices, calls_on_one_leave_the_other_current) {
+  fresh([] {
+    set_device(first());
+    std::vector<unsigned char> host(mib, 3);
+    {
+      const auto pool = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(second()));
+      EXPECT_EQ(drivers_device(), 0);
+      const stream s(second());
+      const device_buffer a(mib, s, pool);
+      EXPECT_EQ(drivers_device(), 0);
+      copy_async(a.data(), host.data(), mib, s);
+      s.sync();
+      const event e(second());
+      s.record(const_cast<event&>(e));
+      EXPECT_EQ(drivers_device(), 0);
+    }
+    EXPECT_EQ(drivers_device(), 0) << "nor does what goes";
+  });
+  fresh([] {
+    const device_buffer a(mib, stream_ref(second()));
+    EXPECT_NE(drivers_device(), 1) << "a thread that has chosen none gets none but the first";
+  });
+}
+
+}  // namespace
+}  // namespace sluice::runtime
