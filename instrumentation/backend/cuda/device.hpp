@@ -161,6 +161,20 @@ class cuda_device final : public device {
                                      std::uint64_t bytes, std::uint64_t pool, stream_handle stream);
   // The driver's own handle; the device's default pool for null.
   [[nodiscard]] CUresult native_pool(pool_handle pool, CUmemoryPool* out) noexcept;
+  // Where an address lives, and on which device.
+  struct whereabouts {
+    memory_space space = memory_space::pageable;
+    int ordinal = -1;
+  };
+  [[nodiscard]] whereabouts place_of(const void* address) noexcept;
+  // Memory of two devices. The driver finds its way between blocks of cuMemAlloc by itself; what one device has mapped the other may not
+  // touch, and only a copy that names both devices reaches it.
+  [[nodiscard]] static bool are_peers(const whereabouts& a, const whereabouts& b) noexcept {
+    return a.space == memory_space::device && b.space == memory_space::device && a.ordinal != b.ordinal;
+  }
+  [[nodiscard]] bool crosses_devices(std::span<const copy_piece> pieces) noexcept;
+  // The context that memory of that device belongs to.
+  [[nodiscard]] CUcontext context_for(int ordinal, const void* address) noexcept;
   // The graph that the stream is captured into; null: none.
   [[nodiscard]] CUgraph captured_graph(stream_handle stream) noexcept;
   void log_pool(pool_handle pool, trace::pool_operation operation);

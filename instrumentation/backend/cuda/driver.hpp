@@ -85,6 +85,7 @@ namespace sluice::backend::cuda {
   X(copy_to_device, "cuMemcpyHtoDAsync_v2", CUresult(CUdeviceptr, const void*, size_t, CUstream))                      \
   X(copy_to_host, "cuMemcpyDtoHAsync_v2", CUresult(void*, CUdeviceptr, size_t, CUstream))                              \
   X(copy_within, "cuMemcpyDtoDAsync_v2", CUresult(CUdeviceptr, CUdeviceptr, size_t, CUstream))                         \
+  X(copy_between, "cuMemcpyPeerAsync", CUresult(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))     \
   X(set, "cuMemsetD8Async", CUresult(CUdeviceptr, unsigned char, size_t, CUstream))                                    \
   X(module_load, "cuModuleLoadData", CUresult(CUmodule*, const void*))                                                 \
   X(module_function, "cuModuleGetFunction", CUresult(CUfunction*, CUmodule, const char*))                              \

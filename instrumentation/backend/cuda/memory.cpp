@@ -263,19 +263,23 @@ outcome<void> cuda_device::unmap(void* address, std::uint64_t bytes) {
 
 // --- what an address is ------------------------------------------------------------------------------------
 
-memory_space cuda_device::space_of(const void* address) noexcept {
+memory_space cuda_device::space_of(const void* address) noexcept { return place_of(address).space; }
+
+cuda_device::whereabouts cuda_device::place_of(const void* address) noexcept {
   CUmemorytype type{};
   unsigned managed = 0;
-  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED};
-  void* values[] = {&type, &managed};
+  int ordinal = -1;
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void* values[] = {&type, &managed, &ordinal};
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS ||
-      driver_.pointer_attributes(2, wanted, values, device_pointer(address)) != CUDA_SUCCESS) {
-    return memory_space::pageable;
+      driver_.pointer_attributes(3, wanted, values, device_pointer(address)) != CUDA_SUCCESS) {
+    return {};
   }
-  if (managed) return memory_space::managed;
-  if (type == CU_MEMORYTYPE_HOST) return memory_space::pinned;
-  return type == CU_MEMORYTYPE_DEVICE ? memory_space::device : memory_space::pageable;
+  if (managed) return {memory_space::managed, ordinal};
+  if (type == CU_MEMORYTYPE_HOST) return {memory_space::pinned, ordinal};
+  return type == CU_MEMORYTYPE_DEVICE ? whereabouts{memory_space::device, ordinal} : whereabouts{};
 }
 
 outcome<pointer_info> cuda_device::describe_pointer(const void* address) {

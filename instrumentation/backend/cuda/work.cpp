@@ -57,20 +57,47 @@ void cuda_device::set_anchor() {
   anchor_time_ = collector::monotonic_now();
 }
 
+CUcontext cuda_device::context_for(int ordinal, const void* address) noexcept {
+  if (ordinal == static_cast<int>(description_.ordinal)) return context_;
+  CUcontext context = nullptr;
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_CONTEXT};
+  void* values[] = {&context};
+  driver_.pointer_attributes(1, wanted, values, device_pointer(address));
+  if (context != nullptr) return context;
+  // What is mapped is of no context: any of the device does. Whoever mapped it there holds the primary one.
+  CUdevice which = 0;
+  if (driver_.device_get(&which, ordinal) != CUDA_SUCCESS) return nullptr;
+  if (driver_.context_retain(&context, which) == CUDA_SUCCESS) driver_.context_release(which);
+  return context;
+}
+
+bool cuda_device::crosses_devices(std::span<const copy_piece> pieces) noexcept {
+  int devices = 0;
+  if (driver_.device_count(&devices) != CUDA_SUCCESS || devices < 2) return false;
+  return std::any_of(pieces.begin(), pieces.end(),
+                     [this](const copy_piece& piece) { return are_peers(place_of(piece.to), place_of(piece.from)); });
+}
+
 outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
   if (bytes == 0) return {};
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
-  const memory_space from_space = space_of(from), to_space = space_of(to);
+  const whereabouts source = place_of(from), target = place_of(to);
+  const memory_space from_space = source.space, to_space = target.space;
+  const bool peers = are_peers(source, target);
   const bool from_host = from_space == memory_space::pageable || from_space == memory_space::pinned;
   const bool to_host = to_space == memory_space::pageable || to_space == memory_space::pinned;
   const char* name = "cuMemcpyAsync";
   if (from_host && !to_host) name = "cuMemcpyHtoDAsync_v2";
   if (!from_host && to_host) name = "cuMemcpyDtoHAsync_v2";
-  if (!from_host && !to_host) name = "cuMemcpyDtoDAsync_v2";
+  if (!from_host && !to_host) name = peers ? "cuMemcpyPeerAsync" : "cuMemcpyDtoDAsync_v2";
   const auto c = begin_call(name);
   const std::uint64_t key = logging() ? trace_stream(stream) : 0;
   const auto enqueue = [&] {
+    if (peers) {
+      return driver_.copy_between(device_pointer(to), context_for(target.ordinal, to), device_pointer(from),
+                                  context_for(source.ordinal, from), bytes, native(stream));
+    }
     if (from_host && !to_host) return driver_.copy_to_device(device_pointer(to), from, bytes, native(stream));
     if (!from_host && to_host) return driver_.copy_to_host(to, device_pointer(from), bytes, native(stream));
     if (!from_host && !to_host)
@@ -92,8 +119,8 @@ outcome<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, 
 #if CUDA_VERSION >= 13000
   // The driver's batch refuses the default stream and streams that are captured. Where this class writes the records itself,
   // each copy has its own times.
-  const bool one_call =
-      driver_.copy_batch != nullptr && stream != stream_handle::null && pieces.size() > 1 && !logging();
+  const bool one_call = driver_.copy_batch != nullptr && stream != stream_handle::null && pieces.size() > 1 &&
+                        !logging() && !crosses_devices(pieces);
   const auto capture = one_call ? stream_capture(stream) : outcome<capture_info>{};
   if (one_call && capture && capture->status == capture_status::none) {
     std::vector<CUdeviceptr> to, from;

@@ -86,5 +86,42 @@ TEST_F(two_devices, calls_on_one_leave_the_other_current) {
   });
 }
 
+/// From one to the other and back, between two kinds of memory.
+void copies_both_ways(const resource_ptr& here, const resource_ptr& there) {
+  const stream s(here->device());
+  const device_buffer a(mib, s, here), back(mib, s, here);
+  const device_buffer b(mib, stream_ref(there->device()), there);
+  there->device().sync();
+  set_async(a.data(), 7, mib, s);
+  copy_async(b.data(), a.data(), mib, s);
+  copy_async(back.data(), b.data(), mib, s);
+  std::vector<unsigned char> out(mib);
+  copy(out.data(), back.data(), mib, s);
+  EXPECT_EQ(out, std::vector<unsigned char>(mib, 7));
+  // As one batch, and captured.
+  set_async(a.data(), 8, mib, s);
+  auto *from = static_cast<char*>(a.data()), *to = static_cast<char*>(b.data());
+  const std::vector<copy_piece> pieces{{to, from, mib / 2}, {to + mib / 2, from + mib / 2, mib / 2}};
+  copy_batch_async(pieces, s);
+  graph_capture capture(s);
+  copy_async(back.data(), b.data(), mib, s);
+  const graph g = capture.finish();
+  graph_exec exec(g);
+  exec.launch(s);
+  copy(out.data(), back.data(), mib, s);
+  EXPECT_EQ(out, std::vector<unsigned char>(mib, 8));
+}
+
+TEST_F(two_devices, copies_reach_from_any_memory_of_one_to_any_of_the_other) {
+  const auto mapped = [](const device_ref& d) -> resource_ptr {
+    return std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(d));
+  };
+  const auto plain = [](const device_ref& d) -> resource_ptr { return std::make_shared<device_memory_resource>(d); };
+  copies_both_ways(plain(first()), plain(second()));
+  copies_both_ways(mapped(first()), mapped(second()));
+  copies_both_ways(mapped(second()), plain(first()));
+  copies_both_ways(plain(second()), mapped(first()));
+}
+
 }  // namespace
 }  // namespace sluice::runtime
