@@ -35,6 +35,7 @@ struct pool_stats {
   std::uint64_t reserved = 0;   ///< taken from upstream
   std::uint64_t kept = 0;       ///< of the free bytes, those that threads keep for their next allocations, or graphs
   std::uint64_t kept_for_graphs = 0;  ///< of those, what waits for captured graphs to go
+  std::uint64_t withheld = 0;  ///< of the free bytes, those whose stream could not be waited for (trim tries again)
   /// The most that was used at once. Exact where one thread allocates; of several it may be too high by what they keep.
   std::uint64_t peak_used = 0;
   std::uint64_t peak_reserved = 0;

@@ -9,6 +9,7 @@
 namespace sluice::runtime::pooling {
 
 bool pool_core::is_out_of_reach(std::uint64_t stream) const noexcept {
+  if (stream == no_stream) return true;
   const auto handle = streams().handle_of(stream);
   if (handle == backend::stream_handle::null) return capturing();
   // Whoever began it: to ask a captured stream whether it is idle ends its capture.

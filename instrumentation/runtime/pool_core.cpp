@@ -5,6 +5,7 @@
 #include "instrumentation/backend/driver_log.hpp"
 #include "instrumentation/backend/simulated/clock.hpp"
 #include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
 
 namespace sluice::runtime::pooling {
@@ -31,7 +32,9 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
       clock_(device.backend().clock()),
       trace_key_(device.state()->next_pool_key()),
       ordinal_(device.description().ordinal),
-      source_(std::move(source)) {}
+      source_(std::move(source)) {
+  (void)withheld();  // What needs it later may have no memory to make it.
+}
 
 // --- threads' fronts ---------------------------------------------------------------------------------------
 
@@ -276,6 +279,10 @@ void pool_core::wait_for_streams() noexcept {
     if (is_out_of_reach(z->stream)) continue;
     if (wait_for(z->stream)) retag(*z, heap_.clean());
   }
+  zone& left = withheld();
+  if ((left.blocks != 0 || left.held != 0) && !capturing() && device_.backend().synchronize()) {
+    retag(left, heap_.clean());
+  }
 }
 
 void pool_core::steal(const stream_ref& stream) {
@@ -366,9 +373,15 @@ zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
     return heap_.zone_of(stream);
   } catch (const std::bad_alloc&) {
     // No room to remember the stream: what waits for nobody needs none.
-    (void)wait_for(stream);
-    return heap_.clean();
+    return !is_out_of_reach(stream) && wait_for(stream) ? heap_.clean() : withheld();
   }
+}
+
+void pool_core::withhold(block* b) noexcept {
+  const std::lock_guard lock(mutex_);
+  count(nullptr, *b, -1);
+  note_withheld(b->bytes);
+  heap_.give(b, withheld());
 }
 
 block* pool_core::look_again(const void* address) noexcept {
@@ -389,14 +402,15 @@ void pool_core::retire(std::uint64_t stream) noexcept {
         if (!of_stream(l)) continue;
         drain(*l);
         l->in_use = false;
-        l->stream.store(~std::uint64_t{0}, std::memory_order_relaxed);
+        l->stream.store(no_stream, std::memory_order_relaxed);
       }
     }
   }
   for (zone* z : heap_.busy_zones()) {
     if (z->stream != stream) continue;
-    (void)wait_for(stream);
-    retag(*z, heap_.clean());
+    const bool waited = !is_out_of_reach(stream) && wait_for(stream);
+    if (!waited) note_withheld(z->bytes);
+    retag(*z, waited ? heap_.clean() : withheld());
   }
   heap_.forget_zone(stream);
 }
@@ -468,6 +482,7 @@ pool_stats pool_core::stats_from(const front_counts& counts) const noexcept {
   for (const auto& [id, arena] : arenas_) s.kept_for_graphs += arena->free_bytes();
   // Threads' own peaks need not have been at one moment, and what has left the heap need not all have been used.
   s.peak_used = std::max(s.used, std::min(static_cast<std::uint64_t>(counts.peak), peak_taken_));
+  s.withheld = heap_.bytes_of(no_stream);
   s.peak_reserved = peak_reserved_;
   s.largest_free = heap_.largest_free();
   s.limit = options_.limit_bytes;

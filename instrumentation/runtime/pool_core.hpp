@@ -120,6 +120,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// False: there is no memory. Throws error if the device fails otherwise.
   [[nodiscard]] bool reserve(std::uint64_t bytes);
   void retire(std::uint64_t stream) noexcept;
+  /// A used block whose work nobody can say to be done: nobody gets it before the device has been waited for.
+  void withhold(block* b) noexcept;
   /// Waits for the streams that still use freed blocks and returns what is free. Nothing may be asked of it afterwards.
   void close() noexcept;
 
@@ -164,6 +166,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   [[nodiscard]] const device_state& streams() const noexcept { return *device_.state(); }
 
+  static constexpr std::uint64_t no_stream = ~std::uint64_t{0};
+
   // Fronts.
   /// The calling thread's; null when it is ending.
   [[nodiscard]] front* front_here();
@@ -186,6 +190,9 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void retag(zone& from, zone& to) noexcept;
 
   // With the mutex held.
+  /// What streams left behind that could not be waited for.
+  [[nodiscard]] zone& withheld() noexcept { return heap_.zone_of(no_stream); }
+  void note_withheld(std::uint64_t bytes) const noexcept;
   void hand_out(front* f, block& b, std::uint64_t bytes) noexcept;
   void finish_closing() noexcept;
   [[nodiscard]] zone& zone_or_wait(std::uint64_t stream) noexcept;

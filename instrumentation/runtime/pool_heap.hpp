@@ -115,6 +115,11 @@ class pool_heap {
 
   /// The zone of a stream, made when there is none. O(log zones).
   [[nodiscard]] zone& zone_of(std::uint64_t stream);
+  /// What is free in a stream's zone; 0: it has none. O(log zones).
+  [[nodiscard]] std::uint64_t bytes_of(std::uint64_t stream) const noexcept {
+    const auto at = zone_by_stream_.find(stream);
+    return at == zone_by_stream_.end() ? 0 : at->second->bytes;
+  }
   /// What anybody may take.
   [[nodiscard]] zone& clean() noexcept { return *zones_.front(); }
   /// Zones of streams that have free blocks, or will when graphs go, in the order in which they were made.

@@ -145,7 +145,8 @@ SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, v
 SLUICE_RARE void pool_memory_resource::give_back(pooling::lane* own, const stream_ref& stream, block* b) noexcept {
   if (!(stream.device() == device())) {
     // No order of ours holds there: the host waits, and the default stream has it then.
-    (void)stream.device().backend().sync_stream(stream.handle());
+    const bool waited = stream.device().backend().sync_stream(stream.handle()).has_value();
+    if (!waited && b->arena.load(std::memory_order_acquire) == nullptr) return core_->withhold(b);
     return give_back(nullptr, stream_ref(device()), b);
   }
   const std::uint64_t on = stream.identity();

@@ -57,6 +57,9 @@ struct pool_options {
 /// the capture is the caller's to keep as long as the graph. Beside a foreign capture of a blocking stream that was not announced,
 /// nothing may be freed on the default stream: the pool would ask about it, and break the capture.
 ///
+/// When a stream goes that cannot be waited for (it is captured, or the device has failed), what it freed is withheld: nobody gets it
+/// until `trim`, or an allocation that finds nothing else, has waited for the device.
+///
 /// Thread-safe. Memory may be freed by another thread than allocated it, threads may end and the pool may go in any order; it
 /// must outlive the calls into it. Throws out_of_memory with the pool's statistics, and error if the device fails otherwise. A
 /// pointer that is not an allocated block of the pool's is refused: counted in `pool_stats::refused_frees`, and a message in

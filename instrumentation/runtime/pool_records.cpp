@@ -160,4 +160,16 @@ void pool_core::refuse_free(const void* address) noexcept {
   collector::message(static_cast<unsigned>(trace::severity::warning), line);
 }
 
+void pool_core::note_withheld(std::uint64_t bytes) const noexcept {
+  if (!layer_log::on()) return;
+  constexpr std::size_t line_bytes = 256;
+  char line[line_bytes];
+  const auto end =
+      fmt::format_to_n(line, sizeof line - 1,
+                       "pool '{}': {} free bytes are withheld, for the stream that used them could not be waited for",
+                       options_.name, bytes);
+  *end.out = '\0';
+  collector::message(static_cast<unsigned>(trace::severity::warning), line);
+}
+
 }  // namespace sluice::runtime::pooling

@@ -261,6 +261,40 @@ TEST_P(pool_order, host_memory_is_used_once_in_a_capture) {
   EXPECT_EQ(out, std::vector<unsigned char>(mib, 1));
 }
 
+// --- streams that cannot be waited for --------------------------------------------------------------------
+
+TEST_P(pool_order, what_a_stream_freed_that_goes_in_a_capture_is_withheld_until_the_device_is_waited_for) {
+  constexpr std::size_t bytes = 32 * mib;
+  const auto p = make({.growth_bytes = bytes});
+  const stream s, t;
+  const pinned_buffer host(bytes, s);
+  void* block = nullptr;
+  {
+    const graph_capture capture(s, capture_mode::relaxed);
+    {
+      const stream forked;
+      block = p->allocate(forked, bytes);
+      set_async(block, 5, bytes, forked);
+      for (int i = 0; i < 8; ++i) copy_async(host.data(), block, bytes, forked);
+      p->deallocate(forked, block, bytes);
+      event e;
+      stream_ref(s).record(e);
+      stream_ref(forked).wait(e);
+    }
+    EXPECT_EQ(p->stats().withheld, bytes);
+    void* next = p->allocate(t, bytes);
+    EXPECT_NE(next, block) << "the stream that freed it went with its copies under way";
+    set_async(next, 9, bytes, t);
+    t.sync();
+    p->deallocate(t, next, bytes);
+    EXPECT_LE(p->trim(), bytes) << "and it still cannot be waited for";
+    EXPECT_EQ(p->stats().withheld, bytes);
+  }
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u) << "nothing was lost";
+  EXPECT_TRUE(all_are(host, 5));
+}
+
 // --- streams that share a handle --------------------------------------------------------------------------
 
 // CU_STREAM_PER_THREAD is one handle for as many streams as there are threads.
