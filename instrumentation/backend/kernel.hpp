@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 // A kernel here is one definition with two bodies: a CUDA symbol in the embedded fatbin, and a host function that the
@@ -29,11 +30,18 @@ struct launch_config {
   }
 };
 
+/// What a kernel may be given: a value whose bytes are all of it. An array would be passed by what it holds, not by where it lies.
+template <class T>
+concept kernel_argument =
+    std::is_trivially_copyable_v<T> && !std::is_array_v<T> && !std::is_function_v<T> && !std::is_member_pointer_v<T>;
+
 /// The arguments of one launch, copied at launch time as CUDA copies them.
 class kernel_arguments {
  public:
   template <class... Ts>
   [[nodiscard]] static kernel_arguments of(const Ts&... values) {
+    static_assert((kernel_argument<Ts> && ...),
+                  "a kernel gets the bytes of its arguments: pass pointers and plain values");
     kernel_arguments out;
     (out.add(&values, sizeof(values)), ...);
     return out;

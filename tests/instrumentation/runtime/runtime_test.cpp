@@ -13,6 +13,12 @@
 namespace sluice::runtime {
 namespace {
 
+// What a kernel may be given is said by the types.
+using backend::kernel_argument;
+static_assert(kernel_argument<float*> && kernel_argument<std::uint64_t> && kernel_argument<bool>);
+static_assert(!kernel_argument<std::string> && !kernel_argument<std::vector<int>> && !kernel_argument<int[4]>);
+static_assert(!kernel_argument<device_buffer> && !kernel_argument<int&>);
+
 using runtime = on_each_device;
 SLUICE_ON_EACH_DEVICE(runtime);
 
