@@ -174,8 +174,9 @@ class device {
 
   // What the simulated device wants to hear of the host side; no-ops elsewhere.
   virtual void host_spends(host_work /*work*/, std::uint64_t /*bytes*/) {}
-  /// A file mapping: copies straight from it fault pages in and run slower than from ordinary memory.
-  virtual void note_file_mapping(const void* /*address*/, std::uint64_t /*bytes*/) {}
+  /// A shared file mapping: copies straight from it fault pages in and run slower than from ordinary memory, and one that is
+  /// writable cannot be registered.
+  virtual void note_file_mapping(const void* /*address*/, std::uint64_t /*bytes*/, bool /*writable*/) {}
   virtual void forget_file_mapping(const void* /*address*/) {}
 };
 

@@ -46,7 +46,7 @@ mapped_file::mapped_file(const std::filesystem::path& path, file_access access, 
     ::close(descriptor_);  // no destructor runs for a constructor that throws
     fail("mapped_file", problem);
   }
-  device_.backend().note_file_mapping(data_, bytes_);
+  device_.backend().note_file_mapping(data_, bytes_, writable);
   layer_log::file_io(trace::file_operation::map, path_, 0, bytes_, begin);
 }
 

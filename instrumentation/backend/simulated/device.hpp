@@ -135,7 +135,7 @@ class simulated_device final : public device {
   void destroy_exec(graph_exec_handle exec) noexcept override;
 
   void host_spends(host_work work, std::uint64_t bytes) override;
-  void note_file_mapping(const void* address, std::uint64_t bytes) override;
+  void note_file_mapping(const void* address, std::uint64_t bytes, bool writable) override;
   void forget_file_mapping(const void* address) override;
 
   [[nodiscard]] const simulated::cost_model& costs() const noexcept { return config_.costs; }
@@ -178,6 +178,7 @@ class simulated_device final : public device {
     std::uint64_t bytes = 0;
     std::uint64_t name = 0;  // what traces call its address
     pinned_flags flags{};    // of a registered one
+    bool writable = false;   // of a file mapping
   };
   struct managed_block {
     std::uint64_t bytes = 0;

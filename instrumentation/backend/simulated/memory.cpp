@@ -141,6 +141,11 @@ outcome<void> simulated_device::register_host(void* address, std::uint64_t bytes
     return fail(status::invalid_value, "cuMemHostRegister",
                 overlaps ? "already registered" : "not ordinary host memory", native_invalid);
   }
+  // Measured: whatever the flags say.
+  if (const host_range* file = range_of(file_mappings_, address); file != nullptr && file->writable) {
+    leave(e);
+    return fail(status::invalid_value, "cuMemHostRegister", "a shared file mapping that is writable", native_invalid);
+  }
   const std::uint64_t name = next_host_name_;
   next_host_name_ += (bytes + 0x1fffff) / 0x100000 * 0x100000;
   registered_[number(address)] = {bytes, name, {flags.portable, flags.mapped, false}};
@@ -168,9 +173,9 @@ outcome<void> simulated_device::unregister_host(void* address) {
   return {};
 }
 
-void simulated_device::note_file_mapping(const void* address, std::uint64_t bytes) {
+void simulated_device::note_file_mapping(const void* address, std::uint64_t bytes, bool writable) {
   const std::lock_guard lock(mutex_);
-  file_mappings_[number(address)] = {bytes, 0, {}};
+  file_mappings_[number(address)] = {bytes, 0, {}, writable};
 }
 
 void simulated_device::forget_file_mapping(const void* address) {

@@ -305,7 +305,8 @@ outcome<void> simulated_device::launch_host(host_function function, void* data, 
   work_item item;
   item.call = "cuLaunchHostFunc";
   item.duration = config_.costs.host_function;
-  item.run = [function, data] { function(data); };
+  // As on a thread of the driver's: nobody is there to catch what it throws.
+  item.run = [function, data]() noexcept { function(data); };
   return enqueue(e, stream, std::move(item));
 }
 

@@ -132,6 +132,21 @@ TEST(inventory, names_what_the_headers_declare) {
   }
 }
 
+// Whether this program has the test: on the simulated device, where it is one of each device.
+bool is_run(const std::string& file, const std::string& test) {
+  const auto& all = *::testing::UnitTest::GetInstance();
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const auto& suite = *all.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const auto& info = *suite.GetTestInfo(j);
+      const std::string name = info.name();
+      if (!std::string_view(info.file()).ends_with("/" + file)) continue;
+      if (name == test || name == test + "/simulated") return true;
+    }
+  }
+  return false;
+}
+
 TEST(inventory, names_tests_that_exist) {
   for (const row& r : rows()) {
     EXPECT_FALSE(r.tests.empty()) << r.id << " names no test";
@@ -144,6 +159,7 @@ TEST(inventory, names_tests_that_exist) {
       const std::string text = text_of(file);
       const std::regex head("TEST(_P|_F)?\\(\\s*\\w+,\\s*" + test.substr(colon + 1) + "\\s*\\)");
       EXPECT_TRUE(std::regex_search(text, head)) << r.id << ": no test " << test;
+      EXPECT_TRUE(is_run(test.substr(0, colon), test.substr(colon + 1))) << r.id << ": nothing runs " << test;
       files += text;
     }
     EXPECT_TRUE(has_any(files, r.names)) << r.id << ": its tests use none of its names";

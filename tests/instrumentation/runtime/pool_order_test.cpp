@@ -238,6 +238,33 @@ TEST_P(pool_order, host_memory_is_used_again_once_its_stream_is_idle) {
   EXPECT_EQ(p.stats().reserved, mib);
 }
 
+TEST_P(pool_order, a_pool_of_host_memory_counts_its_bytes_and_gives_them_back) {
+  pinned_pool_resource p(device(), {.limit_bytes = 8 * mib, .growth_bytes = 2 * mib});
+  EXPECT_EQ(p.space(), memory_space::pinned);
+  const stream s;
+  void* a = p.allocate(s, 1000);
+  void* b = p.allocate(s, 3 * mib);
+  EXPECT_EQ(device().memory_space_of(a), memory_space::pinned);
+  auto now = p.stats();
+  EXPECT_EQ(now.requested, 1000 + 3 * mib);
+  EXPECT_EQ(now.used, 1024 + 3 * mib);
+  EXPECT_EQ(now.reserved, 5 * mib);
+  EXPECT_EQ(now.used_blocks, 2u);
+  EXPECT_EQ(now.limit, 8 * mib);
+  EXPECT_THROW((void)p.allocate(s, 4 * mib), out_of_memory);
+  EXPECT_EQ(p.trim(), 0u) << "all of it is in use";
+  p.deallocate(s, b, 3 * mib);
+  EXPECT_EQ(p.trim(), 3 * mib) << "what is free goes, and nothing else";
+  std::fill_n(static_cast<char*>(a), 1000, 'x');
+  p.deallocate(s, a, 1000);
+  now = p.stats();
+  EXPECT_EQ(now.used, 0u);
+  EXPECT_EQ(now.peak_used, 1024 + 3 * mib);
+  EXPECT_EQ(now.reserved, 2 * mib);
+  p.trim();
+  EXPECT_EQ(p.stats().reserved, 0u);
+}
+
 TEST_P(pool_order, host_memory_is_used_once_in_a_capture) {
   pinned_pool_resource p(device(), {.initial_bytes = 8 * mib});
   const stream s;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -218,6 +219,21 @@ TEST_P(streams, give_time_to_timed_events_only) {
   shared.record(s);
   shared.sync();
   EXPECT_TRUE(shared.is_done());
+}
+
+TEST_P(streams, a_host_function_that_throws_ends_the_program) {
+  if (!simulated()) GTEST_SKIP() << "it runs on a thread of the driver's there";
+  const stream s;
+  EXPECT_DEATH(
+      {
+        launch_host_func(s, [] { throw std::runtime_error("nobody is there to catch it"); });
+        try {
+          s.sync();
+        } catch (const std::exception&) {
+          // It must not come here.
+        }
+      },
+      "");
 }
 
 }  // namespace
