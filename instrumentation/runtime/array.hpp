@@ -111,11 +111,12 @@ class pinned_array : public basic_array<pinned_array, host_span, T, Rank> {
 
  public:
   pinned_array() = default;
-  /// Fresh memory, made with these flags, whose freeing waits for `stream`. Throws error: the extents; out_of_memory.
+  /// Fresh memory, whose freeing waits for `stream`: with other flags than the usual ones made with these, straight from the driver,
+  /// else from `current_pinned_resource`. Throws error: the extents; out_of_memory.
   explicit pinned_array(const shape<Rank>& extents, storage_order order = storage_order::c, pinned_flags flags = {},
                         const stream_ref& stream = current_stream(), std::string_view tag = "pinned_array")
-      : pinned_array(host_span<std::byte>(pinned_buffer(element_count(extents, sizeof(T), "pinned_array") * sizeof(T),
-                                                        flags, stream, tag))
+      : pinned_array(host_span<std::byte>(
+                         memory_for(element_count(extents, sizeof(T), "pinned_array") * sizeof(T), flags, stream, tag))
                          .template as<T>(),
                      extents, order) {}
   pinned_array(const host_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
@@ -130,6 +131,12 @@ class pinned_array : public basic_array<pinned_array, host_span, T, Rank> {
   /// The elements as they lie in memory. Throws error unless they lie without gaps, in either order.
   [[nodiscard]] std::span<T> span() const {
     return {this->ravel(this->is_c_contiguous() ? storage_order::c : storage_order::f).data(), this->size()};
+  }
+
+ private:
+  [[nodiscard]] static pinned_buffer memory_for(std::size_t bytes, pinned_flags flags, const stream_ref& stream,
+                                                std::string_view tag) {
+    return flags == pinned_flags{} ? pinned_buffer(bytes, stream, tag) : pinned_buffer(bytes, flags, stream, tag);
   }
 };
 

@@ -7,10 +7,12 @@
 #include <sstream>
 #include <thread>
 
+#include "instrumentation/runtime/array.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/callback_memory_resource.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/tags.hpp"
+#include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
 // What each adaptor does of its own, and which resource is used where none is named.
@@ -219,6 +221,24 @@ TEST_P(adaptors, serve_pinned_memory_apart_from_device_memory) {
     EXPECT_NE(current_pinned_resource(device()), pinned);
   }
   EXPECT_EQ(set_current_pinned_resource(device(), nullptr), pinned);
+}
+
+TEST_P(adaptors, serve_pinned_arrays_and_copies_to_the_host) {
+  const auto pinned = std::make_shared<pinned_pool_resource>(device());
+  const stream s;
+  const device_array<float, 1> there({1000}, storage_order::c, s);
+  set_async(there.data(), 0, 4000, s);
+  const scoped_resource scope(pinned);
+  {
+    const pinned_array<float, 1> made({1000}, storage_order::c, {}, s);
+    EXPECT_EQ(pinned->stats().requested, 4000u);
+    const auto copied = copy_to_host(there, s).get();
+    EXPECT_EQ(pinned->stats().requested, 8000u);
+    EXPECT_EQ(copied(999), 0.0F);
+    const pinned_array<float, 1> combined({1000}, storage_order::c, {.write_combined = true}, s);
+    EXPECT_EQ(pinned->stats().requested, 8000u) << "what needs flags of its own is made with them";
+  }
+  EXPECT_EQ(pinned->stats().requested, 0u);
 }
 
 TEST_P(adaptors, are_set_only_where_they_fit) {
