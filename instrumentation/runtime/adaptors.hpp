@@ -128,8 +128,8 @@ class limiting_resource_adaptor final : public resource_adaptor {
 /// all have returned false, the error of the last attempt goes to the caller. Other errors go to the caller at once.
 class failure_callback_resource_adaptor final : public resource_adaptor {
  public:
-  /// May free memory, also of the upstream, and may throw, which goes to the caller. One that returns true for ever is tried
-  /// for ever.
+  /// May free memory, also of the upstream or of a pool that is growing over this resource, allocate, and throw, which goes to the caller.
+  /// One that returns true for ever is tried for ever.
   using callback = std::function<bool(const out_of_memory& failure)>;
 
   explicit failure_callback_resource_adaptor(resource_ptr upstream, callback on_failure = {});

@@ -226,7 +226,7 @@ block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
     clean_idle_streams();
   }
   if (block* b = heap_.take_any(bytes, own)) return b;
-  if (grow(bytes, own)) return heap_.take_any(bytes, own);
+  if (block* b = take_grown(bytes, own)) return b;
   steal(stream);
   if (block* b = heap_.take_any(bytes, own)) return b;
   return find_by_waiting(bytes, own);
@@ -236,7 +236,7 @@ block* pool_core::find_idle(std::uint64_t bytes) {
   zone& clean = heap_.clean();
   clean_idle_streams();
   if (block* b = heap_.take_any(bytes, clean)) return b;
-  if (grow(bytes, clean)) return heap_.take_any(bytes, clean);
+  if (block* b = take_grown(bytes, clean)) return b;
   return find_by_waiting(bytes, clean);
 }
 
@@ -246,8 +246,16 @@ block* pool_core::find_by_waiting(std::uint64_t bytes, zone& own) {
   if (block* b = heap_.take_any(bytes, own)) return b;
   release(0, trace::pool_operation::trim);
   if (block* b = heap_.take_any(bytes, own)) return b;
-  if (grow(bytes, own)) return heap_.take_any(bytes, own);
-  return nullptr;
+  return take_grown(bytes, own);
+}
+
+/// New memory; null: there is none. What came without the mutex another thread may have taken, and what was freed meanwhile may do.
+block* pool_core::take_grown(std::uint64_t bytes, zone& own) {
+  for (;;) {
+    const bool grown = grow(bytes, own);
+    if (block* b = heap_.take_any(bytes, own)) return b;
+    if (!grown) return nullptr;
+  }
 }
 
 // A stream that is being captured can be neither asked nor waited for, nor the default stream beside one that keeps order with it:
@@ -313,7 +321,7 @@ bool pool_core::grow(std::uint64_t bytes, const zone& own) {
   const std::uint64_t least = in_steps(bytes - (joined != nullptr ? std::min(joined->bytes, bytes - 1) : 0));
   std::uint64_t wanted = std::max(least, step_up);
   if (options_.limit_bytes != 0) {
-    const std::uint64_t reserved = heap_.reserved();
+    const std::uint64_t reserved = heap_.reserved() + growing_;
     const std::uint64_t room = options_.limit_bytes > reserved ? options_.limit_bytes - reserved : 0;
     wanted = std::min(wanted, room / step * step);
     if (wanted < least) return false;
@@ -330,6 +338,24 @@ bool pool_core::grow(std::uint64_t bytes, const zone& own) {
 }
 
 backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at) {
+  // What it calls may free into this pool, or allocate from it, or throw; the limit knows what is on its way.
+  struct without_mutex {
+    pool_core* core;
+    std::uint64_t bytes;
+    without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
+      if (core == nullptr) return;
+      core->growing_ += bytes;
+      core->mutex_.unlock();
+    }
+    without_mutex(const without_mutex&) = delete;
+    without_mutex& operator=(const without_mutex&) = delete;
+    ~without_mutex() {
+      if (core == nullptr) return;
+      core->mutex_.lock();
+      core->growing_ -= bytes;
+    }
+  };
+  const without_mutex meanwhile(source_->may_call_back() ? this : nullptr, wanted);
   auto made = source_->grow(wanted, at);
   const bool refused = !made && made.error().code == status::out_of_memory;
   // Less than a full step is better than nothing.

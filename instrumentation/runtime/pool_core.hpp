@@ -203,6 +203,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] bool wait_for(std::uint64_t stream) noexcept;
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
+  [[nodiscard]] block* take_grown(std::uint64_t bytes, zone& own);
   [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at);
   void steal(const stream_ref& stream);
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
@@ -230,6 +231,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   std::mutex mutex_;
   std::atomic<bool> closed_{false};
+  std::uint64_t growing_ = 0;  ///< bytes that threads ask upstream for now, without the mutex
   std::unique_ptr<growth> source_;
   pool_heap heap_;
   std::vector<std::unique_ptr<front>> fronts_;

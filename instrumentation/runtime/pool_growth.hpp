@@ -19,6 +19,8 @@ class growth {
   [[nodiscard]] virtual std::uint64_t step() const noexcept = 0;
   /// It may grow on a thread that captures a stream: nothing that it calls may wait for one.
   [[nodiscard]] virtual bool grows_in_captures() const noexcept { return false; }
+  /// Growing may call functions of the program's own, which may use the pool: it is done without the pool's mutex.
+  [[nodiscard]] virtual bool may_call_back() const noexcept { return false; }
   /// Where a segment of up to `bytes` has room, beside the memory that is there; 0: segments do not join.
   [[nodiscard]] virtual std::uint64_t next_address(std::uint64_t /*bytes*/) const noexcept { return 0; }
   /// A new segment of `bytes`, a multiple of `step`, at what `next_address` has said. out_of_memory when there is none to be
@@ -31,13 +33,15 @@ class growth {
 /// Segments are blocks of another resource.
 class growth_from_upstream final : public growth {
  public:
-  explicit growth_from_upstream(resource_ptr upstream) : upstream_(std::move(upstream)) {}
+  explicit growth_from_upstream(resource_ptr upstream);
+  [[nodiscard]] bool may_call_back() const noexcept override { return may_call_back_; }
   [[nodiscard]] std::uint64_t step() const noexcept override { return granule; }
   [[nodiscard]] backend::outcome<segment> grow(std::uint64_t bytes, std::uint64_t at) override;
   void shrink(const segment& s) noexcept override;
 
  private:
   resource_ptr upstream_;
+  bool may_call_back_;  ///< it is not straight from the driver
 };
 
 /// Segments are mapped side by side into one reserved range of addresses (cuMemMap), so that blocks reach across them, and a

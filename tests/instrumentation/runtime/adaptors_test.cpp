@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include "instrumentation/runtime/array.hpp"
@@ -221,6 +222,38 @@ TEST_P(adaptors, serve_pinned_memory_apart_from_device_memory) {
     EXPECT_NE(current_pinned_resource(device()), pinned);
   }
   EXPECT_EQ(set_current_pinned_resource(device(), nullptr), pinned);
+}
+
+TEST_P(adaptors, may_use_the_pool_that_grows_over_them) {
+  const stream s;
+  const auto bounded =
+      std::make_shared<limiting_resource_adaptor>(std::make_shared<device_memory_resource>(device()), 8 * mib);
+  std::shared_ptr<pool_memory_resource> pool;
+  std::vector<void*> held;
+  int asked = 0;
+  const auto helps = std::make_shared<failure_callback_resource_adaptor>(bounded, [&](const out_of_memory&) {
+    ++asked;
+    if (held.empty()) return false;
+    // Both beyond what a thread keeps, and a miss.
+    pool->deallocate(s, held.back(), 4 * mib);
+    held.pop_back();
+    pool->deallocate(s, pool->allocate(s, 100), 100);
+    pool->trim();
+    return true;
+  });
+  pool = std::make_shared<pool_memory_resource>(
+      helps, pool_options{.limit_bytes = 64 * mib, .growth_bytes = 4 * mib, .front_bytes = 512});
+  for (int i = 0; i < 2; ++i) held.push_back(pool->allocate(s, 4 * mib));
+  void* more = pool->allocate(s, 4 * mib);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(pool->stats().used, 8 * mib);
+  pool->deallocate(s, more, 4 * mib);
+  pool->deallocate(s, held.back(), 4 * mib);
+  EXPECT_THROW((void)pool->allocate(s, 16 * mib), out_of_memory) << "nobody can help";
+
+  helps->add([](const out_of_memory&) -> bool { throw std::runtime_error("no help"); });
+  EXPECT_THROW((void)pool->allocate(s, 16 * mib), std::runtime_error) << "what it throws goes to the caller";
+  EXPECT_EQ(pool->stats().used, 0u) << "and the pool goes on";
 }
 
 TEST_P(adaptors, serve_pinned_arrays_and_copies_to_the_host) {
