@@ -1,6 +1,7 @@
 #include "core/analysis/digest_of_parts.hpp"
 
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "core/analysis/digest_gatherer.hpp"
@@ -13,10 +14,16 @@ result<digest> digest_of(const part_store& from, const beside_parts& beside, std
   if (epochs == 0 || epochs_a_run == 0)
     return fail(error_code::invalid_argument, "there is nothing to gather", from.snapshot().path());
   digest_gatherer all(from.snapshot(), *from.whole()->steps, beside);
+  const auto last_of = [&](std::size_t first) { return std::min(first + epochs_a_run, epochs) - 1; };
+  const auto read = [&](std::size_t first) {
+    return std::async(std::launch::async, [&from, first, last = last_of(first)] { return from.index_of(first, last); });
+  };
+  auto next = read(0);
   for (std::size_t first = 0; first < epochs; first += epochs_a_run) {
-    const std::size_t last = std::min(first + epochs_a_run, epochs) - 1;
-    const auto run = from.index_of(first, last);
+    const std::size_t last = last_of(first);
+    const auto run = next.get();
     if (!run) return tl::unexpected(run.error());
+    if (last + 1 < epochs) next = read(last + 1);
     all.add(**run, from.run_of(first, last));
     if (also) also(**run, first, last);
   }

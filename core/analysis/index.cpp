@@ -336,14 +336,15 @@ float index::progress(const trace::snapshot& from) const {
   return total == 0 ? 1 : static_cast<float>(static_cast<double>(taken_bytes_) / static_cast<double>(total));
 }
 
+std::string words_of_malformed(std::uint64_t rows) {
+  return std::to_string(rows) +
+         " events make no sense (unknown blocks, ends before begins, impossible sizes); they were left out or cut";
+}
+
 std::vector<std::string> index::warnings() const {
   std::vector<std::string> all = unreadable_;
   const std::uint64_t malformed = memory_.malformed() + devices_.malformed() + host_.malformed();
-  if (malformed > 0) {
-    all.push_back(
-        std::to_string(malformed) +
-        " events make no sense (unknown blocks, ends before begins, impossible sizes); they were left out or cut");
-  }
+  if (malformed > 0) all.push_back(words_of_malformed(malformed));
   return all;
 }
 

@@ -120,6 +120,9 @@ class index {
   std::uint64_t events_ = 0;
 };
 
+/// What is said of rows that make no sense.
+[[nodiscard]] std::string words_of_malformed(std::uint64_t rows);
+
 /// The range of the whole recording: [first time, last time], the last instant included; empty when nothing happened.
 [[nodiscard]] time_range whole_of(const trace::snapshot& from);
 

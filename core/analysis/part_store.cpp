@@ -149,6 +149,17 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
   return std::shared_ptr<const part_store>(std::move(made));
 }
 
+std::shared_ptr<const part_store> part_store::of(std::shared_ptr<const trace::snapshot> from,
+                                                 std::span<const trace::epoch_row> epochs,
+                                                 std::shared_ptr<const whole_facts> whole) {
+  auto made = std::make_shared<part_store>();
+  made->from_ = std::move(from);
+  made->whole_ = std::move(whole);
+  made->epochs_.assign(epochs.begin(), epochs.end());
+  made->begins_ = begins_of(epochs);
+  return made;
+}
+
 std::size_t part_store::epoch_at(time_ns time) const { return epoch_of(begins_, bounded(time)); }
 
 time_range part_store::run_of(std::size_t first, std::size_t last) const {

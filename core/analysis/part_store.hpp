@@ -26,6 +26,10 @@ class part_store {
   /// Errors: not_found, if the file has nothing of it; corrupt, if it makes no sense; io.
   [[nodiscard]] static result<std::shared_ptr<const part_store>> open(std::shared_ptr<const trace::snapshot> from,
                                                                       std::shared_ptr<const step_facts> steps);
+  /// The same where the epochs, and what the recording shows as a whole, are known: of the file it reads the rest.
+  [[nodiscard]] static std::shared_ptr<const part_store> of(std::shared_ptr<const trace::snapshot> from,
+                                                            std::span<const trace::epoch_row> epochs,
+                                                            std::shared_ptr<const whole_facts> whole);
 
   [[nodiscard]] const trace::snapshot& snapshot() const { return *from_; }
   [[nodiscard]] std::span<const trace::epoch_row> epochs() const { return epochs_; }

@@ -13,6 +13,7 @@
 #include "core/analysis/copy_contents.hpp"
 #include "core/analysis/faults.hpp"
 #include "core/analysis/id_set.hpp"
+#include "core/analysis/imports.hpp"
 #include "core/analysis/index.hpp"
 #include "core/analysis/last_samples.hpp"
 #include "core/analysis/recorded_message.hpp"
@@ -46,9 +47,7 @@ class survey {
   /// What each process has blocks in, among memory that lies in devices for certain.
   [[nodiscard]] const std::map<trace::process_id, std::set<memory_key>>& memories() const { return memories_; }
   [[nodiscard]] const fault_index& faults() const { return faults_; }
-  [[nodiscard]] const std::unordered_map<std::uint64_t, index::import_owner>& import_owners() const {
-    return import_owners_;
-  }
+  [[nodiscard]] const analysis::import_owners& import_owners() const { return import_owners_; }
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
   [[nodiscard]] const process_clues& clues() const { return clues_; }
   /// Of each block that no allocation tells of, but some checkpoint does, the first row.
@@ -113,7 +112,7 @@ class survey {
   copy_contents contents_;
   std::map<trace::process_id, std::set<memory_key>> memories_;
   fault_index faults_;
-  std::unordered_map<std::uint64_t, index::import_owner> import_owners_;
+  analysis::import_owners import_owners_;
   std::unordered_map<std::uint64_t, trace::string_id> categories_;
   process_clues clues_;
   step_marks marks_;

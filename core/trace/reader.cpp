@@ -109,6 +109,7 @@ struct file::state {
   int fd = -1;
   file_header about;
   mutable chunk_cache cache;
+  bool unfinished_summaries = false;
   mutable std::mutex mutex;  ///< Guards all below.
   /// Its own `file_` is empty: a file that held a snapshot that held the file would never go.
   std::shared_ptr<const snapshot> latest;
@@ -116,7 +117,7 @@ struct file::state {
   std::uint64_t walked = sizeof(file_header);  ///< Where the next unread chunk header begins.
   std::set<std::uint16_t> unknown_types;
 
-  explicit state(std::size_t cache_bytes) : cache(cache_bytes) {}
+  explicit state(const reader_options& how) : cache(how.cache_bytes), unfinished_summaries(how.unfinished_summaries) {}
   ~state() {
     if (fd >= 0) ::close(fd);
   }
@@ -354,7 +355,7 @@ std::shared_ptr<snapshot> file::state::grow() {
   std::vector<chunk_info> summaries;
   for (const chunk_info& chunk : found.chunks) {
     if (is_summary(chunk.type)) {
-      if (found.complete) summaries.push_back(chunk);
+      if (found.complete || unfinished_summaries) summaries.push_back(chunk);
       continue;
     }
     if (!is_known(chunk.type)) {
@@ -389,7 +390,7 @@ file::~file() = default;
 const std::string& file::path() const { return state_->path; }
 
 result<std::shared_ptr<file>> file::open(const std::string& path, const reader_options& options) {
-  auto s = std::make_unique<state>(options.cache_bytes);
+  auto s = std::make_unique<state>(options);
   s->path = path;
   s->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not make us wait
   if (s->fd < 0) {

@@ -30,6 +30,8 @@ struct chunk_info {
 
 struct reader_options {
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< Decoded chunks kept.
+  /// The summaries of a file that is not complete are shown too: for who is adding them.
+  bool unfinished_summaries = false;
 };
 
 class file;
@@ -42,7 +44,8 @@ class snapshot {
   [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] const trace::tables& tables() const { return *tables_; }
   [[nodiscard]] std::span<const chunk_info> chunks() const { return *chunks_; }
-  /// The chunks that sum up the others, in order of the file (summary_rows.hpp); none unless the file is complete.
+  /// The chunks that sum up the others, in order of the file (summary_rows.hpp); none unless the file is complete, or
+  /// `reader_options::unfinished_summaries`.
   [[nodiscard]] std::span<const chunk_info> summaries() const { return *summaries_; }
   /// The time span of all events; begin > end when there are none.
   [[nodiscard]] time_ns begin() const { return begin_; }
