@@ -25,7 +25,8 @@ result<digest> digest_of(const part_store& from, const beside_parts& beside, std
     if (!run) return tl::unexpected(run.error());
     if (last + 1 < epochs) next = read(last + 1);
     all.add(**run, from.run_of(first, last));
-    if (also) also(**run, first, last);
+    if (also && !also(**run, first, last))
+      return fail(error_code::cancelled, "nobody wants the digest any more", from.snapshot().path());
   }
   std::set<std::size_t> again;
   for (const time_ns moment : all.moments()) again.insert(from.epoch_at(moment));

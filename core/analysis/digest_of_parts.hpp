@@ -10,8 +10,8 @@
 
 namespace sluice::analysis {
 
-/// Shown the index of a run of epochs, [first, last].
-using run_visitor = std::function<void(const index& from, std::size_t first, std::size_t last)>;
+/// Shown the index of a run of epochs, [first, last]. Whether to go on.
+using run_visitor = std::function<bool(const index& from, std::size_t first, std::size_t last)>;
 
 /// The digest of a recording from indexes of its parts: each of some epochs, one after another, then again those that hold the moments
 /// of a peak. While one is looked at a thread of its own reads the next: it takes the memory of two of them, and what the figures take: something for each stack, segment, step, repeated copy,
@@ -20,7 +20,7 @@ using run_visitor = std::function<void(const index& from, std::size_t first, std
 ///
 /// `also` is shown the index of each run on the way, in order, each epoch in one of them: what else is to be made of all parts need
 /// not read them again. The steps are those of `from.whole()`. Errors: as of `part_store::index_of`; invalid_argument without
-/// epochs.
+/// epochs; cancelled, if `also` says so.
 [[nodiscard]] result<digest> digest_of(const part_store& from, const beside_parts& beside, std::size_t epochs_a_run = 2,
                                        const run_visitor& also = {});
 

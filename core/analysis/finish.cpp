@@ -48,7 +48,9 @@ void sum_up(trace::file_writer& file, const trace::snapshot& trace, const finish
   const std::vector<time_ns> begins = begins_of(epochs);
   const survey known(trace);
   parts_writer into(file, begins);
-  swept found = sweep(known, known.steps(), into);
+  const auto wanted = [&] { return options.cancel == nullptr || !*options.cancel; };
+  swept found = sweep(known, known.steps(), into, wanted);
+  if (!wanted()) return;
   const beside_parts beside = beside_of(known, found);
   const auto whole = std::make_shared<whole_facts>(std::move(found.whole));
 
@@ -57,8 +59,10 @@ void sum_up(trace::file_writer& file, const trace::snapshot& trace, const finish
   const auto parts = part_store::of((*swept_file)->latest(), epochs, whole);
   tile_maker tiles(file, epochs, trace);
   const auto found_digest =
-      digest_of(*parts, beside, epochs_a_run,
-                [&](const index& from, std::size_t first, std::size_t last) { tiles.add(from, first, last); });
+      digest_of(*parts, beside, epochs_a_run, [&](const index& from, std::size_t first, std::size_t last) {
+        tiles.add(from, first, last);
+        return wanted();
+      });
   if (!found_digest) return;
   tiles.end();
   tiles.put_highest(*whole);

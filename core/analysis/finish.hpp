@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/error.hpp"
@@ -14,6 +15,8 @@ struct finish_options {
   /// So many events are to lie in an epoch. Fewer let a view that looks closer than any tile be drawn sooner, and take more of the file:
   /// see tests/bench/README.md.
   double epoch_events = 50'000;
+  /// Once true, the file is closed without what is still to be found out; looked at between epochs. Null: never.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 /// Closes `file`, after adding summaries of what it holds (core/trace/summary_rows.hpp). Reads the file three times more, epoch after

@@ -66,8 +66,11 @@ class sweeper {
     for (const trace::pool_id pool : known.pools_with_segments()) whole_->pools.push_back({pool, true, false, 0});
   }
 
-  swept all() {
-    for (std::size_t epoch = 0; epoch < begins_.size(); ++epoch) go_through(epoch);
+  swept all(const std::function<bool()>& wanted) {
+    for (std::size_t epoch = 0; epoch < begins_.size(); ++epoch) {
+      if (!wanted()) return {};
+      go_through(epoch);
+    }
     settle_late_words();
     into_.add_blocks(kept_);
     write_open_slices();
@@ -361,8 +364,9 @@ class sweeper {
 
 }  // namespace
 
-swept sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into) {
-  return sweeper(known, std::move(steps), into).all();
+swept sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
+            const std::function<bool()>& wanted) {
+  return sweeper(known, std::move(steps), into).all(wanted);
 }
 
 }  // namespace sluice::analysis

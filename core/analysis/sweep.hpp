@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -23,8 +24,12 @@ struct swept {
 /// once, and some 400 bytes for each that lives over the begin of an epoch. O(rows * log): those of a chunk once for each epoch that
 /// it reaches into.
 ///
+/// Once it is not `wanted` it stops before the next epoch, and what it returns means nothing.
+///
 /// Beside an index of all rows it errs only where a checkpoint after a loss implies that blocks were freed, which no row says: it has
 /// them live on.
-[[nodiscard]] swept sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into);
+[[nodiscard]] swept sweep(
+    const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
+    const std::function<bool()>& wanted = [] { return true; });
 
 }  // namespace sluice::analysis

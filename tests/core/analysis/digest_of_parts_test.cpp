@@ -201,6 +201,7 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
                                [&](const index& from, std::size_t first, std::size_t last) {
                                  EXPECT_TRUE(from.is_part());
                                  if (tiles) tiles->add(from, first, last);
+                                 return true;
                                });
   ASSERT_TRUE(found) << found.error().to_string();
   expect_same_digest(*found, make_digest(whole.index, *whole.snapshot));
@@ -285,19 +286,37 @@ INSTANTIATE_TEST_SUITE_P(
                       generate::generate_options{
                           .events = 40'000, .seed = 3, .pattern = generate::program_pattern::inference}));
 
-TEST(a_digest_of_parts, needs_runs_of_one_epoch_at_least) {
-  query::random_recording told(1, false);
-  told.made.flush();
-  const std::vector<trace::epoch_row> epochs{{0, 4096, 0}};
-  {
-    const indexed before(told.made.open());
-    told.made.writer().add_summary<trace::epoch_row>(epochs);
-    save_parts(before.index, *before.snapshot, epochs, told.made.writer());
+/// A recording that has its parts.
+struct told_in_parts {
+  explicit told_in_parts(std::vector<trace::epoch_row> epochs) {
+    told.made.flush();
+    {
+      const indexed before(told.made.open());
+      told.made.writer().add_summary<trace::epoch_row>(epochs);
+      save_parts(before.index, *before.snapshot, epochs, told.made.writer());
+    }
+    told.made.close();
+    whole = std::make_unique<indexed>(told.made.open());
+    store = part_store::open(whole->snapshot, std::make_shared<const step_facts>()).value();
   }
-  told.made.close();
-  const indexed whole(told.made.open());
-  const auto store = part_store::open(whole.snapshot, nullptr).value();
-  const auto found = digest_of(*store, beside_of(whole.index), 0);
+  query::random_recording told{1, false};
+  std::unique_ptr<indexed> whole;
+  std::shared_ptr<const part_store> store;
+};
+
+TEST(a_digest_of_parts, is_given_up_when_nobody_wants_it_any_more) {
+  const told_in_parts of({{0, 1024, 0}, {1024, 2048, 0}, {2048, 4096, 0}});
+  int shown = 0;
+  const auto found = digest_of(*of.store, beside_of(of.whole->index), 1,
+                               [&](const index&, std::size_t, std::size_t) { return ++shown < 2; });
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, error_code::cancelled);
+  EXPECT_EQ(shown, 2);
+}
+
+TEST(a_digest_of_parts, needs_runs_of_one_epoch_at_least) {
+  const told_in_parts of({{0, 4096, 0}});
+  const auto found = digest_of(*of.store, beside_of(of.whole->index), 0);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::invalid_argument);
 }

@@ -1,6 +1,7 @@
 // The front of the imports: what a file is, and what becomes of it.
 #include "core/import/import.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "core/trace/writer.hpp"
@@ -55,6 +56,21 @@ TEST(ImportFile, SaysWhatItReadInAMessageOfTheTrace) {
   EXPECT_THAT(testing::messages_of(**opened),
               ElementsAre(HasSubstr("imported from rmm.dev0.csv (RMM log): 1 allocations"),
                           HasSubstr("not understood in the imported file: 1 lines")));
+}
+
+TEST(ImportFile, SumsUpALongRecordingAndNoShortOne) {
+  const own_folder folder;
+  for (const int pairs : {1'000, 1'000'000}) {
+    std::string log(log_head);
+    for (int i = 0; i < pairs; ++i) {
+      const std::string time = fmt::format("7,10:{:02}:{:02}.{:06}", i / 60'000 % 60, i / 1000 % 60, i % 1000 * 1000);
+      log += fmt::format("{},allocate,0x{:x},64,0x0\n{},free,0x{:x},64,0x0\n", time, 256 * i, time, 256 * i);
+    }
+    const std::string out = folder.file("out.sluice");
+    ASSERT_TRUE(import_file(folder.write("rmm.csv", log), out));
+    const auto trace = trace::file::open(out).value()->latest();
+    EXPECT_EQ(trace->summaries().empty(), pairs < 1'000'000);
+  }
 }
 
 TEST(ImportFile, RefusesWhatItDoesNotKnowAndSaysWhatItWould) {

@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "core/analysis/digest.hpp"
 #include "core/analysis/finish.hpp"
 #include "core/generate/generate.hpp"
 #include "core/query/address_map.hpp"
@@ -275,6 +276,21 @@ TEST(summaries, are_left_out_of_what_opens_as_fast_without) {
     ASSERT_TRUE(analysis::finish(made.writer(), ending));
     EXPECT_EQ(trace::file::open(made.path()).value()->latest()->summaries().empty(), least == 1'001);
   }
+}
+
+TEST(summaries, are_left_out_when_nobody_waits_for_them) {
+  const std::atomic<bool> cancelled{true};
+  testing::recording made;
+  made.standard_tables();
+  for (int i = 0; i < 1000; ++i) made.writer().add(made.event<trace::marker_event>(i));
+  analysis::finish_options ending;
+  ending.least_events = 1;
+  ending.cancel = &cancelled;
+  ASSERT_TRUE(analysis::finish(made.writer(), ending));
+  const auto trace = trace::file::open(made.path()).value()->latest();
+  EXPECT_TRUE(trace->complete());
+  EXPECT_EQ(trace->chunks().back().rows, 1000U);
+  EXPECT_EQ(analysis::find_digest(*trace), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
