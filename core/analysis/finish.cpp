@@ -50,7 +50,7 @@ void sum_up(trace::file_writer& file, const trace::snapshot& trace, const finish
   parts_writer into(file, begins);
   const auto wanted = [&] { return options.cancel == nullptr || !*options.cancel; };
   swept found = sweep(known, known.steps(), into, wanted);
-  if (!wanted()) return;
+  if (!found.complete || !wanted()) return;
   const beside_parts beside = beside_of(known, found);
   const auto whole = std::make_shared<whole_facts>(std::move(found.whole));
 
@@ -60,15 +60,13 @@ void sum_up(trace::file_writer& file, const trace::snapshot& trace, const finish
   tile_maker tiles(file, epochs, trace);
   const auto found_digest =
       digest_of(*parts, beside, epochs_a_run, [&](const index& from, std::size_t first, std::size_t last) {
-        tiles.add(from, first, last);
-        return wanted();
+        const bool added = tiles.add(from, first, last);
+        return added && from.is_complete() && wanted();
       });
   if (!found_digest) return;
   tiles.end();
   tiles.put_highest(*whole);
-  const auto saved_whole = parts_writer::saved(*whole);
-  if (!saved_whole) return;
-  into.add_whole(*saved_whole);
+  if (const auto saved = parts_writer::saved(*whole)) into.add_whole(*saved);
   if (const auto saved = saved_digest(*found_digest)) file.add_summary<trace::saved_row>(std::span(&*saved, 1));
   file.add_summary<trace::epoch_row>(epochs);
 }

@@ -260,7 +260,7 @@ void index::tell_slices(const part& about) {
 
 void index::absorb_part(const trace::snapshot& from, part about) {
   told_ = std::make_unique<const part>(std::move(about));
-  if (told_->scope != part_scope::everything) {
+  if (told_->scope != part_scope::everything || told_->unfolding) {
     devices_.leave_out_busy();
     host_.leave_out_busy();
   }

@@ -44,6 +44,8 @@ class index {
   /// What it holds is a part of a recording.
   [[nodiscard]] bool is_part() const { return told_ != nullptr; }
   [[nodiscard]] const part* told() const { return told_.get(); }
+  /// All chunks that were wanted could be read.
+  [[nodiscard]] bool is_complete() const { return unreadable_.empty(); }
   /// Bytes of memory that it takes, about.
   [[nodiscard]] std::size_t memory_bytes() const;
 

@@ -19,7 +19,10 @@ std::pair<time_ns, time_ns> times_of(const Row& row) {
   const time_ns time = bounded(row.time);
   std::pair<time_ns, time_ns> found(time, time);
   if constexpr (requires { row.end; }) {
-    found.second = row.end == trace::unknown_time ? latest_time : std::max(time, bounded(row.end));
+    // A graph's launch without an end is the call alone: its nodes have rows of their own.
+    constexpr bool may_be_an_instant = std::is_same_v<Row, trace::graph_launch_event>;
+    const time_ns open = may_be_an_instant ? time : latest_time;
+    found.second = row.end == trace::unknown_time ? open : std::max(time, bounded(row.end));
   }
   if constexpr (requires { row.enqueued; }) {
     if (row.enqueued != trace::unknown_time) {

@@ -90,6 +90,11 @@ void survey::take(const trace::host_range_event& row) {
   marks_.add(row, of_.tables());
 }
 
+void survey::take(const trace::kernel_event& row) {
+  take<trace::kernel_event>(row);
+  with_kernels_.insert(row.device);
+}
+
 void survey::take(const trace::message_event& row) {
   messages_.push_back({row.severity, bounded(row.time), row.text, row.id});
 }

@@ -52,12 +52,17 @@ class survey {
   [[nodiscard]] const process_clues& clues() const { return clues_; }
   /// Of each block that no allocation tells of, but some checkpoint does, the first row.
   [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
+  /// Whether any row tells of the block's birth.
+  [[nodiscard]] bool is_born(trace::block_id block) const {
+    return allocated_.contains(raw(block)) || in_checkpoints_.contains(raw(block));
+  }
   /// Touch rows that name a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
   /// How nodes of graphs name blocks, by block.
   [[nodiscard]] std::vector<whole_facts::graph> graphs() const;
   /// Those that blocks of the driver's lie in.
   [[nodiscard]] const std::set<trace::pool_id>& pools_with_segments() const { return with_segments_; }
+  [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }
   /// The first sample of each counter, pool and device.
   [[nodiscard]] std::vector<trace::last_sample_row> first_samples() const;
   /// Read from the file again where only the pattern of allocations tells them: O(frees) then.
@@ -94,6 +99,7 @@ class survey {
   void take(const trace::counter_event& row);
   void take(const trace::host_range_event& row);
   void take(const trace::message_event& row);
+  void take(const trace::kernel_event& row);
   void take(const trace::marker_event& row) { marks_.add(row); }
   void take(const trace::touch_event& row);
   void take(const trace::attribute_event& row);
@@ -122,6 +128,7 @@ class survey {
   std::uint64_t touches_ = 0;
   touch_index graph_touches_;  ///< Only of nodes of graphs.
   std::set<trace::pool_id> with_segments_;
+  std::set<trace::device_id> with_kernels_;
   std::map<std::pair<trace::sampled_thing, std::uint64_t>, trace::last_sample_row> first_samples_;
   std::map<std::pair<trace::process_id, trace::layer>, births> births_;
 };

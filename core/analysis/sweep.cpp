@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bitset>
 #include <map>
 #include <optional>
 #include <set>
@@ -68,8 +67,7 @@ class sweeper {
 
   swept all(const std::function<bool()>& wanted) {
     for (std::size_t epoch = 0; epoch < begins_.size(); ++epoch) {
-      if (!wanted()) return {};
-      go_through(epoch);
+      if (!wanted() || !go_through(epoch)) return {};
     }
     settle_late_words();
     into_.add_blocks(kept_);
@@ -77,7 +75,7 @@ class sweeper {
     samples_.settle(of_.tables());
     for (auto& [id, tree] : counters_) tree.settle();
     into_.add_first_and_highest(first_and_highest_samples(samples_, counters_));
-    return {facts(), malformed_};
+    return {true, facts(), malformed_};
   }
 
  private:
@@ -105,7 +103,8 @@ class sweeper {
     return made;
   }
 
-  void go_through(std::size_t epoch) {
+  /// Whether all of it could be read.
+  bool go_through(std::size_t epoch) {
     part about = begin_of(epoch);
     about.carried = std::exchange(carried_, {});
     if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
@@ -119,14 +118,16 @@ class sweeper {
     for (const trace::open_slice_row& row : open_) about.open.push_back(slice_of(row));
     index part;
     part.absorb_part(of_, std::move(about));
+    if (!part.is_complete()) return false;
     take_blocks(epoch, part);
     take_facts(run_of(epoch), part);
     tell_last_samples(first_and_highest_samples(part.memory(), part.counters()), samples_, counters_);
-    if (epoch + 1 == begins_.size()) return;
+    if (epoch + 1 == begins_.size()) return true;
     samples_before_ = samples_before(begins_[epoch + 1], part.memory(), part.counters());
     into_.add_samples(epoch + 1, samples_before_);
     open_ = open_slices_at(begins_[epoch + 1], part);
     boundaries_.push_back({open_, owners_});
+    return true;
   }
 
   // --- blocks -------------------------------------------------------------------------------------------------------
@@ -147,6 +148,10 @@ class sweeper {
         continue;
       }
       if (disputed.contains(block.id)) disputed_.insert(raw(block.id));
+      if (!block.allocated && !known_.is_born(block.id)) {
+        if (block.freed()) freed_.insert(raw(block.id));
+        continue;
+      }
       if (!block.allocated || (!block.freed() && !last)) {
         carried_.push_back({block, uses});
         continue;
@@ -161,7 +166,7 @@ class sweeper {
       if (!uses.first.known()) return;
       if (done_.contains(raw(id))) {
         late_words_[raw(id)].uses.add(uses);
-      } else {
+      } else if (known_.is_born(id)) {
         carried_.push_back({unknown, uses});
       }
     });
@@ -236,6 +241,8 @@ class sweeper {
 
   /// The epoch that a block was born in which lived in it alone.
   [[nodiscard]] std::optional<std::size_t> born_epoch_of(std::uint64_t id) const {
+    for (const trace::live_block_event& row : known_.only_in_checkpoints())
+      if (raw(row.block) == id) return epoch_of(begins_, bounded(row.born));
     std::vector<trace::block_id> blocks;
     std::vector<time_ns> times;
     for (const chunk_reach& reach : known_.chunks()) {
@@ -261,7 +268,10 @@ class sweeper {
   }
 
   void take_facts(time_range run, const index& part) {
-    for (const auto& [key, tree] : part.memory().use()) raise(memories_[key].highest, tree, run);
+    for (const auto& [key, tree] : part.memory().use()) {
+      memories_[key].counted = true;
+      raise(memories_[key].highest, tree, run);
+    }
     for (const auto& [key, work] : part.devices().directions()) raise(highest_rates_[key], work.rate, run);
     for (const auto& [id, pool] : part.memory().pools()) {
       whole_facts::pool& of = pools_[id];
@@ -274,8 +284,6 @@ class sweeper {
       for (const device_samples::sample& each : samples.samples)
         if (each.time >= run.begin && each.time < run.end)
           not_tracked_[device].push_back({device, each.time, samples.untracked.at(each.time), each.order});
-    for (const auto& [device, work] : part.devices().devices())
-      if (!work.kernels.empty()) with_kernels_.insert(device);
     owners_ = std::make_shared<const owners>(owners::of(part));
     whole_->streams = owners_->streams;
     whole_->directions = owners_->directions;
@@ -292,15 +300,12 @@ class sweeper {
 
   whole_facts facts() {
     whole_facts all = *whole_;
-    std::set<trace::block_id> freed;  // Of which nothing else is known.
-    for (const carried_block& each : carried_)
-      if (each.block.freed()) freed.insert(each.block.id);
     std::erase_if(all.graphs,
-                  [&](const auto& of) { return !done_.contains(raw(of.block)) && !freed.contains(of.block); });
+                  [&](const auto& of) { return !done_.contains(raw(of.block)) && !freed_.contains(raw(of.block)); });
     all.pools.clear();
     for (const auto& [id, pool] : pools_) all.pools.push_back(pool);
     for (const auto& [key, of] : memories_) {
-      if (std::all_of(of.by_category.begin(), of.by_category.end(), [](auto blocks) { return blocks == 0; })) continue;
+      if (!of.counted) continue;
       whole_facts::memory& made = all.memories.emplace_back();
       made.key = key;
       made.highest = of.highest;
@@ -312,13 +317,14 @@ class sweeper {
     for (whole_facts::direction& each : all.directions) each.highest_rate = highest_rates_.at(each.key);
     for (const auto& [device, samples] : not_tracked_)
       all.not_tracked.insert(all.not_tracked.end(), samples.begin(), samples.end());
-    all.with_kernels.assign(with_kernels_.begin(), with_kernels_.end());
+    all.with_kernels.assign(known_.with_kernels().begin(), known_.with_kernels().end());
     all.segments.assign(segments_.begin(), segments_.end());
     all.tagged = tagged_;
     return all;
   }
 
   struct kind_of_memory {
+    bool counted = false;  ///< There is a curve of it.
     double highest = 0;
     bool stacks = false;
     std::int64_t categorised = 0;                               ///< Blocks that have a category.
@@ -343,6 +349,7 @@ class sweeper {
   std::shared_ptr<const owners> owners_ = std::make_shared<const owners>();
 
   id_set done_;
+  id_set freed_;  ///< Of which nothing else is known.
   std::unordered_set<std::uint64_t> disputed_;
   std::vector<kept_block> kept_;
   std::vector<uses_so_far> kept_uses_;  ///< Of each of those.
@@ -354,7 +361,6 @@ class sweeper {
   std::map<direction_key, double> highest_rates_;
   std::map<trace::pool_id, whole_facts::pool> pools_;
   std::map<trace::device_id, std::vector<whole_facts::untracked>> not_tracked_;
-  std::set<trace::device_id> with_kernels_;
   std::set<trace::block_id> segments_;
   bool tagged_ = false;
   std::uint64_t malformed_ = 0;

@@ -12,6 +12,8 @@
 namespace sluice::analysis {
 
 struct swept {
+  bool complete =
+      false;  ///< Else something could not be read again, or nobody wanted it any more: the rest means nothing.
   whole_facts whole;
   std::uint64_t malformed = 0;  ///< Rows about memory that make no sense.
 };
@@ -24,7 +26,7 @@ struct swept {
 /// once, and some 400 bytes for each that lives over the begin of an epoch. O(rows * log): those of a chunk once for each epoch that
 /// it reaches into.
 ///
-/// Once it is not `wanted` it stops before the next epoch, and what it returns means nothing.
+/// Once it is not `wanted` it stops before the next epoch.
 ///
 /// Beside an index of all rows it errs only where a checkpoint after a loss implies that blocks were freed, which no row says: it has
 /// them live on.

@@ -29,7 +29,7 @@ tile_maker::tile_maker(trace::file_writer& to, std::span<const trace::epoch_row>
   root_level_ = summaries::root_tiles(whole_.begin, whole_.end - 1).front().level;
 }
 
-void tile_maker::add(const index& from, std::size_t first, std::size_t last) {
+bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
   const auto facts = from.tensors(of_);
   const std::vector<index_curve> curves = curves_of(from, facts.get(), whole_);
   const std::vector<index_slices> slices = slices_of(from);
@@ -40,6 +40,7 @@ void tile_maker::add(const index& from, std::size_t first, std::size_t last) {
     }
     lanes_ = lane_rows(slices);
   }
+  if (curves.size() != curves_.size() || lane_rows(slices).size() != lanes_.size()) return false;
   last = std::min(last, epochs_.size() - 1);
   const time_range inside = common_of(whole_, {epochs_[first].time, epochs_[last].end});
   if (inside.length() > 0)
@@ -49,6 +50,7 @@ void tile_maker::add(const index& from, std::size_t first, std::size_t last) {
     const tile where = tile_of(epochs_[i]);
     put(where, fill_tile(where, curves, slices, whole_.end));
   }
+  return true;
 }
 
 void tile_maker::end() {

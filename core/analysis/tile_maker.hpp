@@ -21,7 +21,8 @@ class tile_maker {
 
   /// Of epochs [first, last], which follow those of the call before. `from` is of these epochs, of more, or of all; whichever, what is
   /// made is the same but for the last digits of means. O(curves * bins * log events + slices) an epoch.
-  void add(const index& from, std::size_t first, std::size_t last);
+  /// False, and nothing more may be added, if `from` has other curves or lanes than those before it: a file may contradict itself.
+  [[nodiscard]] bool add(const index& from, std::size_t first, std::size_t last);
   /// Names the curves and lanes, after the last epoch.
   void end();
   /// The highest values that the recording's curves reach, for what is kept of it as a whole. After the last epoch.

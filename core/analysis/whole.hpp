@@ -146,7 +146,7 @@ struct part {
       samples;                ///< Outside of the run: the last of each thing before it, the first and the highest.
   bool samples_told = false;  ///< Else all rows of samples are wanted.
   /// What comes after the run is not known yet: instead of the `blocks` and their `uses` those `carried` are told, and rows tell how
-  /// they go on. Who asked for copies is not looked up then.
+  /// they go on. Who asked for copies, and how long devices and threads were busy, is not looked up then.
   bool unfolding = false;
   std::vector<carried_block> carried;
   std::vector<trace::live_block_event>

@@ -17,8 +17,6 @@ namespace sluice::importing {
 namespace {
 
 constexpr std::size_t most_kinds = 100;  // of things that were not understood
-/// Of a shorter recording all events are taken in sooner than it is summed up, and in the memory that a window has.
-constexpr std::uint64_t least_summed_up = 2'000'000;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -128,7 +126,7 @@ result<report> job::finish(format from) {
   }
   report_.events = writer_->events();
   analysis::finish_options ending;
-  ending.least_events = least_summed_up;
+  ending.least_events = with_.least_summed_up;
   ending.cancel = with_.cancel;
   if (auto closed = analysis::finish(*writer_, ending); !closed) return tl::unexpected(closed.error());
   if (::rename(part_.c_str(), out_.c_str()) != 0) {

@@ -31,6 +31,9 @@ struct options {
   const std::atomic<bool>* cancel = nullptr;
   /// Bytes that an importer may hold at a time, the content of a file that must be held as a whole included.
   std::size_t memory_bytes = std::size_t{4} << 30;
+  /// A trace of so many events is summed up, so that it opens at once. That takes as long as reading the foreign file does; a shorter
+  /// trace is read as a whole by who opens it, in seconds and some 80 bytes an event.
+  std::uint64_t least_summed_up = 12'000'000;
 };
 
 /// How often something was met, by name.

@@ -116,6 +116,7 @@ struct file::state {
   std::weak_ptr<const snapshot> handed_out;    ///< `latest` as callers got it, with `file_`.
   std::uint64_t walked = sizeof(file_header);  ///< Where the next unread chunk header begins.
   std::set<std::uint16_t> unknown_types;
+  std::vector<chunk_info> summaries;  ///< So far; shown once they are all there.
 
   explicit state(const reader_options& how) : cache(how.cache_bytes), unfinished_summaries(how.unfinished_summaries) {}
   ~state() {
@@ -352,10 +353,9 @@ std::shared_ptr<snapshot> file::state::grow() {
   }
   next->begin_ = latest ? latest->begin_ : INT64_MAX;
   next->end_ = latest ? latest->end_ : INT64_MIN;
-  std::vector<chunk_info> summaries;
   for (const chunk_info& chunk : found.chunks) {
     if (is_summary(chunk.type)) {
-      if (found.complete || unfinished_summaries) summaries.push_back(chunk);
+      summaries.push_back(chunk);
       continue;
     }
     if (!is_known(chunk.type)) {
@@ -372,7 +372,8 @@ std::shared_ptr<snapshot> file::state::grow() {
   }
   next->tables_ = std::move(all_tables);
   next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
-  next->summaries_ = std::make_shared<const std::vector<chunk_info>>(std::move(summaries));
+  const bool show = found.complete || unfinished_summaries;
+  next->summaries_ = std::make_shared<const std::vector<chunk_info>>(show ? summaries : std::vector<chunk_info>{});
   next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
   next->version_ = latest ? latest->version_ + 1 : 1;
   next->file_bytes_ = *file_size;

@@ -200,7 +200,9 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
   const auto found = digest_of(**store, beside_of(whole.index), epochs_a_run,
                                [&](const index& from, std::size_t first, std::size_t last) {
                                  EXPECT_TRUE(from.is_part());
-                                 if (tiles) tiles->add(from, first, last);
+                                 if (tiles) {
+                                   EXPECT_TRUE(tiles->add(from, first, last));
+                                 }
                                  return true;
                                });
   ASSERT_TRUE(found) << found.error().to_string();
@@ -212,7 +214,7 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
   tiles->put_highest(put);
   EXPECT_EQ(parts_writer::saved(put)->bytes, parts_writer::saved(facts)->bytes);
   tile_maker all(tiles_of_all.writer(), epochs, *whole.snapshot);
-  all.add(whole.index, 0, epochs.size() - 1);
+  EXPECT_TRUE(all.add(whole.index, 0, epochs.size() - 1));
   all.end();
   tiles_of_parts.close();
   tiles_of_all.close();
