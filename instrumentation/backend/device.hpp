@@ -153,6 +153,10 @@ class device {
   // the end. Calls that would wait for a captured stream, and, by mode, those that may (allocations among them), are not
   // permitted meanwhile, and break the capture.
   [[nodiscard]] virtual outcome<void> begin_capture(stream_handle stream, capture_mode mode) = 0;
+  /// What the calling thread may not do beside captures, as the mode of a capture says it; `global` from the start. `relaxed`: it may ask
+  /// about streams and events that are not captured, and wait for them, which breaks captures of other modes else (an H200's driver
+  /// answers 900). Returns what was so before.
+  virtual capture_mode exchange_capture_mode(capture_mode mode) noexcept = 0;
   /// On the stream that it began on; by the same thread unless the mode was `relaxed`. No graph comes of a broken one.
   [[nodiscard]] virtual outcome<graph_handle> end_capture(stream_handle stream) = 0;
   /// A copy of `child` becomes one node of the graph that the stream is captured into.

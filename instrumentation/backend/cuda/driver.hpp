@@ -94,6 +94,7 @@ namespace sluice::backend::cuda {
              void**))                                                                                                  \
   X(launch_host, "cuLaunchHostFunc", CUresult(CUstream, CUhostFn, void*))                                              \
   X(begin_capture, "cuStreamBeginCapture_v2", CUresult(CUstream, CUstreamCaptureMode))                                 \
+  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", CUresult(CUstreamCaptureMode*))                        \
   X(end_capture, "cuStreamEndCapture", CUresult(CUstream, CUgraph*))                                                   \
   X(capture_dependencies, "cuStreamUpdateCaptureDependencies", CUresult(CUstream, CUgraphNode*, size_t, unsigned))     \
   X(graph_destroy, "cuGraphDestroy", CUresult(CUgraph))                                                                \

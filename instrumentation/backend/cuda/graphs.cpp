@@ -84,6 +84,14 @@ CUgraph cuda_device::captured_graph(stream_handle stream) noexcept {
   return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? graph : nullptr;
 }
 
+capture_mode cuda_device::exchange_capture_mode(capture_mode mode) noexcept {
+  CUstreamCaptureMode now = native(mode);
+  if (driver_.exchange_capture_mode(&now) != CUDA_SUCCESS) return capture_mode::global;
+  return now == CU_STREAM_CAPTURE_MODE_RELAXED        ? capture_mode::relaxed
+         : now == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ? capture_mode::this_thread
+                                                      : capture_mode::global;
+}
+
 outcome<void> cuda_device::begin_capture(stream_handle stream, capture_mode mode) {
   if (stream == stream_handle::null) {
     return backend::fail(status::not_permitted, "cuStreamBeginCapture", "the default stream cannot be captured");

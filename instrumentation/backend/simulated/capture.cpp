@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "instrumentation/backend/simulated/device.hpp"
 
@@ -13,6 +14,8 @@ constexpr int native_invalid = 1, native_illegal_state = 401;
 constexpr int native_invalidated = 901, native_merge = 902, native_unmatched = 903, native_unjoined = 904,
               native_isolation = 905, native_implicit = 906, native_captured_event = 907, native_wrong_thread = 908;
 constexpr std::uint64_t graph_keys = 0x6700'0000'0000, node_keys = 0x6e00'0000'0000;
+
+thread_local capture_mode mode_of_thread = capture_mode::global;
 
 std::uint32_t id_of(stream_handle stream) { return static_cast<std::uint32_t>(stream); }
 
@@ -36,9 +39,14 @@ tl::unexpected<failure> simulated_device::break_capture(simulated::capture_sessi
   return fail(status::not_permitted, call, why, native);
 }
 
+capture_mode simulated_device::exchange_capture_mode(capture_mode mode) noexcept {
+  return std::exchange(mode_of_thread, mode);
+}
+
 outcome<void> simulated_device::permitted_unsafe(const char* call) {
+  if (mode_of_thread == capture_mode::relaxed) return {};
   for (const auto& [id, c] : sessions_) {
-    const bool forbids = c->mode == capture_mode::global ||
+    const bool forbids = (c->mode == capture_mode::global && mode_of_thread == capture_mode::global) ||
                          (c->mode == capture_mode::this_thread && c->owner == std::this_thread::get_id());
     if (forbids) {
       return break_capture(*c, call, native_unsupported,

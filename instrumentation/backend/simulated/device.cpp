@@ -165,6 +165,7 @@ outcome<void> simulated_device::sync_stream(stream_handle stream) {
   if (!s) return fail(status::invalid_value, "cuStreamSynchronize", "no such stream");
   if (auto allowed = permitted_to_wait(*s, "cuStreamSynchronize"); !allowed) return allowed;
   if (auto allowed = permitted_on(stream, *s, "cuStreamSynchronize"); !allowed) return allowed;
+  if (auto allowed = permitted_unsafe("cuStreamSynchronize"); !allowed) return allowed;
   e.end = std::max(e.end, tail_of(stream, *s));
   run_until(e.end);
   trim_pools(e.end);
@@ -180,6 +181,7 @@ outcome<bool> simulated_device::stream_idle(stream_handle stream) {
   if (!s) return fail(status::invalid_value, "cuStreamQuery", "no such stream");
   if (auto allowed = permitted_to_wait(*s, "cuStreamQuery"); !allowed) return tl::unexpected(allowed.error());
   if (auto allowed = permitted_on(stream, *s, "cuStreamQuery"); !allowed) return tl::unexpected(allowed.error());
+  if (auto allowed = permitted_unsafe("cuStreamQuery"); !allowed) return tl::unexpected(allowed.error());
   const bool idle = tail_of(stream, *s) <= e.end;
   leave(e);
   return idle;
@@ -288,6 +290,7 @@ outcome<void> simulated_device::sync_event(event_handle event) {
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end()) return fail(status::invalid_value, "cuEventSynchronize", "no such event");
   if (auto allowed = permitted_to_wait(it->second, "cuEventSynchronize"); !allowed) return allowed;
+  if (auto allowed = permitted_unsafe("cuEventSynchronize"); !allowed) return allowed;
   e.end = std::max(e.end, it->second.when());
   log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), 0, trace::sync_kind::event);
   leave(e);
@@ -299,6 +302,7 @@ outcome<bool> simulated_device::event_done(event_handle event) {
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end()) return fail(status::invalid_value, "cuEventQuery", "no such event");
   if (auto allowed = permitted_to_wait(it->second, "cuEventQuery"); !allowed) return tl::unexpected(allowed.error());
+  if (auto allowed = permitted_unsafe("cuEventQuery"); !allowed) return tl::unexpected(allowed.error());
   const bool done = it->second.when() <= e.end;
   leave(e);
   return done;

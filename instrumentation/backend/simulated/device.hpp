@@ -123,6 +123,7 @@ class simulated_device final : public device {
   [[nodiscard]] outcome<void> launch_host(host_function function, void* data, stream_handle stream) override;
 
   [[nodiscard]] outcome<void> begin_capture(stream_handle stream, capture_mode mode) override;
+  capture_mode exchange_capture_mode(capture_mode mode) noexcept override;
   [[nodiscard]] outcome<graph_handle> end_capture(stream_handle stream) override;
   [[nodiscard]] outcome<void> capture_child(stream_handle stream, graph_handle child) override;
   [[nodiscard]] outcome<graph_shape> shape_of(graph_handle graph) override;
