@@ -84,16 +84,19 @@ outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t 
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const whereabouts source = place_of(from), target = place_of(to);
   const memory_space from_space = source.space, to_space = target.space;
-  // What names both devices cannot be captured (an H200's driver answers 900): there the addresses alone have to tell.
-  const bool far = are_peers(source, target);
-  const auto capture = far ? stream_capture(stream) : outcome<capture_info>{};
-  const bool peers = far && (!capture || capture->status == capture_status::none);
+  const bool peers = are_peers(source, target);
+  if (peers) {
+    // The driver would answer 900 and break the capture; without names it takes no addresses of two devices either (on H200s).
+    const auto capture = stream_capture(stream);
+    if (capture && capture->status != capture_status::none)
+      return fail(status::not_permitted, "cuMemcpyPeerAsync", "a copy between devices cannot be captured");
+  }
   const bool from_host = from_space == memory_space::pageable || from_space == memory_space::pinned;
   const bool to_host = to_space == memory_space::pageable || to_space == memory_space::pinned;
   const char* name = "cuMemcpyAsync";
   if (from_host && !to_host) name = "cuMemcpyHtoDAsync_v2";
   if (!from_host && to_host) name = "cuMemcpyDtoHAsync_v2";
-  if (!from_host && !to_host) name = peers ? "cuMemcpyPeerAsync" : far ? "cuMemcpyAsync" : "cuMemcpyDtoDAsync_v2";
+  if (!from_host && !to_host) name = peers ? "cuMemcpyPeerAsync" : "cuMemcpyDtoDAsync_v2";
   const auto c = begin_call(name);
   const std::uint64_t key = logging() ? trace_stream(stream) : 0;
   const auto enqueue = [&] {
@@ -103,7 +106,7 @@ outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t 
     }
     if (from_host && !to_host) return driver_.copy_to_device(device_pointer(to), from, bytes, native(stream));
     if (!from_host && to_host) return driver_.copy_to_host(to, device_pointer(from), bytes, native(stream));
-    if (!from_host && !to_host && !far)
+    if (!from_host && !to_host)
       return driver_.copy_within(device_pointer(to), device_pointer(from), bytes, native(stream));
     return driver_.copy(device_pointer(to), device_pointer(from), bytes, native(stream));
   };

@@ -98,16 +98,18 @@ void copies_both_ways(const resource_ptr& here, const resource_ptr& there) {
   std::vector<unsigned char> out(mib);
   copy(out.data(), back.data(), mib, s);
   EXPECT_EQ(out, std::vector<unsigned char>(mib, 7));
-  // As one batch, and captured.
+  // As one batch; and not captured, which leaves the capture whole.
   set_async(a.data(), 8, mib, s);
   auto *from = static_cast<char*>(a.data()), *to = static_cast<char*>(b.data());
   const std::vector<copy_piece> pieces{{to, from, mib / 2}, {to + mib / 2, from + mib / 2, mib / 2}};
   copy_batch_async(pieces, s);
   graph_capture capture(s);
-  copy_async(back.data(), b.data(), mib, s);
+  EXPECT_THROW(copy_async(back.data(), b.data(), mib, s), error);
+  set_async(back.data(), 1, mib, s);
   const graph g = capture.finish();
   graph_exec exec(g);
   exec.launch(s);
+  copy_async(back.data(), b.data(), mib, s);
   copy(out.data(), back.data(), mib, s);
   EXPECT_EQ(out, std::vector<unsigned char>(mib, 8));
 }
