@@ -12,8 +12,9 @@ namespace sluice::analysis {
 struct finish_options {
   /// A recording of fewer events is opened as fast without.
   std::uint64_t least_events = 100'000;
-  /// So many events are to lie in an epoch. Fewer let a view that looks closer than any tile be drawn sooner, and take more of the file:
-  /// see tests/bench/README.md.
+  /// So many events are to lie in an epoch. Fewer let a view that looks closer than any tile be drawn sooner, and take more of the file: of
+  /// 10 million generated events 200,000, 50,000, 12,500 and 3,000 took 2.4, 3.0, 5.1 and 10.2 bytes each, and 46, 10, 8 and 6 ms for
+  /// the worst zoom.
   double epoch_events = 50'000;
   /// Once true, the file is closed without what is still to be found out; looked at between epochs. Null: never.
   const std::atomic<bool>* cancel = nullptr;
