@@ -100,6 +100,8 @@ class sweeper {
     made.whole = whole_;
     made.unfolding = true;
     made.samples_told = true;
+    if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
+      made.births = born->second;
     return made;
   }
 
@@ -107,8 +109,6 @@ class sweeper {
   bool go_through(std::size_t epoch) {
     part about = begin_of(epoch);
     about.carried = std::exchange(carried_, {});
-    if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
-      about.births = born->second;
     const auto tell = [&](std::span<const trace::last_sample_row> rows) {
       for (const trace::last_sample_row& row : rows)
         if (row.sampled < about.run.begin || row.sampled >= about.run.end) about.samples.push_back(row);
