@@ -42,8 +42,9 @@ struct opened {
   std::unique_ptr<analysis::index> index;  ///< Of all events; null until somebody needs them.
 };
 
-result<opened> open(const std::string& path) {
-  auto file = open_recording(path);
+/// `whole`: figures of all of it are wanted, not of a range.
+result<opened> open(const std::string& path, bool whole) {
+  auto file = open_recording(path, whole ? wanted_of_recording::figures : wanted_of_recording::rows);
   if (!file) return tl::unexpected(file.error());
   return opened{path, *file, (*file)->latest(), nullptr};
 }
@@ -201,14 +202,14 @@ result<std::string> run(const diff_verb& wanted) {
     return fail(error_code::invalid_argument, "one recording alone has nothing to be compared with", wanted.files[0],
                 "name another, or two ranges of it with --range and --against");
   }
-  auto first = open(wanted.files[0]);
+  const std::string& text_after = wanted.against.empty() ? wanted.range : wanted.against;
+  auto first = open(wanted.files[0], wanted.range.empty());
   if (!first) return tl::unexpected(first.error());
-  auto second = wanted.files.size() == 2 ? open(wanted.files[1]) : result<opened>(opened{});
+  auto second = wanted.files.size() == 2 ? open(wanted.files[1], text_after.empty()) : result<opened>(opened{});
   if (!second) return tl::unexpected(second.error());
   opened& other = wanted.files.size() == 2 ? *second : *first;
   const auto before = range_of(wanted.range, *first);
   if (!before) return tl::unexpected(before.error());
-  const std::string& text_after = wanted.against.empty() ? wanted.range : wanted.against;
   const auto after = range_of(text_after, other);
   if (!after) return tl::unexpected(after.error());
   symbols::frame_book names_before;

@@ -49,8 +49,8 @@ int import(const wish& wanted) {
   }
   result<importing::report> done;
   {
-    const import_progress shown(wanted.file);
-    importing::options with = shown.options();
+    const long_work shown("importing " + wanted.file);
+    importing::options with = shown.importing();
     if (wanted.memory_mib != 0) with.memory_bytes = wanted.memory_mib << 20;
     done = importing::import_file(wanted.file, out, with);
   }

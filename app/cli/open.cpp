@@ -58,7 +58,7 @@ action declare_open(CLI::App& command) {
       ->type_name("sim|cuda");
   command
       .add_option("--memory", wanted->memory,
-                  "For each recording that sums itself up, as 400M; small ones take what they take")
+                  "For each recording, as 400M; beyond it are those still written, and some questions")
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("BYTES")
       ->default_str("400M");

@@ -16,37 +16,62 @@ void cancel(int) { cancelled = true; }
 
 }  // namespace
 
-import_progress::import_progress(std::string path)
-    : path_(std::move(path)),
+long_work::long_work(std::string what)
+    : what_(std::move(what)),
       terminal_(isatty(STDERR_FILENO) == 1),
       interrupt_before_(std::signal(SIGINT, cancel)),
       terminate_before_(std::signal(SIGTERM, cancel)) {
   cancelled = false;
 }
 
-import_progress::~import_progress() {
+long_work::~long_work() {
   std::signal(SIGINT, interrupt_before_ == SIG_ERR ? SIG_DFL : interrupt_before_);
   std::signal(SIGTERM, terminate_before_ == SIG_ERR ? SIG_DFL : terminate_before_);
   if (terminal_) std::fputs("\r\033[K", stderr);
 }
 
-importing::options import_progress::options() const {
+std::function<void(double)> long_work::progress() const {
+  if (!terminal_) return {};
+  return [what = what_](double share) {
+    std::fprintf(stderr, "\r%s: %3.0f %%", what.c_str(), share * 100);
+    std::fflush(stderr);
+  };
+}
+
+importing::options long_work::importing() const {
   importing::options with;
   with.cancel = &cancelled;
-  if (terminal_) {
-    with.progress = [path = path_](double share) {
-      std::fprintf(stderr, "\rimporting %s: %3.0f %%", path.c_str(), share * 100);
-      std::fflush(stderr);
-    };
-  }
+  with.progress = progress();
   return with;
 }
 
-result<std::shared_ptr<trace::file>> open_recording(const std::string& path) {
+analysis::unfinished_options long_work::summing_up() const {
+  analysis::unfinished_options with;
+  with.cancelled = [] { return cancelled.load(); };
+  with.progress = progress();
+  return with;
+}
+
+namespace {
+
+result<std::shared_ptr<trace::file>> open_or_import(const std::string& path) {
   const auto found = importing::recognise(path);
   if (found == importing::format::sluice || found == importing::format::unknown) return importing::open_any(path);
-  const import_progress shown(path);
-  return importing::open_any(path, shown.options());
+  const long_work shown("importing " + path);
+  return importing::open_any(path, shown.importing());
+}
+
+}  // namespace
+
+result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wanted_of_recording wanted) {
+  auto opened = open_or_import(path);
+  if (!opened || wanted == wanted_of_recording::rows || !analysis::wants_summing_up(*(*opened)->latest()))
+    return opened;
+  const long_work shown("summing up " + path + ", which was cut short");
+  const auto summed = analysis::summed_up((*opened)->latest(), shown.summing_up());
+  if (!summed) return tl::unexpected(summed.error());
+  (*opened)->adopt(*summed);
+  return opened;
 }
 
 }  // namespace sluice::cli

@@ -1,33 +1,44 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "core/analysis/finish.hpp"
 #include "core/import/import.hpp"
 
 /// Opening what a verb is given: a trace, or a foreign file, which is imported first.
 namespace sluice::cli {
 
-/// While it lives, Ctrl-C (SIGINT) and SIGTERM cancel the import instead of ending the program, and a terminal shows how far it is.
+/// While it lives, Ctrl-C (SIGINT) and SIGTERM cancel what takes long instead of ending the program, and a terminal shows how far it is.
 /// One at a time.
-class import_progress {
+class long_work {
  public:
-  explicit import_progress(std::string path);
-  ~import_progress();
-  import_progress(const import_progress&) = delete;
-  import_progress& operator=(const import_progress&) = delete;
+  /// `what`: as "importing a.json".
+  explicit long_work(std::string what);
+  ~long_work();
+  long_work(const long_work&) = delete;
+  long_work& operator=(const long_work&) = delete;
 
   /// What to hand to the importing functions.
-  [[nodiscard]] importing::options options() const;
+  [[nodiscard]] importing::options importing() const;
+  /// What to hand to `analysis::summed_up`.
+  [[nodiscard]] analysis::unfinished_options summing_up() const;
 
  private:
-  std::string path_;
+  [[nodiscard]] std::function<void(double)> progress() const;
+
+  std::string what_;
   bool terminal_ = false;
   void (*interrupt_before_)(int) = nullptr;
   void (*terminate_before_)(int) = nullptr;
 };
 
+/// What a verb is about: rows, or figures of the whole, for which a large recording whose writer died is summed up first.
+enum class wanted_of_recording { rows, figures };
+
 /// Opens `path` for reading, whatever recorded it. Errors: as `importing::open_any`.
-[[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(const std::string& path);
+[[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(
+    const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows);
 
 }  // namespace sluice::cli

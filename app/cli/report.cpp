@@ -22,7 +22,7 @@ struct report_options {
   std::string range;
 };
 
-/// The figures of the whole are in the file, if it was closed and is not small; those of a range take its events.
+/// The figures of the whole are known, if the recording is not small; those of a range take its events.
 analysis::summary summarise(const trace::snapshot& of, std::optional<analysis::time_range> range) {
   if (const auto digest = range ? nullptr : analysis::find_digest(of)) {
     symbols::frame_book book({{}, of.realtime_origin(), true});
@@ -35,14 +35,15 @@ analysis::summary summarise(const trace::snapshot& of, std::optional<analysis::t
 }
 
 int print(const report_options& options) {
-  const auto opened = open_recording(options.file);
+  const bool of_all = options.range.empty();
+  const auto opened = open_recording(options.file, of_all ? wanted_of_recording::figures : wanted_of_recording::rows);
   if (!opened) {
     complain(opened.error().to_string());
     return status_failed;
   }
   const auto now = (*opened)->latest();
   std::optional<analysis::time_range> range;
-  if (!options.range.empty()) {
+  if (!of_all) {
     const auto parsed = parse_range(options.range, analysis::whole_of(*now));
     if (!parsed) {
       complain(parsed.error().to_string());

@@ -159,7 +159,7 @@ void application::frame() {
   draw_keys();
   draw_about();
   draw_notice();
-  draw_import();
+  draw_opening();
 }
 
 void application::update() {

@@ -107,7 +107,7 @@ class application {
   void draw_keys();
   void draw_about();
   void draw_notice();
-  void draw_import();
+  void draw_opening();
   void layout_panels(unsigned dock, ImVec2 size);
   void menu(const char* title, const char* group);
   void menu_entry(std::string_view id);

@@ -322,8 +322,8 @@ void application::draw_notice() {
   ImGui::PopStyleColor(2);
 }
 
-/// While a foreign file is imported: how far it is, and the way out.
-void application::draw_import() {
+/// While a foreign file is imported, or one that was cut short is summed up: how far it is, and the way out.
+void application::draw_opening() {
   const float done = session_.opening_progress();
   if (done <= 0) return;
   const view_context with = context();
@@ -338,8 +338,7 @@ void application::draw_import() {
   ImGui::Begin("##import", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoFocusOnAppearing);
-  const std::string& path = session_.opening_path();
-  clipped_text("Importing " + path.substr(path.rfind('/') + 1), width - with.px(24));
+  clipped_text(session_.opening_words(), width - with.px(24));
   const float button = ImGui::CalcTextSize("Cancel").x + with.px(44);
   ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
                         ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));

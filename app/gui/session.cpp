@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/analysis/finish.hpp"
 #include "core/analysis/index.hpp"
 #include "core/import/import.hpp"
 
@@ -34,8 +35,31 @@ struct session::load {
   std::atomic<bool> finished = false;
   std::atomic<bool> cancelled = false;
   std::atomic<float> progress = 0;
+  std::atomic<bool> cut_short = false;  ///< And is being summed up.
   result<std::shared_ptr<trace::file>> opened = nullptr;
   std::thread worker;
+
+  void work(std::size_t memory_bytes, const std::function<void()>& wake) {
+    const auto tell = [this, wake](double share) {
+      progress = static_cast<float>(share);
+      if (wake) wake();
+    };
+    importing::options with;
+    with.cancel = &cancelled;
+    with.progress = tell;
+    opened = importing::open_any(path, with, {chunk_cache_bytes});
+    if (!opened) return;
+    const auto trace = (*opened)->latest();
+    const analysis::unfinished_options how{
+        .memory_bytes = memory_bytes, .cancelled = [this] { return cancelled.load(); }, .progress = tell};
+    cut_short = analysis::wants_summing_up(*trace, how);
+    const auto summed = analysis::summed_up(trace, how);
+    if (summed) {
+      (*opened)->adopt(*summed);
+    } else {
+      opened = tl::unexpected(summed.error());
+    }
+  }
 
   ~load() {
     cancelled = true;
@@ -58,14 +82,8 @@ void session::open(const std::string& path, bool live) {
   started->path = path;
   started->live = live;
   load* raw = started.get();
-  started->worker = std::thread([raw, wake = wake_] {
-    importing::options with;
-    with.cancel = &raw->cancelled;
-    with.progress = [raw, wake](double share) {
-      raw->progress = static_cast<float>(share);
-      if (wake) wake();
-    };
-    raw->opened = importing::open_any(raw->path, with, {chunk_cache_bytes});
+  started->worker = std::thread([raw, memory = memory_bytes, wake = wake_] {
+    raw->work(memory, wake);
     raw->finished = true;
     if (wake) wake();
   });
@@ -78,6 +96,12 @@ const std::string& session::opening_path() const {
 }
 
 float session::opening_progress() const { return loads_.empty() ? 0 : loads_.back()->progress.load(); }
+
+std::string session::opening_words() const {
+  if (loads_.empty()) return {};
+  const std::string name = std::filesystem::path(opening_path()).filename().string();
+  return loads_.back()->cut_short ? name + " was cut short; summing it up" : "Importing " + name;
+}
 
 void session::cancel_opening() {
   for (const auto& each : loads_) each->cancelled = true;

@@ -35,7 +35,8 @@ class session {
   explicit session(std::function<void()> wake);
   ~session();
 
-  /// Begins to open `path`, importing it first if another tool recorded it. A document that is open already comes to the front. `live`: keep reading what is appended.
+  /// Begins to open `path`, importing it first if another tool recorded it, and summing it up first if it is large and was cut short. A
+  /// document that is open already comes to the front. `live`: keep reading what is appended.
   void open(const std::string& path, bool live = false);
   void close(document_id id);
   /// A live recording gets no more events: its process has ended.
@@ -50,9 +51,11 @@ class session {
   [[nodiscard]] const std::vector<std::unique_ptr<document>>& documents() const { return documents_; }
   [[nodiscard]] bool opening() const { return !loads_.empty(); }
   [[nodiscard]] const std::string& opening_path() const;
-  /// How far the import of a foreign file is, 0..1; 0 while nothing is imported.
+  /// How far what is done with it first is, 0..1; 0 while it is only opened.
   [[nodiscard]] float opening_progress() const;
-  /// Gives up what is being opened; imports end soon after.
+  /// What that is, in words: as "Importing a.json".
+  [[nodiscard]] std::string opening_words() const;
+  /// Gives up what is being opened; what is done with it first ends soon after.
   void cancel_opening();
   /// True while a question of any document is being answered, or a file opened.
   [[nodiscard]] bool busy() const;

@@ -10,6 +10,7 @@
 #include "core/analysis/survey.hpp"
 #include "core/analysis/sweep.hpp"
 #include "core/analysis/tile_maker.hpp"
+#include "core/scratch_file.hpp"
 #include "core/summary/tiles.hpp"
 #include "core/trace/reader.hpp"
 
@@ -18,6 +19,9 @@ namespace {
 
 /// Two indexes of so many are there at once, of some 10 MB each.
 constexpr std::size_t epochs_a_run = 2;
+/// Measured: what an event takes in an index of all, and what the program takes beside it.
+constexpr std::size_t bytes_an_event = 100;
+constexpr std::size_t taken_otherwise = 120'000'000;
 
 std::uint64_t events_in(const trace::snapshot& trace) {
   std::uint64_t events = 0;
@@ -39,36 +43,94 @@ beside_parts beside_of(const survey& known, const swept& found) {
   return made;
 }
 
-/// First what the parts of the recording must be told, which a sweep over its rows finds; then what indexes of those parts show. The
-/// second reads what the first wrote. Stops where the file cannot be read back: readers leave half of it alone.
-void sum_up(trace::file_writer& file, const trace::snapshot& trace, const finish_options& options) {
+/// Who waits for the summaries, and how long still.
+class onlooker {
+ public:
+  onlooker(std::function<bool()> cancelled, std::function<void(double)> progress)
+      : cancelled_(std::move(cancelled)), progress_(std::move(progress)) {}
+
+  [[nodiscard]] bool wants_it() const { return !cancelled_ || !cancelled_(); }
+
+  /// Of a stage that takes the time from `begin` to `end` of all, 0..1, this share is done.
+  bool look(double begin, double end, double share) {
+    const double done = begin + (end - begin) * share;
+    if (progress_ && done - told_ >= 0.01) progress_(told_ = done);
+    return wants_it();
+  }
+
+  /// To be asked `times` times, as a stage goes on.
+  [[nodiscard]] std::function<bool()> stage(double begin, double end, std::size_t times) {
+    return [this, begin, end, times = static_cast<double>(times), now = 0.0]() mutable {
+      return look(begin, end, now++ / times);
+    };
+  }
+
+ private:
+  std::function<bool()> cancelled_;
+  std::function<void(double)> progress_;
+  double told_ = 0;
+};
+
+/// Measured: how much of the time has gone when a stage ends.
+constexpr double surveyed = 0.1;
+constexpr double swept_through = 0.4;
+
+tl::unexpected<error> given_up(const trace::snapshot& trace) {
+  return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
+}
+
+/// Adds the summaries of `trace` to `file`, which may be the one that has its events, or another. First what the parts of the recording
+/// must be told, which a sweep over its rows finds; then what indexes of those parts show. The second reads what the first wrote. Where it
+/// fails the summaries are not all there: readers leave half of them alone. Errors: corrupt, if the recording cannot be read twice
+/// or contradicts itself; invalid_argument, if it says what no summary can hold; cancelled.
+result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace, double epoch_events, onlooker by) {
   const time_range span = whole_of(trace);
-  const auto epochs =
-      summaries::plan_epochs(span.begin, span.end - 1, trace.chunks(), std::max(options.epoch_events, 1.0));
+  const auto epochs = summaries::plan_epochs(span.begin, span.end - 1, trace.chunks(), std::max(epoch_events, 1.0));
   const std::vector<time_ns> begins = begins_of(epochs);
-  const survey known(trace);
+  const survey known(trace, by.stage(0, surveyed, trace.chunks().size()));
+  if (!by.wants_it()) return given_up(trace);
   parts_writer into(file, begins);
-  const auto wanted = [&] { return options.cancel == nullptr || !*options.cancel; };
-  swept found = sweep(known, known.steps(), into, wanted);
-  if (!found.complete || !wanted()) return;
+  swept found = sweep(known, known.steps(), into, by.stage(surveyed, swept_through, epochs.size()));
+  if (!by.wants_it()) return given_up(trace);
+  if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
   const beside_parts beside = beside_of(known, found);
   const auto whole = std::make_shared<whole_facts>(std::move(found.whole));
 
   const auto swept_file = trace::file::open(file.path(), {.unfinished_summaries = true});
-  if (!swept_file) return;
-  const auto parts = part_store::of((*swept_file)->latest(), epochs, whole);
+  if (!swept_file) return tl::unexpected(swept_file.error());
+  const auto parts = part_store::of(trace.with_summaries(*(*swept_file)->latest()), epochs, whole);
   tile_maker tiles(file, epochs, trace);
   const auto found_digest =
       digest_of(*parts, beside, epochs_a_run, [&](const index& from, std::size_t first, std::size_t last) {
         const bool added = tiles.add(from, first, last);
-        return added && from.is_complete() && wanted();
+        const double share = static_cast<double>(last + 1) / static_cast<double>(epochs.size());
+        return added && from.is_complete() && by.look(swept_through, 1, share);
       });
-  if (!found_digest) return;
+  if (!by.wants_it()) return given_up(trace);
+  if (!found_digest) return fail(error_code::corrupt, "its parts contradict one another", trace.path());
   tiles.end();
   tiles.put_highest(*whole);
   if (const auto saved = parts_writer::saved(*whole)) into.add_whole(*saved);
-  if (const auto saved = saved_digest(*found_digest)) file.add_summary<trace::saved_row>(std::span(&*saved, 1));
+  const auto saved = saved_digest(*found_digest);
+  if (saved) file.add_summary<trace::saved_row>(std::span(&*saved, 1));
   file.add_summary<trace::epoch_row>(epochs);
+  return saved ? result<void>{} : tl::unexpected(saved.error());
+}
+
+/// The same into a scratch file. Errors likewise; io, no_space.
+result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapshot& trace,
+                                                            const unfinished_options& options) {
+  const auto scratch = scratch_file::make();
+  if (!scratch) return tl::unexpected(scratch.error());
+  auto file = trace::file_writer::create(scratch->path());
+  if (!file) return tl::unexpected(file.error());
+  const auto summed = sum_up(*file, trace, options.epoch_events, {options.cancelled, options.progress});
+  // A full disk is why what was written cannot be read again.
+  if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
+  if (!summed) return tl::unexpected(summed.error());
+  const auto made = trace::file::open(scratch->path());
+  if (!made) return tl::unexpected(made.error());
+  return trace.with_summaries(*(*made)->latest());
 }
 
 }  // namespace
@@ -79,8 +141,29 @@ result<void> finish(trace::file_writer& file, const finish_options& options) {
   if (!opened) return file.close();
   const auto trace = (*opened)->latest();
   const bool enough = events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1);
-  if (enough && whole_of(*trace).length() > 0) sum_up(file, *trace, options);
+  // What cannot be summed up is read as a whole later.
+  if (enough && whole_of(*trace).length() > 0) {
+    const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
+    static_cast<void>(sum_up(file, *trace, options.epoch_events, {cancelled, {}}));
+  }
   return file.close();
+}
+
+bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {
+  if (recording.complete() || recording.growing() || !recording.summaries().empty()) return false;
+  const std::size_t left = options.memory_bytes > taken_otherwise ? options.memory_bytes - taken_otherwise : 0;
+  return events_in(recording) > left / bytes_an_event && whole_of(recording).length() > 0;
+}
+
+result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,
+                                                         const unfinished_options& options) {
+  if (!wants_summing_up(*recording, options)) return recording;
+  auto made = sum_up_apart(*recording, options);
+  if (made || made.error().code == error_code::cancelled) return made;
+  const error& why = made.error();
+  return recording->with_warning("the recording could not be summed up: " + why.message +
+                                 (why.hint.empty() ? "" : " (" + why.hint + ")") +
+                                 "; it is read as a whole instead, which takes more time and memory");
 }
 
 }  // namespace sluice::analysis

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "core/error.hpp"
+#include "core/trace/reader.hpp"
 #include "core/trace/writer.hpp"
 
-/// Ending a recording: what sums it up is found out and added, so that it opens at once however large it is.
+/// Ending a recording: what sums it up is found out and added, so that it opens at once however large it is. And the same, later, for
+/// one whose writer did not live to do so.
 namespace sluice::analysis {
 
 struct finish_options {
@@ -25,5 +30,25 @@ struct finish_options {
 /// event, more where so many blocks live at once that an epoch's events are few beside them. What was written stays
 /// readable whatever happens: a file that could not be read back is closed without. Errors: those of `close`.
 result<void> finish(trace::file_writer& file, const finish_options& options = {});
+
+struct unfinished_options {
+  /// What who asks may take of memory: a recording of which all events can be held within it is left as it is, for it opens sooner so.
+  std::size_t memory_bytes = 400'000'000;
+  double epoch_events = finish_options{}.epoch_events;
+  /// Once it says yes, the summing up ends; asked between chunks and between epochs. Empty: never.
+  std::function<bool()> cancelled{};
+  /// Called with the share that is done, 0..1, a hundred times at most. May be empty.
+  std::function<void(double)> progress{};
+};
+
+/// Whether a recording was cut short, for its writer died, and is so large that it is better summed up before it is asked.
+[[nodiscard]] bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options = {});
+
+/// The snapshot of such a recording with summaries; of any other it is `recording`. They are in a scratch file, which goes with the last
+/// snapshot that has it; the recording itself stays as it is, and is still not `complete()`. Costs as much as `finish`. Where the scratch
+/// file cannot be written, or the recording contradicts itself, there are no summaries, and the warnings of the snapshot say why. Errors:
+/// cancelled.
+[[nodiscard]] result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,
+                                                                       const unfinished_options& options = {});
 
 }  // namespace sluice::analysis

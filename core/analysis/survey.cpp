@@ -14,8 +14,8 @@ constexpr std::size_t births_kept = 2 * most_pattern_blocks;
 
 }  // namespace
 
-survey::survey(const trace::snapshot& of) : of_(of), clues_(of.tables()) {
-  for (std::size_t i = 0; i < of.chunks().size(); ++i) take_chunk(i);
+survey::survey(const trace::snapshot& of, const std::function<bool()>& wanted) : of_(of), clues_(of.tables()) {
+  for (std::size_t i = 0; i < of.chunks().size() && wanted(); ++i) take_chunk(i);
   contents_.settle();
   std::erase_if(only_in_checkpoints_,
                 [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
@@ -199,12 +199,15 @@ step_list survey::pattern_of(trace::process_id process, time_ns end) const {
       blocks[i].stack = last[i].stack;
       places.emplace(raw(last[i].block), i);
     }
-    // What cannot be read has been told of.
-    static_cast<void>(of_.for_each<trace::free_event>([&](const trace::free_event& row) {
-      const auto place = places.find(raw(row.block));
-      if (place == places.end() || blocks[place->second].freed()) return;
-      blocks[place->second].died = std::max(blocks[place->second].born, bounded(row.time));
-    }));
+    std::vector<trace::free_event> frees;
+    for (const chunk_reach& reach : chunks_) {
+      if (of_.chunks()[reach.chunk].type != trace::row_type::free || !of_.read_into(reach.chunk, frees)) continue;
+      for (const trace::free_event& row : frees) {
+        const auto place = places.find(raw(row.block));
+        if (place == places.end() || blocks[place->second].freed()) continue;
+        blocks[place->second].died = std::max(blocks[place->second].born, bounded(row.time));
+      }
+    }
     std::vector<const block_record*> in_order;
     for (const block_record& each : blocks) in_order.push_back(&each);
     return find_pattern(in_order, end);

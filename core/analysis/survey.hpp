@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -31,8 +32,10 @@ struct step_facts;
 
 class survey {
  public:
-  /// Of all chunks that there are; those that cannot be read leave a warning. `of` outlives it. O(rows).
-  explicit survey(const trace::snapshot& of);
+  /// Of all chunks that there are; those that cannot be read leave a warning. `of` outlives it. `wanted` is asked before each chunk:
+  /// once it says no, what is found means nothing. O(rows).
+  explicit survey(
+      const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
 
   [[nodiscard]] const trace::snapshot& trace() const { return of_; }
   [[nodiscard]] const std::vector<chunk_reach>& chunks() const { return chunks_; }

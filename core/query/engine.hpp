@@ -119,7 +119,7 @@ struct engine_options {
   symbols::resolver_options symbols{};
   /// What the program may take of memory to answer questions about a file that sums itself up, however large: the less, the more
   /// often a part of the file is read again. An index of all events, which a question about much of the time takes, is
-  /// beyond it, and so are files without summaries.
+  /// beyond it, and so is a file without summaries: one that is still written, or not made ready by `analysis::summed_up`.
   std::size_t memory_bytes = 400'000'000;
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "core/analysis/finish.hpp"
 #include "core/query/figure_tables.hpp"
 #include "core/query/scratch_files.hpp"
 #include "core/query/sql_context.hpp"
@@ -77,8 +79,10 @@ const analysis::index* sql_context::analysed() {
 
 const analysis::digest* sql_context::whole() {
   if (index) return nullptr;
-  if (!looked_for_digest) digest = analysis::find_digest(*trace);
-  looked_for_digest = true;
+  if (std::exchange(looked_for_digest, true)) return digest.get();
+  // One that was cut short has none yet.
+  const auto summed = analysis::summed_up(trace, {.cancelled = [this] { return stopped(); }});
+  if (summed) digest = analysis::find_digest(**summed);
   return digest.get();
 }
 

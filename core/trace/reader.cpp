@@ -386,6 +386,21 @@ std::shared_ptr<snapshot> file::state::grow() {
 
 const std::string& snapshot::path() const { return file_->path(); }
 
+std::shared_ptr<const snapshot> snapshot::with_summaries(const snapshot& other) const {
+  auto made = std::make_shared<snapshot>(*this);
+  made->summaries_ = other.summaries_;
+  made->summaries_file_ = other.summaries_file_ ? other.summaries_file_ : other.file_;
+  return made;
+}
+
+std::shared_ptr<const snapshot> snapshot::with_warning(std::string line) const {
+  auto made = std::make_shared<snapshot>(*this);
+  auto lines = *warnings_;
+  lines.push_back(std::move(line));
+  made->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(lines));
+  return made;
+}
+
 file::file(std::unique_ptr<state> s) : state_(std::move(s)) {}
 file::~file() = default;
 const std::string& file::path() const { return state_->path; }
@@ -444,6 +459,16 @@ result<bool> file::refresh() {
   auto next = state_->grow();
   if (!next) return false;
   state_->latest = std::move(next);
+  return true;
+}
+
+bool file::adopt(const std::shared_ptr<const snapshot>& amended) {
+  const std::scoped_lock lock(state_->mutex);
+  if (amended->file_.get() != this || amended->version_ != state_->latest->version_) return false;
+  auto kept = std::make_shared<snapshot>(*amended);
+  kept->file_.reset();
+  state_->latest = std::move(kept);
+  state_->handed_out = amended;
   return true;
 }
 

@@ -45,7 +45,7 @@ class snapshot {
   [[nodiscard]] const trace::tables& tables() const { return *tables_; }
   [[nodiscard]] std::span<const chunk_info> chunks() const { return *chunks_; }
   /// The chunks that sum up the others, in order of the file (summary_rows.hpp); none unless the file is complete, or
-  /// `reader_options::unfinished_summaries`.
+  /// `reader_options::unfinished_summaries`, or `with_summaries` gave them.
   [[nodiscard]] std::span<const chunk_info> summaries() const { return *summaries_; }
   /// The time span of all events; begin > end when there are none.
   [[nodiscard]] time_ns begin() const { return begin_; }
@@ -61,6 +61,12 @@ class snapshot {
   [[nodiscard]] std::span<const std::string> warnings() const { return *warnings_; }
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+
+  /// The same events with the summaries that `other` has: of another file, made from this snapshot and no other. That file stays open
+  /// as long as this is held.
+  [[nodiscard]] std::shared_ptr<const snapshot> with_summaries(const snapshot& other) const;
+  /// The same with one more line among its warnings.
+  [[nodiscard]] std::shared_ptr<const snapshot> with_warning(std::string line) const;
 
   /// Decodes chunk `index`, or finds it in the cache. `Row` must be the struct of its type. Thread-safe; reads the
   /// disk. Errors: io, corrupt (file and offset named).
@@ -91,6 +97,7 @@ class snapshot {
   std::shared_ptr<const trace::tables> tables_;
   std::shared_ptr<const std::vector<chunk_info>> chunks_;
   std::shared_ptr<const std::vector<chunk_info>> summaries_;
+  std::shared_ptr<const file> summaries_file_;  ///< That has them; null: the same that has the events.
   std::shared_ptr<const std::vector<std::string>> warnings_;
   std::uint64_t version_ = 0;
   std::uint64_t file_bytes_ = 0;
@@ -115,6 +122,10 @@ class file : public std::enable_shared_from_this<file> {
 
   /// Looks for what has been appended since; true if there is a newer snapshot. Thread-safe. Costs O(new chunks).
   result<bool> refresh();
+
+  /// `amended`, which was made of the newest snapshot by its `with_` functions, is the newest from now on, until a refresh finds more.
+  /// False, and nothing changes, if it is of an older one or of another file. Thread-safe.
+  bool adopt(const std::shared_ptr<const snapshot>& amended);
 
   [[nodiscard]] const std::string& path() const;
 

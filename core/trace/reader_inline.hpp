@@ -78,7 +78,7 @@ template <class Row>
 result<void> snapshot::read_summary(const chunk_info& chunk, std::vector<Row>& rows) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  return file_->read_into<Row>(chunk, rows);
+  return (summaries_file_ ? summaries_file_ : file_)->read_into<Row>(chunk, rows);
 }
 
 template <class Row, class Visit>

@@ -99,6 +99,37 @@ TEST_F(Session, GivesUpAnImportWithoutAWord) {
   std::filesystem::remove(log);
 }
 
+TEST_F(Session, SumsUpWhatWasCutShortAndIsTooLargeToBeHeld) {
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  state.memory_bytes = 0;
+  open(path);
+  ASSERT_NE(state.active(), nullptr);
+  const auto shown = state.active()->engine->snapshot();
+  EXPECT_FALSE(shown->complete());
+  EXPECT_FALSE(shown->summaries().empty());
+  EXPECT_TRUE(state.active()->engine->ask_now(query::tracks_question{}));
+}
+
+TEST_F(Session, OpensWhatWasCutShortAsItIsWhereItCanBeHeld) {
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  open(path);
+  ASSERT_NE(state.active(), nullptr);
+  EXPECT_TRUE(state.active()->engine->snapshot()->summaries().empty());
+}
+
+TEST_F(Session, GivesUpSummingUpWithoutAWord) {
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  state.memory_bytes = 0;
+  state.open(path);
+  state.cancel_opening();
+  std::unique_lock lock(mutex);
+  while (state.opening()) {
+    changed.wait_for(lock, std::chrono::milliseconds(5));
+    state.update(0.02);
+  }
+  EXPECT_TRUE(state.take_failures().empty());
+}
+
 TEST_F(Session, ComesBackToAFileThatIsOpen) {
   open(path);
   const document_id first = state.active()->id;

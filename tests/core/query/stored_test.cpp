@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <random>
+#include <string>
 #include <thread>
 
 #include "core/analysis/digest.hpp"
@@ -16,34 +18,56 @@
 #include "tests/core/query/answers_in_words.hpp"
 #include "tests/core/query/copied_rows.hpp"
 
-/// What an engine answers from a file's own summaries, against what it answers of the same recording without any.
+/// What an engine answers from a file's own summaries, or from those of a file that was cut short, against what it answers of the same
+/// recording without any.
 namespace sluice::query {
 namespace {
 
 using generate::program_pattern;
 
-class stored_answers_test : public ::testing::TestWithParam<program_pattern> {
+struct told_recording {
+  program_pattern pattern = program_pattern::training;
+  bool cut_short = false;
+};
+
+class stored_answers_test : public ::testing::TestWithParam<told_recording> {
  protected:
   static constexpr std::uint64_t events = 30'000;
+  static constexpr double epoch_events = 1'500;
 
   void SetUp() override {
     generate::generate_options how;
     how.events = events;
-    how.pattern = GetParam();
+    how.pattern = GetParam().pattern;
     how.seed = 7;
     const std::string generated = plain_.path() + ".generated";
     ASSERT_TRUE(generate::generate(how, generated));
     const auto from = trace::file::open(generated).value()->latest();
     std::filesystem::remove(generated);
     testing::copy_rows(*from, plain_.writer());
-    plain_.close();
-    testing::copy_rows(*from, summed_.writer());
-    analysis::finish_options ending;
-    ending.least_events = 1;
-    ending.epoch_events = 1'500;
-    ASSERT_TRUE(analysis::finish(summed_.writer(), ending));
-    with_ = std::make_unique<engine>(trace::file::open(summed_.path()).value());
+    if (GetParam().cut_short) {
+      cut_short();
+    } else {
+      plain_.close();
+      testing::copy_rows(*from, summed_.writer());
+      analysis::finish_options ending;
+      ending.least_events = 1;
+      ending.epoch_events = epoch_events;
+      ASSERT_TRUE(analysis::finish(summed_.writer(), ending));
+      with_ = std::make_unique<engine>(trace::file::open(summed_.path()).value());
+    }
     without_ = std::make_unique<engine>(trace::file::open(plain_.path()).value());
+  }
+
+  /// In the middle of a chunk, at three quarters of the file.
+  void cut_short() {
+    plain_.close();
+    std::filesystem::resize_file(plain_.path(), std::filesystem::file_size(plain_.path()) / 4 * 3);
+    const auto cut = trace::file::open(plain_.path()).value();
+    const auto summed = analysis::summed_up(cut->latest(), {.memory_bytes = 0, .epoch_events = epoch_events}).value();
+    ASSERT_FALSE(summed->summaries().empty());
+    ASSERT_TRUE(cut->adopt(summed));
+    with_ = std::make_unique<engine>(cut);
   }
 
   template <class Question>
@@ -60,8 +84,8 @@ class stored_answers_test : public ::testing::TestWithParam<program_pattern> {
     return {a, a + length + 1};
   }
 
-  testing::recording plain_;
-  testing::recording summed_;
+  testing::recording plain_{2048};
+  testing::recording summed_{2048};
   std::unique_ptr<engine> with_;
   std::unique_ptr<engine> without_;
   std::mt19937_64 random_{11};
@@ -294,8 +318,14 @@ TEST(summaries, are_left_out_when_nobody_waits_for_them) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
-                         ::testing::Values(program_pattern::training, program_pattern::inference), [](const auto& of) {
-                           return of.param == program_pattern::training ? "training" : "inference";
+                         ::testing::Values(told_recording{program_pattern::training},
+                                           told_recording{program_pattern::inference},
+                                           told_recording{program_pattern::training, true},
+                                           told_recording{program_pattern::inference, true}),
+                         [](const auto& of) {
+                           const std::string name =
+                               of.param.pattern == program_pattern::training ? "training" : "inference";
+                           return name + (of.param.cut_short ? "_cut_short" : "");
                          });
 
 }  // namespace

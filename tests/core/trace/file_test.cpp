@@ -391,6 +391,49 @@ TEST_F(trace_file, leaves_summaries_out_of_a_file_that_was_not_closed) {
   EXPECT_TRUE(now->warnings().empty());
 }
 
+TEST_F(trace_file, takes_the_summaries_of_another_file_for_the_events_that_they_were_made_from_only) {
+  ASSERT_TRUE(kernels(100, 10).close());
+  const auto whole = bytes();
+  put({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2)});
+  const std::string beside = path_ + ".summaries";
+  {
+    auto writer = file_writer::create(beside).value();
+    writer.add_summary<epoch_row>(std::vector<epoch_row>{{0, 4096, 40}});
+    ASSERT_TRUE(writer.close());
+  }
+  const auto opened = file::open(path_).value();
+  const auto first = opened->latest();
+  const auto summed = first->with_summaries(*file::open(beside).value()->latest());
+  std::filesystem::remove(beside);
+  EXPECT_FALSE(file::open(path_).value()->adopt(summed)) << "it is another file's";
+  ASSERT_TRUE(opened->adopt(summed));
+  EXPECT_EQ(opened->latest(), summed);
+  EXPECT_TRUE(first->summaries().empty());
+  EXPECT_FALSE(summed->complete());
+  EXPECT_EQ(count_kernels(*summed), count_kernels(*first));
+  ASSERT_EQ(summed->summaries().size(), 1u);
+  std::vector<epoch_row> epochs;
+  ASSERT_TRUE(summed->read_summary(summed->summaries()[0], epochs));
+  EXPECT_EQ(epochs.at(0).events, 40u);
+
+  put(whole);
+  ASSERT_TRUE(opened->refresh().value());
+  EXPECT_TRUE(opened->latest()->summaries().empty()) << "they are of fewer events";
+  EXPECT_FALSE(opened->adopt(summed));
+  EXPECT_EQ(count_kernels(*opened->latest()), 100u);
+}
+
+TEST_F(trace_file, takes_a_warning_that_a_refresh_keeps) {
+  auto writer = kernels(10, 10);
+  ASSERT_TRUE(writer.flush());
+  const auto opened = file::open(path_).value();
+  ASSERT_TRUE(opened->adopt(opened->latest()->with_warning("beware")));
+  ASSERT_TRUE(writer.close());
+  ASSERT_TRUE(opened->refresh().value());
+  ASSERT_EQ(opened->latest()->warnings().size(), 1u);
+  EXPECT_EQ(opened->latest()->warnings()[0], "beware");
+}
+
 TEST_F(trace_file, knows_which_chunk_holds_an_event) {
   auto writer = kernels(100, 10);
   attribute_event about;
