@@ -46,7 +46,8 @@ class device {
   virtual void recording_ends() {}
   /// Writes this device, its context, its streams and what is allocated now to the recording that has just begun.
   virtual void announce() = 0;
-  /// The key under which records name a stream (collector::stream_key).
+  /// The key under which records name a stream (collector::stream_key). 0: it is being captured, by whomever, and has no name yet:
+  /// to ask for one would end its capture.
   [[nodiscard]] virtual std::uint64_t trace_stream(stream_handle stream) noexcept = 0;
   /// The address under which records name this memory: itself on CUDA; on the simulated device one that does not
   /// change from run to run, and 0 for pageable host memory.
@@ -182,6 +183,20 @@ class device {
   /// writable cannot be registered.
   virtual void note_file_mapping(const void* /*address*/, std::uint64_t /*bytes*/, bool /*writable*/) {}
   virtual void forget_file_mapping(const void* /*address*/) {}
+};
+
+/// While it lives, the calling thread may ask about streams and events that are not captured, and wait for them, though others are.
+class beside_captures {
+ public:
+  explicit beside_captures(device& device)
+      : device_(device), before_(device.exchange_capture_mode(capture_mode::relaxed)) {}
+  ~beside_captures() { device_.exchange_capture_mode(before_); }
+  beside_captures(const beside_captures&) = delete;
+  beside_captures& operator=(const beside_captures&) = delete;
+
+ private:
+  device& device_;
+  const capture_mode before_;
 };
 
 }  // namespace sluice::backend

@@ -21,20 +21,6 @@ std::uint64_t chosen_front_bytes(const pool_options& options, const backend::dev
   return bytes;
 }
 
-/// While it lives, the pool may ask about streams that are not captured, and wait for them, though others are.
-class beside_captures {
- public:
-  explicit beside_captures(backend::device& device)
-      : device_(device), before_(device.exchange_capture_mode(backend::capture_mode::relaxed)) {}
-  ~beside_captures() { device_.exchange_capture_mode(before_); }
-  beside_captures(const beside_captures&) = delete;
-  beside_captures& operator=(const beside_captures&) = delete;
-
- private:
-  backend::device& device_;
-  const backend::capture_mode before_;
-};
-
 }  // namespace
 
 pool_core::pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options)
@@ -276,7 +262,7 @@ block* pool_core::take_grown(std::uint64_t bytes, zone& own) {
 // that would break the capture. What such a stream freed stays its own for now.
 
 void pool_core::clean_idle_streams() {
-  const beside_captures here(device_.backend());
+  const backend::beside_captures here(device_.backend());
   for (zone* z : heap_.busy_zones()) {
     if (is_out_of_reach(z->stream) || streams().is_of_another_thread(z->stream)) continue;
     const auto idle = device_.backend().stream_idle(streams().handle_of(z->stream));
@@ -298,7 +284,7 @@ bool pool_core::wait_for(std::uint64_t stream) noexcept {
 }
 
 void pool_core::wait_for_streams() noexcept {
-  const beside_captures here(device_.backend());
+  const backend::beside_captures here(device_.backend());
   for (zone* z : heap_.busy_zones()) {
     if (is_out_of_reach(z->stream)) continue;
     if (wait_for(z->stream)) retag(*z, heap_.clean());

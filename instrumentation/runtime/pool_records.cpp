@@ -41,7 +41,8 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
   found.stream = stream.device().backend().trace_stream(stream.handle());
   found.pool = collector::intern(options_.name.data(), options_.name.size());
   found.lane = 0;
-  if (!introduce) return;
+  // A stream without a name yet is asked about again.
+  if (!introduce || found.stream == 0) return;
   collector::lane_record lane{};
   lane.header.time = layer_log::now();
   lane.pool = trace_key_;

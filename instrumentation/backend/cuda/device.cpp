@@ -42,6 +42,9 @@ void cuda_device::name_context() noexcept {
     key = static_cast<std::uint32_t>(id);
   }
   log_->use_context_key(key);
+  // Streams went by their context's number.
+  const std::lock_guard lock(names_mutex_);
+  stream_names_.clear();
 }
 
 void cuda_device::recording_begins(const std::string& socket_name) {
@@ -99,12 +102,22 @@ driver_log::call cuda_device::begin_call(const char* name) noexcept {
 std::uint64_t cuda_device::trace_stream(stream_handle stream) noexcept {
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return 0;
-  if (captures_.load(std::memory_order_relaxed) == 0) return ask_for_name(stream);
+  if (!is_captured(stream)) return ask_for_name(stream);
   const std::lock_guard lock(names_mutex_);
-  if (const auto known = stream_names_.find(stream); known != stream_names_.end()) return known->second;
-  const auto capture = stream_capture(stream);
-  if (!capture || capture->status != capture_status::none) return 0;
-  return ask_for_name(stream);
+  const auto known = stream_names_.find(stream);
+  return known == stream_names_.end() ? 0 : known->second;
+}
+
+bool cuda_device::is_captured(stream_handle stream) noexcept {
+  if (stream != stream_handle::null) {
+    const auto capture = stream_capture(stream);
+    return !capture || capture->status != capture_status::none;
+  }
+  // Of the default stream this, and only this, may be asked beside a capture of one that it keeps order with (on an H100).
+  CUstreamCaptureStatus status{};
+  const entered here = enter();
+  return here.result() != CUDA_SUCCESS ||
+         driver_.capture_info(nullptr, &status, nullptr, nullptr, nullptr, nullptr) != CUDA_SUCCESS;
 }
 
 std::uint64_t cuda_device::ask_for_name(stream_handle stream) noexcept {
@@ -131,6 +144,7 @@ void cuda_device::announce() {
   log_->define_stream(now, static_cast<std::uint32_t>(trace_stream(stream_handle::null)), 0, 0, true);
   log_->define_pool(now, default_pool_key, "driver pool");
   (void)memory();
+  const beside_captures asking(*this);
   const std::lock_guard lock(estimates_mutex_);
   set_anchor();
 }
@@ -213,7 +227,7 @@ outcome<int> cuda_device::stream_priority(stream_handle stream) {
 }
 
 outcome<capture_info> cuda_device::stream_capture(stream_handle stream) {
-  // The default stream cannot be captured, and asking about it would end another's capture.
+  // It cannot be captured.
   if (stream == stream_handle::null) return capture_info{};
   CUstreamCaptureStatus status{};
   cuuint64_t id = 0;
@@ -297,7 +311,7 @@ outcome<void> cuda_device::synchronize() {
   if (result == CUDA_SUCCESS) result = driver_.context_sync();
   if (logging()) {
     log_->synced(c.begin, collector::now(), 0, trace::sync_kind::context);
-    harvest(true);
+    harvest(result == CUDA_SUCCESS);
     log_->watermark(collector::now());
   }
   return check(result, "cuCtxSynchronize");

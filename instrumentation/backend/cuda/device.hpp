@@ -150,6 +150,9 @@ class cuda_device final : public device {
   [[nodiscard]] entered enter() noexcept;
   void open() noexcept;
   [[nodiscard]] std::uint64_t ask_for_name(stream_handle stream) noexcept;
+  // By whomever: work on it is a node, and the driver may be asked nothing else about it. So with the default stream beside a capture
+  // that is not to be disturbed by it.
+  [[nodiscard]] bool is_captured(stream_handle stream) noexcept;
   // Records name a context by CUPTI's number where CUPTI speaks too, else by the driver's.
   void name_context() noexcept;
   [[nodiscard]] outcome<void> check(CUresult result, const char* call) const;
@@ -203,9 +206,7 @@ class cuda_device final : public device {
   CUmodule module_ = nullptr;
   std::map<std::string, CUfunction, std::less<>> functions_;
 
-  // Captures that began here and have not ended. While there are any, nobody asks about events, and streams go by the names
-  // that they had: asking about a captured one would end its capture.
-  std::atomic<int> captures_{0};
+  // By what name streams that this made, or that a capture here began on, go while they are captured.
   std::mutex names_mutex_;
   std::map<stream_handle, std::uint64_t> stream_names_;
   std::atomic<bool> graph_pool_defined_{false};
@@ -213,7 +214,8 @@ class cuda_device final : public device {
   std::mutex estimates_mutex_;
   std::deque<estimate> estimates_;
   std::vector<CUevent> spare_events_;
-  CUevent anchor_ = nullptr;  // when it passed is known on the host's clock:
+  CUstream anchor_stream_ = nullptr;  // nobody's: to record on the default stream would end captures that it waits for
+  CUevent anchor_ = nullptr;          // when it passed is known on the host's clock:
   std::uint64_t anchor_time_ = 0;
 };
 

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t estimated = collector::flag_estimated | collector
 template <class Enqueue, class Write>
 CUresult cuda_device::around(CUstream stream, Enqueue&& enqueue, Write&& write) {
   // Events beside captured work would become part of the graph.
-  if (!logging() || captures_.load(std::memory_order_relaxed) != 0) return enqueue();
+  if (!logging() || is_captured(stream_handle{reinterpret_cast<std::uintptr_t>(stream)})) return enqueue();
   const std::lock_guard lock(estimates_mutex_);
   estimate e{spare_event(), spare_event(), std::forward<Write>(write)};
   if (!anchor_ || !e.from || !e.to) return enqueue();

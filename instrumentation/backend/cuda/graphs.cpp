@@ -77,7 +77,7 @@ std::uint64_t key_of(graph_exec_handle exec) { return static_cast<std::uint64_t>
 }  // namespace
 
 CUgraph cuda_device::captured_graph(stream_handle stream) noexcept {
-  if (stream == stream_handle::null || captures_.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (stream == stream_handle::null) return nullptr;
   CUstreamCaptureStatus status{};
   CUgraph graph = nullptr;
   const CUresult result = driver_.capture_info(cuda::native(stream), &status, nullptr, &graph, nullptr, nullptr);
@@ -103,12 +103,8 @@ outcome<void> cuda_device::begin_capture(stream_handle stream, capture_mode mode
     const std::lock_guard lock(names_mutex_);
     stream_names_[stream] = name;
   }
-  captures_.fetch_add(1);
   if (result == CUDA_SUCCESS) result = driver_.begin_capture(cuda::native(stream), native(mode));
-  if (result != CUDA_SUCCESS) {
-    captures_.fetch_sub(1);
-    return check(result, "cuStreamBeginCapture");
-  }
+  if (result != CUDA_SUCCESS) return check(result, "cuStreamBeginCapture");
   if (logging()) {
     log_->graph_defined(collector::now(), reinterpret_cast<std::uint64_t>(captured_graph(stream)), 0, 0);
   }
@@ -120,11 +116,6 @@ outcome<graph_handle> cuda_device::end_capture(stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.end_capture(cuda::native(stream), &graph);
-  // One that belongs to another thread goes on, and so does one that began on another stream.
-  if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
-      result != CUDA_ERROR_ILLEGAL_STATE && captures_.load() > 0) {
-    captures_.fetch_sub(1);
-  }
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuStreamEndCapture", description_.name);
   return graph_handle{reinterpret_cast<std::uintptr_t>(graph)};
 }

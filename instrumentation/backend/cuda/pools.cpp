@@ -97,8 +97,9 @@ outcome<void> cuda_device::free_async(void* address, stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.free_async(device_pointer(address), native(stream));
-  if (captured_graph(stream)) return check(result, c.name);  // a node: the address stays the graph's
-  return freed(result, c, address, trace::memory_kind::device, logging() ? trace_stream(stream) : 0);
+  // Of a captured one it is a node: the address stays the graph's.
+  if (!logging() || captured_graph(stream) != nullptr) return check(result, c.name);
+  return freed(result, c, address, trace::memory_kind::device, trace_stream(stream));
 }
 
 outcome<driver_pool_info> cuda_device::pool_info(pool_handle pool) {

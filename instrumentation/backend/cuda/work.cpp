@@ -31,7 +31,7 @@ CUevent cuda_device::spare_event() {
 }
 
 void cuda_device::harvest(bool all) {
-  if (captures_.load(std::memory_order_relaxed) != 0) return;
+  const beside_captures asking(*this);
   const std::lock_guard lock(estimates_mutex_);
   while (!estimates_.empty()) {
     estimate& e = estimates_.front();
@@ -51,8 +51,9 @@ void cuda_device::harvest(bool all) {
 
 void cuda_device::set_anchor() {
   if (!logging()) return;
-  if (!anchor_ && driver_.event_create(&anchor_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) anchor_ = nullptr;
-  if (!anchor_ || driver_.event_record(anchor_, nullptr) != CUDA_SUCCESS) return;
+  if (!anchor_stream_ && driver_.stream_create(&anchor_stream_, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) return;
+  if (!anchor_ && driver_.event_create(&anchor_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return;
+  if (driver_.event_record(anchor_, anchor_stream_) != CUDA_SUCCESS) return;
   driver_.event_sync(anchor_);
   anchor_time_ = collector::monotonic_now();
 }

@@ -94,6 +94,8 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* into,
                                    const CUgraphNode** last, std::size_t* count) {
   std::lock_guard lock(state().mutex);
+  // This may be asked, and says that the default stream is in nobody's reach.
+  if (stream == nullptr && !state().capturing.empty()) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   const auto found = state().capturing.find(stream);
   *status = found == state().capturing.end() ? CU_STREAM_CAPTURE_STATUS_NONE
             : state().capture_broken         ? CU_STREAM_CAPTURE_STATUS_INVALIDATED

@@ -34,8 +34,9 @@ CUresult wait_captured(CUstream stream, CUevent event) {
   return CUDA_SUCCESS;
 }
 
-/// An event of a capture is no time.
+/// An event of a capture is no time; others may be asked about beside captures by a thread that has said so.
 CUresult captured_event(CUevent event) {
+  if (const CUresult refused = unsafe_call(); refused != CUDA_SUCCESS) return refused;
   std::lock_guard lock(state().mutex);
   if (!state().captured_events.contains(event)) return CUDA_SUCCESS;
   if (!state().capturing.empty()) state().capture_broken = true;
@@ -242,17 +243,17 @@ CUresult cuStreamSynchronize(CUstream stream) {
 }
 CUresult cuStreamQuery(CUstream stream) { return waited_for(stream); }
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
-  ask_about(stream);
+  if (const CUresult refused = ask_about(stream); refused != CUDA_SUCCESS) return refused;
   *id = number_of(stream);
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
-  ask_about(stream);
+  if (const CUresult refused = ask_about(stream); refused != CUDA_SUCCESS) return refused;
   *context = the_context;
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetPriority(CUstream stream, int* priority) {
-  ask_about(stream);
+  if (const CUresult refused = ask_about(stream); refused != CUDA_SUCCESS) return refused;
   std::lock_guard lock(state().mutex);
   const auto found = state().priorities.find(stream);
   *priority = found == state().priorities.end() ? 0 : found->second;

@@ -110,10 +110,14 @@ inline void load_code(const function& f) {
   if (!std::exchange(f.loaded, true) && in_callbacks == 0 && !state().capturing.empty()) state().capture_broken = true;
 }
 
-/// What kind of stream it is may not be asked while it is captured: that ends the capture.
-inline void ask_about(CUstream stream) {
+/// What kind of stream it is may not be asked while it is captured, nor of the legacy default stream beside captures of those that it
+/// keeps order with (here: of any): that ends the capture.
+inline CUresult ask_about(CUstream stream) {
   std::lock_guard lock(state().mutex);
-  if (in_callbacks == 0 && state().capturing.contains(stream)) state().capture_broken = true;
+  const bool legacy = (stream == nullptr || stream == CU_STREAM_LEGACY) && !state().capturing.empty();
+  if (in_callbacks != 0 || (!legacy && !state().capturing.contains(stream))) return CUDA_SUCCESS;
+  state().capture_broken = true;
+  return legacy ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 /// One call as CUPTI sees it: entered when made, left by `leave`.

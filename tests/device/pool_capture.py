@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""CuPy over Sluice's pool, capturing on a stream that nobody has seen before: the capture stays whole, whoever records.
+
+Needs CuPy, sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
+"""
+import sys
+
+import cupy
+import sluice_pool
+
+sluice_pool.use_in_cupy()
+failed = False
+
+
+def expect(holds, what):
+    global failed
+    print(("  ok   " if holds else "  FAIL ") + f"captures of CuPy's: {what}", flush=True)
+    failed = failed or not holds
+
+
+warm = cupy.empty(1000, dtype="f4")
+warm.fill(1)
+cupy.cuda.runtime.deviceSynchronize()
+keep = [cupy.empty(1 << 20, dtype="u1") for _ in range(3)]
+del keep
+cases = (("a block that lies ready", 123456), ("more than the pool has", 64 << 20))
+streams = [[cupy.cuda.Stream(non_blocking=True) for _ in range(2)] for _ in cases]  # they outlive what the pool has of them
+for (name, floats), (stream, other) in zip(cases, streams):
+    sluice_pool.set_stream(stream.ptr)
+    try:
+        with stream:
+            stream.begin_capture(cupy.cuda.runtime.streamCaptureModeRelaxed)
+            x = cupy.empty(floats, dtype="f4")
+            x.fill(3)
+            sluice_pool.set_stream(other.ptr)
+            with other:  # beside it
+                y = cupy.empty(2345, dtype="f4")
+                y.fill(4)
+                other.synchronize()
+            sluice_pool.set_stream(stream.ptr)
+            graph = stream.end_capture()
+        graph.launch(stream)
+        stream.synchronize()
+        expect(float(x[5]) == 3 and float(y[5]) == 4, name)
+    except Exception as e:
+        expect(False, f"{name}: {type(e).__name__} {str(e)[:100]}")
+    sluice_pool.set_stream(0)
+    del x
+sys.exit(failed)
