@@ -76,6 +76,7 @@ void assembler::advance(const clock_anchor& present) {
   }
   drained_.clear();
   process_due();
+  consider_checkpoint_after_loss();
   settle(false);
   ++now_.turns;
   memory_[now_.turns & 1].clear();
@@ -306,7 +307,7 @@ void assembler::add_loss(recorded_process& process, loss_event loss) {
   // A ring reports its loss when there is room again, or at its end: the live set may have come before.
   if (loss.memory_events == 0 || loss.end < process.reconciled) return;
   process.inexact = true;
-  write_checkpoint(std::max(reached_, loss.end));
+  loss_until_ = std::max(loss_until_, loss.end);
 }
 
 void assembler::add_message(severity severity, std::string_view text) {
@@ -322,6 +323,13 @@ void assembler::consider_checkpoint(time_ns time) {
   const std::uint64_t since = file_.events() - events_at_checkpoint_;
   if (since < options_.checkpoint_every || since < 8 * blocks_at_checkpoint_) return;
   write_checkpoint(time);
+}
+
+/// Once in a turn, and where much is live not in every one: under overload every ring has a loss to report whenever it is emptied, and a
+/// copy of the live set for each of them would make the next.
+void assembler::consider_checkpoint_after_loss() {
+  if (loss_until_ == INT64_MIN || file_.events() - events_at_checkpoint_ < 8 * blocks_at_checkpoint_) return;
+  write_checkpoint(std::max(reached_, loss_until_));
 }
 
 void assembler::write_checkpoint(time_ns time) {
@@ -344,6 +352,7 @@ void assembler::write_checkpoint(time_ns time) {
       file_.add(row);
     });
   }
+  loss_until_ = INT64_MIN;
   events_at_checkpoint_ = file_.events();
   blocks_at_checkpoint_ = static_cast<std::size_t>(checkpoint.blocks);
 }

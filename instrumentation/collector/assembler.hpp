@@ -244,6 +244,7 @@ class assembler {
   void on_fault(const context& c, const record_view& record);
   void add_loss(recorded_process& process, trace::loss_event loss);
   void consider_checkpoint(trace::time_ns time);
+  void consider_checkpoint_after_loss();
   void consider_peak(recorded_process& process);
   result<void> add_mark();
   result<void> drop_before(std::uint64_t mark);
@@ -284,6 +285,7 @@ class assembler {
   std::uint64_t device_events_ = 0;
   std::uint64_t lost_events_ = 0;
   std::uint64_t lost_memory_events_ = 0;
+  trace::time_ns loss_until_ = INT64_MIN;  ///< Of losses that no checkpoint has followed yet.
   std::uint64_t events_at_checkpoint_ = 0;
   std::size_t blocks_at_checkpoint_ = 0;
 };
