@@ -56,9 +56,7 @@ action declare_open(CLI::App& command) {
   command.add_option("--device", wanted->device, "Where the demo runs")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))
       ->type_name("sim|cuda");
-  command
-      .add_option("--memory", wanted->memory,
-                  "For each recording, as 400M; beyond it are those still written, and some questions")
+  command.add_option("--memory", wanted->memory, "For each recording, as 400M; some questions take more")
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("BYTES")
       ->default_str("400M");

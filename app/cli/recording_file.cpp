@@ -67,7 +67,8 @@ result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wan
   auto opened = open_or_import(path);
   if (!opened || wanted == wanted_of_recording::rows || !analysis::wants_summing_up(*(*opened)->latest()))
     return opened;
-  const long_work shown("summing up " + path + ", which was cut short");
+  const bool growing = (*opened)->latest()->growing();
+  const long_work shown("summing up " + path + (growing ? ", which is still written" : ", which was cut short"));
   const auto summed = analysis::summed_up((*opened)->latest(), shown.summing_up());
   if (!summed) return tl::unexpected(summed.error());
   (*opened)->adopt(*summed);

@@ -34,7 +34,7 @@ class long_work {
   void (*terminate_before_)(int) = nullptr;
 };
 
-/// What a verb is about: rows, or figures of the whole, for which a large recording whose writer died is summed up first.
+/// What a verb is about: rows, or figures of the whole, for which a large recording that has no end is summed up first.
 enum class wanted_of_recording { rows, figures };
 
 /// Opens `path` for reading, whatever recorded it. Errors: as `importing::open_any`.

@@ -322,7 +322,7 @@ void application::draw_notice() {
   ImGui::PopStyleColor(2);
 }
 
-/// While a foreign file is imported, or one that was cut short is summed up: how far it is, and the way out.
+/// While a foreign file is imported, or one that has no end is summed up: how far it is, and the way out.
 void application::draw_opening() {
   const float done = session_.opening_progress();
   if (done <= 0) return;

@@ -35,7 +35,7 @@ struct session::load {
   std::atomic<bool> finished = false;
   std::atomic<bool> cancelled = false;
   std::atomic<float> progress = 0;
-  std::atomic<bool> cut_short = false;  ///< And is being summed up.
+  std::atomic<const char*> unfinished = nullptr;  ///< Why it is being summed up.
   result<std::shared_ptr<trace::file>> opened = nullptr;
   std::thread worker;
 
@@ -52,7 +52,8 @@ struct session::load {
     const auto trace = (*opened)->latest();
     const analysis::unfinished_options how{
         .memory_bytes = memory_bytes, .cancelled = [this] { return cancelled.load(); }, .progress = tell};
-    cut_short = analysis::wants_summing_up(*trace, how);
+    if (analysis::wants_summing_up(*trace, how))
+      unfinished = trace->growing() ? " is still written; summing up what there is" : " was cut short; summing it up";
     const auto summed = analysis::summed_up(trace, how);
     if (summed) {
       (*opened)->adopt(*summed);
@@ -100,7 +101,8 @@ float session::opening_progress() const { return loads_.empty() ? 0 : loads_.bac
 std::string session::opening_words() const {
   if (loads_.empty()) return {};
   const std::string name = std::filesystem::path(opening_path()).filename().string();
-  return loads_.back()->cut_short ? name + " was cut short; summing it up" : "Importing " + name;
+  const char* unfinished = loads_.back()->unfinished;
+  return unfinished != nullptr ? name + unfinished : "Importing " + name;
 }
 
 void session::cancel_opening() {

@@ -35,7 +35,7 @@ class session {
   explicit session(std::function<void()> wake);
   ~session();
 
-  /// Begins to open `path`, importing it first if another tool recorded it, and summing it up first if it is large and was cut short. A
+  /// Begins to open `path`, importing it first if another tool recorded it, and summing it up first if it is large and has no end. A
   /// document that is open already comes to the front. `live`: keep reading what is appended.
   void open(const std::string& path, bool live = false);
   void close(document_id id);

@@ -19,9 +19,9 @@ namespace {
 
 /// Two indexes of so many are there at once, of some 10 MB each.
 constexpr std::size_t epochs_a_run = 2;
-/// Measured: what an event takes in an index of all, and what the program takes beside it.
+/// Measured: what an event takes in an index of all; what the window takes beside it, and summing up where the index is still held.
 constexpr std::size_t bytes_an_event = 100;
-constexpr std::size_t taken_otherwise = 120'000'000;
+constexpr std::size_t taken_otherwise = 180'000'000;
 
 std::uint64_t events_in(const trace::snapshot& trace) {
   std::uint64_t events = 0;
@@ -149,10 +149,14 @@ result<void> finish(trace::file_writer& file, const finish_options& options) {
   return file.close();
 }
 
+bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes) {
+  const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
+  return events_in(recording) > left / bytes_an_event;
+}
+
 bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {
-  if (recording.complete() || recording.growing() || !recording.summaries().empty()) return false;
-  const std::size_t left = options.memory_bytes > taken_otherwise ? options.memory_bytes - taken_otherwise : 0;
-  return events_in(recording) > left / bytes_an_event && whole_of(recording).length() > 0;
+  const bool unfinished = !recording.complete() && recording.summaries().empty();
+  return unfinished && is_beyond(recording, options.memory_bytes) && whole_of(recording).length() > 0;
 }
 
 result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,

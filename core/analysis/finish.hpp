@@ -41,11 +41,15 @@ struct unfinished_options {
   std::function<void(double)> progress{};
 };
 
-/// Whether a recording was cut short, for its writer died, and is so large that it is better summed up before it is asked.
+/// Whether an index of all events takes more memory than that, by what is measured. O(chunks).
+[[nodiscard]] bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes);
+
+/// Whether a recording has no end, for somebody still writes it or its writer died, and is so large that it is better summed up before
+/// it is asked.
 [[nodiscard]] bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options = {});
 
-/// The snapshot of such a recording with summaries; of any other it is `recording`. They are in a scratch file, which goes with the last
-/// snapshot that has it; the recording itself stays as it is, and is still not `complete()`. Costs as much as `finish`. Where the scratch
+/// The snapshot of such a recording with summaries of what there is; of any other it is `recording`. They are in a scratch file, which goes
+/// with the last snapshot that has it; the recording itself stays as it is, and is still not `complete()`. Costs as much as `finish`. Where the scratch
 /// file cannot be written, or the recording contradicts itself, there are no summaries, and the warnings of the snapshot say why. Errors:
 /// cancelled.
 [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,

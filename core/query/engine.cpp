@@ -2,176 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <shared_mutex>
 
-#include "core/query/answering.hpp"
+#include "core/query/engine_state.hpp"
 #include "core/query/stored.hpp"
-#include "core/query/task_pool.hpp"
 
 namespace sluice::query {
 namespace {
 
 using steady = std::chrono::steady_clock;
 
-/// While the index is being built, an answer is worked out again at most this often, and the caller's loop woken.
-constexpr auto refresh_interval = std::chrono::milliseconds(250);
-/// Nor does it take more than this part of the time: dear questions would starve the building that they wait for.
+/// Answers that are worked out again do not take more than this part of the time: dear questions would starve the building that they wait for.
 constexpr int refresh_share = 100;
-/// A building task makes room for questions after this long.
-constexpr auto building_slice = std::chrono::milliseconds(10);
-/// So does an answer that takes long, which says this often what it knows.
+/// An answer that takes long makes room for other questions after this long, and says this often what it knows.
 constexpr auto long_slice = std::chrono::milliseconds(20);
 constexpr auto long_interval = std::chrono::milliseconds(200);
 
-std::atomic<std::uint64_t> next_serial{1};
-
 }  // namespace
-
-struct engine::state {
-  state(std::shared_ptr<trace::file> f, engine_options o)
-      : opened(std::move(f)),
-        options(std::move(o)),
-        target(opened->latest()),
-        frames({options.symbols, target->realtime_origin(), true}),
-        pool(options.threads) {}
-
-  const std::uint64_t serial = next_serial.fetch_add(1);
-  const std::shared_ptr<trace::file> opened;
-  const engine_options options;
-
-  std::mutex mutex;  ///< Guards what follows; never held while reading a file or computing.
-  std::condition_variable changed;
-  std::shared_ptr<const trace::snapshot> target;    ///< What answers are about.
-  std::shared_ptr<const stored_answers> summaries;  ///< What its file says of itself; null if nothing.
-  bool loaded = false;                              ///< It is known whether it does.
-  bool built = false;                               ///< The index covers `target`.
-  bool building = false;                            ///< A task works on it.
-
-  const analysis::index nothing;  ///< For answers that need none.
-  std::shared_mutex index_mutex;
-  analysis::index index;
-  std::atomic<std::uint64_t> generation{0};  ///< Changes when answers may.
-  std::atomic<float> progress{0};
-  std::atomic<bool> complete{false};  ///< Answers are final: the index is built, or nobody has needed it so far.
-  std::atomic<bool> refreshing{false};
-  steady::time_point woken = steady::now();  ///< By the building task.
-
-  symbols::frame_book frames;
-
-  task_pool pool;  ///< Last: its threads use all of the above and end first.
-
-  void wake() const {
-    if (options.wake) options.wake();
-  }
-
-  /// Looks for what the file says of itself. Only where that is nothing the index is built before anybody needs it.
-  void load() {
-    std::shared_ptr<const stored_answers> found = load_stored(current(), options.memory_bytes);
-    {
-      const std::scoped_lock lock(mutex);
-      summaries = std::move(found);
-      loaded = true;
-      if (summaries) {
-        complete = true;
-        progress = 1;
-        generation.fetch_add(1);
-      } else {
-        start_building();
-      }
-      changed.notify_all();
-    }
-    wake();
-  }
-
-  /// What the file says of itself; null while that is not known.
-  std::shared_ptr<const stored_answers> stored() {
-    const std::scoped_lock lock(mutex);
-    return summaries;
-  }
-
-  /// A question came that the file does not answer by itself.
-  void want_index() {
-    const std::scoped_lock lock(mutex);
-    if (loaded && !built) start_building();
-  }
-
-  /// The caller holds `mutex`.
-  void start_building() {
-    built = false;
-    complete = false;
-    if (building) return;
-    building = true;
-    pool.add([this] { build(); });
-  }
-
-  /// Takes in chunks for a while, then queues itself again.
-  void build() {
-    std::shared_ptr<const trace::snapshot> until;
-    {
-      const std::scoped_lock lock(mutex);
-      until = target;
-    }
-    const auto stop = steady::now() + building_slice;
-    bool all = false;
-    do {
-      const std::unique_lock lock(index_mutex);
-      all = index.absorb(*until, 1);
-      generation.fetch_add(1);
-    } while (!all && steady::now() < stop);
-    progress = index.progress(*until);  // Only this task changes the index.
-    bool finished = false;
-    {
-      const std::scoped_lock lock(mutex);
-      if (all && target == until) {
-        building = false;
-        built = true;
-        complete = true;
-        generation.fetch_add(1);
-        finished = true;
-        changed.notify_all();
-      }
-    }
-    if (!finished) pool.add([this] { build(); });
-    if (finished || steady::now() - woken >= refresh_interval) {
-      woken = steady::now();
-      wake();
-    }
-  }
-
-  /// Names native functions for a while, then queues itself again.
-  void find_symbols() {
-    const bool more = frames.work(steady::now() + refresh_interval);
-    if (more) pool.add([this] { find_symbols(); });
-    wake();
-  }
-
-  /// Below its tiles a zoom shows what must be read first.
-  void read_ahead_of(time_range seen) {
-    const auto from = stored();
-    if (from && from->ahead && from->ahead->look(seen)) pool.add([this, ahead = from->ahead] { read_on(ahead); });
-  }
-
-  /// Reads one part, then queues itself again.
-  void read_on(const std::shared_ptr<read_ahead>& ahead) {
-    if (ahead->work()) pool.add([this, ahead] { read_on(ahead); });
-  }
-
-  void look_for_more() {
-    refreshing = false;
-    const auto found = opened->refresh();
-    if (!found || !*found) return;  // A file that vanished stays as it was last seen.
-    const std::scoped_lock lock(mutex);
-    target = opened->latest();
-    if (loaded) start_building();
-  }
-
-  std::shared_ptr<const trace::snapshot> current() {
-    const std::scoped_lock lock(mutex);
-    return target;
-  }
-};
 
 engine::engine(std::shared_ptr<trace::file> file, engine_options options)
     : state_(std::make_shared<state>(std::move(file), std::move(options))) {
@@ -187,7 +33,7 @@ void engine::refresh() {
   state_->pool.add([s = state_.get()] { s->look_for_more(); });
 }
 
-bool engine::busy() const { return state_->pool.busy(); }
+bool engine::busy() const { return state_->pool.busy() || state_->sums.busy(); }
 
 template <class Question>
 result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(const Question& question) {
@@ -202,28 +48,28 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [this] { return state_->loaded; });
   }
-  {
-    const auto stored = state_->stored();
-    const auto now = state_->current();
-    const sources by{state_->nothing, *now,    never,      state_->frames, symbols::frame_book::patience::at_once,
-                     stored.get(),    nullptr, provisional};
+  state::view now;
+  for (bool built = false; !built;) {
+    now = state_->seen();
+    const sources by{state_->nothing,  *now.trace, never,      state_->frames, symbols::frame_book::patience::at_once,
+                     now.stored.get(), nullptr,    provisional};
     if constexpr (draws<Question> && requires { question.range; }) state_->read_ahead_of(question.range);
-    auto found = stored ? answer_stored(question, by) : std::nullopt;
+    auto found = now.stored ? answer_stored(question, by) : std::nullopt;
     if (found) return shared(std::move(*found));
     if (const auto answer = start_long_answer(question, by)) {
       const auto done = answer->work(steady::time_point::max(), never);
       return done ? shared(answer->so_far(provisional)) : tl::unexpected<error>(done.error());
     }
-  }
-  state_->want_index();
-  std::shared_ptr<const trace::snapshot> now;
-  {
+    state_->want_index();
     std::unique_lock lock(state_->mutex);
-    state_->changed.wait(lock, [this] { return state_->built; });
-    now = state_->target;
+    // Meanwhile a recording that is written may have been summed up.
+    state_->changed.wait(lock, [&] { return state_->built || state_->summaries != now.stored; });
+    built = state_->built;
+    now.trace = state_->target;
+    now.index = state_->index;
   }
   const std::shared_lock lock(state_->index_mutex);
-  return shared(answer_to(question, sources{state_->index, *now, never, state_->frames,
+  return shared(answer_to(question, sources{*now.index, *now.trace, never, state_->frames,
                                             symbols::frame_book::patience::at_once, nullptr, nullptr, provisional}));
 }
 
@@ -278,29 +124,29 @@ struct slot<Question>::state {
   static void run(engine::state& from, const std::shared_ptr<cell>& at) {
     const Question question = wanted_of(at);
     if (at->cancelled) return;
-    if (at->going_on && at->going_on->question == question) return go_on(from, at);
+    const engine::state::view now = from.seen();
+    const work* begun = at->going_on.get();
+    if (begun != nullptr && begun->question == question && begun->stored == now.stored) return go_on(from, at);
     std::optional<result<value_type>> at_hand;
     if constexpr (draws<Question>) {
       auto detail = analysis::bin_detail::exact;
-      at_hand = draw(from, at, question, drawn_from::memory, detail);
+      at_hand = draw(from, now, at, question, drawn_from::memory, detail);
       if constexpr (requires { question.range; }) from.read_ahead_of(question.range);
       if (detail != analysis::bin_detail::exact && at_hand)
-        return show(from, at, question, std::move(**at_hand), detail, false);
+        return show(from, now, at, question, std::move(**at_hand), detail, false);
     }
-    work_out(from, at, question, std::move(at_hand), false);
+    work_out(from, now, at, question, std::move(at_hand), false);
   }
 
   /// Draws from what the file says of itself, reading no more than `reads`. Nothing if it says nothing, or failed and more is to be read.
-  static std::optional<result<value_type>> draw(engine::state& from, const std::shared_ptr<cell>& at,
-                                                const Question& question, drawn_from reads,
-                                                analysis::bin_detail& detail) {
-    const auto summaries = from.stored();
-    if (!summaries) return std::nullopt;
-    const auto now = from.current();
+  static std::optional<result<value_type>> draw(engine::state& from, const engine::state::view& now,
+                                                const std::shared_ptr<cell>& at, const Question& question,
+                                                drawn_from reads, analysis::bin_detail& detail) {
+    if (!now.stored) return std::nullopt;
     bool provisional = false;
     auto drawn = answer_stored(
-        question, sources{from.nothing, *now, at->cancelled, from.frames, symbols::frame_book::patience::later,
-                          summaries.get(), &detail, provisional, reads});
+        question, sources{from.nothing, *now.trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
+                          now.stored.get(), &detail, provisional, reads});
     if (detail != analysis::bin_detail::exact && drawn && !*drawn) drawn.reset();
     return drawn;
   }
@@ -311,8 +157,9 @@ struct slot<Question>::state {
   }
 
   /// Whether the question is to be answered in one task after another; if so, `going_on` is about it.
-  static bool takes_long(engine::state& from, const std::shared_ptr<cell>& at, const Question& question) {
-    auto begun = std::unique_ptr<work>(new work{question, from.current(), from.stored(), from.generation});
+  static bool takes_long(engine::state& from, const engine::state::view& now, const std::shared_ptr<cell>& at,
+                         const Question& question) {
+    auto begun = std::unique_ptr<work>(new work{question, now.trace, now.stored, now.generation});
     begun->answer = start_long_answer(
         question, sources{from.nothing, *begun->trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
                           begun->stored.get(), nullptr, begun->never_provisional});
@@ -359,8 +206,8 @@ struct slot<Question>::state {
   }
 
   /// What is at hand of a zoom is better, until more is read, than what was asked before. `reading`: by the task that reads.
-  static void show(engine::state& from, const std::shared_ptr<cell>& at, const Question& question, value_type&& drawn,
-                   analysis::bin_detail detail, bool reading) {
+  static void show(engine::state& from, const engine::state::view& now, const std::shared_ptr<cell>& at,
+                   const Question& question, value_type&& drawn, analysis::bin_detail detail, bool reading) {
     {
       const std::scoped_lock lock(at->mutex);
       const bool still_wanted = at->wanted == question;
@@ -368,7 +215,7 @@ struct slot<Question>::state {
         at->value = std::make_shared<const value_type>(std::move(drawn));
         at->failure.reset();
         at->answered = question;
-        at->generation = from.generation;
+        at->generation = now.generation;
         at->complete = false;
         at->stored = false;
         at->detail = detail;
@@ -389,14 +236,15 @@ struct slot<Question>::state {
   /// Tiles first: those of all tracks are shown before the epochs below them, which take longer, are read.
   static void read_next(engine::state& from, const std::shared_ptr<cell>& at) {
     const Question question = wanted_of(at);
+    const engine::state::view now = from.seen();
     std::optional<result<value_type>> drawn;
     if constexpr (draws<Question>) {
       auto detail = analysis::bin_detail::exact;
-      if (lacks_tiles(at)) drawn = draw(from, at, question, drawn_from::tiles, detail);
+      if (lacks_tiles(at)) drawn = draw(from, now, at, question, drawn_from::tiles, detail);
       if (detail != analysis::bin_detail::exact && drawn)
-        return show(from, at, question, std::move(**drawn), detail, true);
+        return show(from, now, at, question, std::move(**drawn), detail, true);
     }
-    work_out(from, at, question, std::move(drawn), true);
+    work_out(from, now, at, question, std::move(drawn), true);
   }
 
   static bool lacks_tiles(const std::shared_ptr<cell>& at) {
@@ -405,40 +253,38 @@ struct slot<Question>::state {
   }
 
   /// `by_file`: the answer of a file that sums itself up, if that is known.
-  static void work_out(engine::state& from, const std::shared_ptr<cell>& at, const Question& question,
-                       std::optional<result<value_type>> by_file, bool reading) {
+  static void work_out(engine::state& from, const engine::state::view& now, const std::shared_ptr<cell>& at,
+                       const Question& question, std::optional<result<value_type>> by_file, bool reading) {
     if (at->cancelled) return;
-    const auto now = from.current();
-    std::uint64_t generation = 0;
+    std::uint64_t generation = now.generation;
     bool complete = false;
     bool provisional = false;
     const std::uint64_t names = from.frames.generation();
     result<value_type> found = fail(error_code::cancelled, "the question was withdrawn");
     const auto begin = steady::now();
-    const auto summaries = from.stored();
-    if (by_file) {
-      generation = from.generation;
-    } else if (summaries) {
-      generation = from.generation;
-      by_file =
-          answer_stored(question, sources{from.nothing, *now, at->cancelled, from.frames,
-                                          symbols::frame_book::patience::later, summaries.get(), nullptr, provisional});
+    if (!by_file && now.stored) {
+      by_file = answer_stored(
+          question, sources{from.nothing, *now.trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
+                            now.stored.get(), nullptr, provisional});
     }
     if (!by_file) {
       if constexpr (!draws<Question>) {
-        if (takes_long(from, at, question)) return go_on(from, at);
+        if (takes_long(from, now, at, question)) return go_on(from, at);
       }
-      if (summaries) from.want_index();
+      if (now.stored) from.want_index();
     }
-    const bool stored = by_file.has_value() && !now->growing();
+    const bool stored = by_file.has_value() && !now.trace->growing();
     if (by_file) {
       found = std::move(*by_file);
       complete = true;
     } else {
       const std::shared_lock lock(from.index_mutex);
-      complete = from.complete;
-      generation = from.generation;
-      found = answer_to(question, sources{from.index, *now, at->cancelled, from.frames,
+      // Once another index is there in its place, the answer is of an older generation.
+      if (from.seen().index == now.index) {
+        complete = from.complete;
+        generation = from.generation;
+      }
+      found = answer_to(question, sources{*now.index, *now.trace, at->cancelled, from.frames,
                                           symbols::frame_book::patience::later, nullptr, nullptr, provisional});
     }
     if (at->cancelled) return;

@@ -118,8 +118,10 @@ struct engine_options {
   std::function<void()> wake;  ///< Called from a task's thread when an answer got better.
   symbols::resolver_options symbols{};
   /// What the program may take of memory to answer questions about a file that sums itself up, however large: the less, the more
-  /// often a part of the file is read again. An index of all events, which a question about much of the time takes, is
-  /// beyond it, and so is a file without summaries: one that is still written, or not made ready by `analysis::summed_up`.
+  /// often a part of the file is read again. A file that grows is held as a whole until that would take more; from then on what there is
+  /// is summed up, and again when there is more, with pauses: answers are about a snapshot of some while ago until it ends. An index
+  /// of all events, which a few questions take, is beyond it, and so is a file without summaries that does not grow
+  /// (`analysis::summed_up` gives it some).
   std::size_t memory_bytes = 400'000'000;
 };
 
@@ -135,7 +137,7 @@ class engine {
   /// The snapshot that answers are about.
   [[nodiscard]] std::shared_ptr<const trace::snapshot> snapshot() const;
 
-  /// Looks, in a task, for what a live recording has appended. Cheap to call often.
+  /// Looks, in a task, for what a live recording has appended; `snapshot` changes once answers are about that. Cheap to call often.
   void refresh();
 
   /// True while any task runs: a screenshot waits for it to end.

@@ -80,7 +80,7 @@ const analysis::index* sql_context::analysed() {
 const analysis::digest* sql_context::whole() {
   if (index) return nullptr;
   if (std::exchange(looked_for_digest, true)) return digest.get();
-  // One that was cut short has none yet.
+  // A large one that has no end has none yet.
   const auto summed = analysis::summed_up(trace, {.cancelled = [this] { return stopped(); }});
   if (summed) digest = analysis::find_digest(**summed);
   return digest.get();

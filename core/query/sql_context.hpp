@@ -32,7 +32,7 @@ struct sql_context {
   [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled); }
   /// The analyses' index of the whole trace; null if interrupted on the way. O(trace) the first time.
   const analysis::index* analysed();
-  /// What the file says of the whole recording, or what a large one that was cut short is summed up to say; null if nothing, or if there is
+  /// What the file says of the whole recording, or what a large one that has no end is summed up to say; null if nothing, or if there is
   /// an index anyway.
   const analysis::digest* whole();
 };

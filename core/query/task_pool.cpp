@@ -6,16 +6,11 @@
 #include <algorithm>
 
 namespace sluice::query {
-namespace {
-
-/// Software GL wants the same cores: tasks yield to the thread that draws. Failure costs smoothness only.
 void lower_priority() {
   const sched_param none{};
   static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &none));
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // On Linux: of this thread.
 }
-
-}  // namespace
 
 task_pool::task_pool(unsigned threads) {
   if (threads == 0) threads = std::max(2U, std::thread::hardware_concurrency()) - 1;

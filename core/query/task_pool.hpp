@@ -10,6 +10,9 @@
 
 namespace sluice::query {
 
+/// Of the calling thread: software GL wants the same cores, so who works yields to the thread that draws. Failure costs smoothness only.
+void lower_priority();
+
 /// A few threads of lower priority that run tasks in the order they came, quick ones before all others. Long work is cut into tasks that
 /// queue themselves again, so that a question never waits behind all of it. Thread-safe.
 class task_pool {

@@ -18,7 +18,7 @@
 #include "tests/core/query/copied_rows.hpp"
 #include "tests/core/query/random_recording.hpp"
 
-/// Recordings whose writer died are summed up by who opens them.
+/// Recordings that have no end are summed up by who opens them.
 namespace sluice::analysis {
 namespace {
 
@@ -249,14 +249,18 @@ TEST_F(cut_short, tells_how_far_it_is_and_can_be_given_up) {
   }
 }
 
-TEST(a_recording_that_is_written, is_not_summed_up) {
+TEST(a_recording_that_is_written, is_summed_up_as_far_as_it_goes) {
   recording made(100);
   made.standard_tables();
   for (int i = 0; i < 3'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
   made.flush();
-  const auto trace = made.open()->latest();
-  ASSERT_TRUE(trace->growing());
-  EXPECT_FALSE(wants_summing_up(*trace, however_small()));
+  const indexed all(made.open());
+  ASSERT_TRUE(all.snapshot->growing());
+  const auto summed = summed_up(all.snapshot, however_small()).value();
+  EXPECT_TRUE(summed->growing());
+  made.add_kernel(1'000'000, 1'000'050);
+  made.flush();
+  expect_same_digest(*find_digest(*summed), make_digest(all.index, *all.snapshot));
 }
 
 }  // namespace
