@@ -123,7 +123,9 @@ void application::draw_status() {
   };
   std::vector<badge> badges;
   if (snapshot->simulated()) badges.push_back({std::string(icon::flask) + "  simulated device", with.colours.warning});
-  if (shown->live) badges.push_back({std::string(icon::live) + "  live", with.colours.failure});
+  // One too large to be held is shown as it was when it was last summed up.
+  const char* live = snapshot->summaries().empty() ? "  live" : "  live, renewed at intervals";
+  if (shown->live) badges.push_back({std::string(icon::live) + live, with.colours.failure});
   if (!snapshot->complete() && !shown->live)
     badges.push_back({std::string(icon::warning) + "  never closed", with.colours.warning});
   std::string device;
