@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
@@ -131,6 +132,7 @@ chunk_run::chunk_run(const chunk_options& options, const device_ref& device,
       from_(count_, chunk_source::staged),
       choice_(wanted_source(options, in, device), can_register(options, in), count_, parts_, depth_, reader_count()),
       planned_(count_, chunk_source::automatic),
+      passed_(count_),
       filled_(count_, not_yet),
       launched_(count_, not_yet),
       filled_at_(count_, not_yet),
@@ -253,18 +255,19 @@ void chunk_run::fill(std::uint64_t i, std::uint64_t k) noexcept {
   std::int64_t ns = 0;
   chunk_source source = chunk_source::automatic;
   try {
-    source = await_source(i);
+    source = await_source(i, k);
     if (source == chunk_source::automatic) return;
     if (source != chunk_source::staged && k == 0) {
-      if (source == chunk_source::registered && !register_piece(i, ns)) {
-        source = chunk_source::staged;  // and for the other parts, too
-        mine = {0, bytes_of(i)};
+      const bool ready = source != chunk_source::registered || register_piece(i, ns);
+      from_[i] = ready ? source : chunk_source::staged;
+      if (!ready) {
+        source = chunk_source::staged;
+        for (const std::uint64_t other : stage_instead(i)) stage(i, part(i, other));
       }
-      from_[i] = source;
     }
-    if (source == chunk_source::staged && mine.bytes != 0) {
+    if (source == chunk_source::staged) {
       const std::int64_t begin = time_.now();
-      in_.read_at(offset_of(i) + mine.begin, staging(i, mine));
+      stage(i, mine);
       ns = time_.now() - begin;
     }
   } catch (...) {
@@ -281,6 +284,19 @@ void chunk_run::fill(std::uint64_t i, std::uint64_t k) noexcept {
   if (i < 2 * depth_) launched_more_.notify_all();  // readers may wait for the end of the trial
 }
 
+void chunk_run::stage(std::uint64_t i, range which) const {
+  if (which.bytes != 0) in_.read_at(offset_of(i) + which.begin, staging(i, which));
+}
+
+std::vector<std::uint64_t> chunk_run::stage_instead(std::uint64_t i) {
+  const std::lock_guard lock(mutex_);
+  planned_[i] = chunk_source::staged;
+  choice_.cannot_register();
+  launched_more_.notify_all();
+  // The others' readers find the new plan: they stage theirs once they have written what lies in its place.
+  return std::exchange(passed_[i], {});
+}
+
 bool chunk_run::register_piece(std::uint64_t i, std::int64_t& ns) {
   // One at a time, as the driver does it: so what it takes is not what waiting takes.
   const std::lock_guard alone(registering_);
@@ -289,12 +305,7 @@ bool chunk_run::register_piece(std::uint64_t i, std::int64_t& ns) {
   // Brings the pages in, and says, where a touch would be a SIGBUS, that the file has become shorter: then staging finds
   // out where it ends.
   if (madvise(mapped(i), bytes_of(i), MADV_POPULATE_READ) != 0 && errno != EINVAL) return false;
-  if (!device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true})) {
-    const std::lock_guard lock(mutex_);
-    choice_.cannot_register();
-    launched_more_.notify_all();
-    return false;
-  }
+  if (!device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true})) return false;
   ns = time_.now() - begin;
   layer_log::file_io(trace::file_operation::map, in_.path(), offset_of(i), bytes_of(i), logged);
   return true;
@@ -362,7 +373,7 @@ bool chunk_run::await_launched(std::uint64_t i) {
   return true;
 }
 
-chunk_source chunk_run::await_source(std::uint64_t i) {
+chunk_source chunk_run::await_source(std::uint64_t i, std::uint64_t k) {
   std::unique_lock lock(mutex_);
   if (planned_[i] == chunk_source::automatic && i < end_) {
     launched_more_.wait(lock, [&] { return i >= end_ || choice_.known(i); });
@@ -370,7 +381,9 @@ chunk_source chunk_run::await_source(std::uint64_t i) {
   }
   // Also where nobody had to wait: what threads really do must not show on the simulated clock.
   if (i >= 2 * depth_) time_.receive(choice_.decided_at());
-  return i < end_ ? planned_[i] : chunk_source::automatic;
+  if (i >= end_) return chunk_source::automatic;
+  if (planned_[i] == chunk_source::registered && k != 0) passed_[i].push_back(k);
+  return planned_[i];
 }
 
 }  // namespace sluice::runtime

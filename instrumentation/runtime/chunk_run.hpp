@@ -125,7 +125,11 @@ class chunk_run {
   void read(unsigned reader, unsigned readers, std::int64_t start) noexcept;
   void fill(std::uint64_t i, std::uint64_t k) noexcept;
   [[nodiscard]] std::span<std::byte> staging(std::uint64_t i, range which) const;
+  void stage(std::uint64_t i, range which) const;
   [[nodiscard]] bool register_piece(std::uint64_t i, std::int64_t& ns);
+  /// Piece i cannot be registered: its parts are staged, and later pieces. Returns the parts that readers have left to whoever
+  /// registers: their places in the slot are free, those of other parts may hold results that are still to be written.
+  [[nodiscard]] std::vector<std::uint64_t> stage_instead(std::uint64_t i);
   void retire(std::uint64_t i, std::uint64_t k) noexcept;
   void unregister_all() noexcept;
 
@@ -135,8 +139,8 @@ class chunk_run {
   // False if that will not happen any more.
   bool await_filled(std::uint64_t i);
   bool await_launched(std::uint64_t i);
-  // Automatic if the piece will not be needed any more.
-  chunk_source await_source(std::uint64_t i);
+  // For part k of the piece. Automatic if the piece will not be needed any more.
+  chunk_source await_source(std::uint64_t i, std::uint64_t k);
   [[noreturn]] void rethrow() const;
 
   const chunk_options& options_;
@@ -156,7 +160,8 @@ class chunk_run {
   std::condition_variable filled_more_;    // the calling thread waits for it
   std::condition_variable launched_more_;  // the readers do
   chunk_source_choice choice_;
-  std::vector<chunk_source> planned_;               // by piece: the same for all of its parts
+  std::vector<chunk_source> planned_;               // by piece
+  std::vector<std::vector<std::uint64_t>> passed_;  // by piece: parts that need not be staged if part 0 registers it
   std::vector<std::int64_t> filled_, launched_;     // when, by piece
   std::vector<std::int64_t> filled_at_;             // when the latest part was
   std::vector<std::uint64_t> to_fill_, to_retire_;  // parts, by piece

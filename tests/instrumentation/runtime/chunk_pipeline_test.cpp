@@ -121,6 +121,27 @@ TEST_P(a_pipeline, finds_the_faster_source_by_trying_both) {
   EXPECT_EQ(find({.chunk_bytes = 65'000, .depth = 8, .readers = 4}).registered_rate, 0) << "no whole pages";
 }
 
+TEST_P(a_pipeline, writes_the_right_bytes_where_the_driver_refuses_to_register_a_piece) {
+  // Pieces of several parts, so that some readers still write a piece's results while another finds that the piece behind it in
+  // the slot has to be staged.
+  constexpr std::size_t piece = 4 * mib, pieces = 12;
+  constexpr unsigned depth = 3;
+  const auto in = make("in", pieces * piece), out = make("out", pieces * piece);
+  const auto expected = all_times_three_plus_one(words(in));
+  const chunk_pipeline pipeline({.chunk_bytes = piece, .depth = depth, .readers = 4}, device());
+  for (int round = 0; round < 3; ++round) {
+    const mapped_file source(in);
+    mapped_file target(out, file_access::read_write);
+    // What the program has registered itself cannot be registered again: here, a page of the trial's first piece.
+    auto* const page = const_cast<std::byte*>(source.bytes().data()) + depth * piece + mib;
+    const host_registration held(page, 4096, {.read_only = true});
+    EXPECT_EQ(pipeline.run(source, &target, times_three_plus_one).source, chunk_source::staged);
+    target.flush();
+    ASSERT_TRUE(words(out) == expected) << "round " << round;
+    std::fill_n(reinterpret_cast<std::uint32_t*>(target.writable_bytes().data()), target.size_bytes() / 4, 0u);
+  }
+}
+
 TEST_P(a_pipeline, leaves_nothing_registered) {
   const mapped_file f(make("in", 4 * mib));
   const chunk_pipeline pipeline({.chunk_bytes = 64 * kib, .depth = 4, .readers = 2, .source = chunk_source::registered},
