@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "instrumentation/runtime/c_boundary.hpp"
 #include "instrumentation/runtime/cai.hpp"
 #include "instrumentation/runtime/dlpack.hpp"
 #include "instrumentation/runtime/interchange/sluice_interchange.h"
@@ -11,6 +12,7 @@
 #define SLUICE_EXPORT extern "C" __attribute__((visibility("default")))
 
 using namespace sluice::runtime;
+using c_boundary::guarded, c_boundary::last_error;
 
 struct sluice_array {
   any_array array;
@@ -18,27 +20,6 @@ struct sluice_array {
 };
 
 namespace {
-
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
-}
-
-// Nothing crosses the boundary as an exception.
-template <class Work>
-auto guarded(Work&& work) noexcept -> decltype(work()) {
-  try {
-    last_error().clear();
-    return work();
-  } catch (const std::exception& e) {
-    last_error() = e.what();
-  }
-  if constexpr (std::is_pointer_v<decltype(work())>) {
-    return nullptr;
-  } else {
-    return 1;
-  }
-}
 
 element_type type_of(std::int32_t code, std::int32_t bits) {
   constexpr std::pair<int, element_kind> kinds[] = {
@@ -117,7 +98,7 @@ bool delete_unclaimed(void* capsule, const char* name) {
 
 }  // namespace
 
-SLUICE_EXPORT const char* sluice_interchange_error(void) { return last_error().c_str(); }
+SLUICE_EXPORT const char* sluice_interchange_error(void) { return last_error::get(); }
 
 SLUICE_EXPORT sluice_array* sluice_array_empty(const std::int64_t* extents, std::int32_t rank, std::int32_t code,
                                                std::int32_t bits, std::int32_t fortran) {

@@ -31,7 +31,7 @@ typedef struct {
   int32_t device;         /* its ordinal */
 } sluice_array_info;
 
-/* The last failure of the calling thread, one line; empty if there was none. Valid until its next call. */
+/* One line about the calling thread's last call, if that failed; empty if it did not. Valid until its next call. */
 const char* sluice_interchange_error(void);
 
 /* A fresh array; contents are undefined. */

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "instrumentation/runtime/c_boundary.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_library/sluice_pool.h"
@@ -16,13 +17,9 @@
 #define SLUICE_EXPORT extern "C" __attribute__((visibility("default")))
 
 using namespace sluice::runtime;
+using c_boundary::guarded, c_boundary::last_error;
 
 namespace {
-
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
-}
 
 /// What this library has of one device.
 struct device_pools {
@@ -149,17 +146,6 @@ void order(const device_ref& device, void* earlier, void* later) {
   if (!ordered) (void)d.sync_stream(from);
 }
 
-/// Runs `work`; what it throws becomes `failed` and the last error.
-template <class Result, class Work>
-Result guarded(Result failed, Work&& work) noexcept {
-  try {
-    return work();
-  } catch (const std::exception& e) {
-    last_error() = e.what();
-  }
-  return failed;
-}
-
 template <foreign_captures captures = foreign_captures::asked_about>
 void* allocate(pool_memory_resource& from, std::size_t size, void* stream) {
   return from.allocate(stream_of<captures>(from.device(), stream), size, 512);
@@ -175,26 +161,27 @@ template <foreign_captures captures = foreign_captures::asked_about>
 void give_back(pool_memory_resource& to, void* address, void* stream) {
   if (address == nullptr) return;
   if (!to.try_deallocate(stream_of<captures>(to.device(), stream), address)) {
-    last_error() = fmt::format("sluice_free: {} is no block that '{}' has given out", fmt::ptr(address), to.name());
+    last_error::set(
+        fmt::format("sluice_free: {} is no block that '{}' has given out", fmt::ptr(address), to.name()).c_str());
   }
 }
 
 }  // namespace
 
 SLUICE_EXPORT void* sluice_malloc(ssize_t size, int device, void* stream) {
-  return guarded<void*>(nullptr, [&] { return allocate(pools_of(device).device_pool(), checked(size), stream); });
+  return guarded([&] { return allocate(pools_of(device).device_pool(), checked(size), stream); });
 }
 
 SLUICE_EXPORT void sluice_free(void* address, ssize_t /*size*/, int device, void* stream) {
-  guarded(0, [&] { return give_back(pools_of(device).device_pool(), address, stream), 0; });
+  guarded([&] { give_back(pools_of(device).device_pool(), address, stream); });
 }
 
 SLUICE_EXPORT void sluice_set_stream(int device, void* stream) {
-  guarded(0, [&] { return chosen_streams()[device] = stream, 0; });
+  guarded([&] { chosen_streams()[device] = stream; });
 }
 
 SLUICE_EXPORT void* sluice_malloc_current(void* /*param*/, size_t size, int device) {
-  return guarded<void*>(nullptr, [&] {
+  return guarded([&] {
     const auto* chosen = chosen_stream(device);
     void* const stream = chosen != nullptr ? *chosen : nullptr;
     void* const address = allocate(pools_of(device).device_pool(), size, stream);
@@ -204,7 +191,7 @@ SLUICE_EXPORT void* sluice_malloc_current(void* /*param*/, size_t size, int devi
 }
 
 SLUICE_EXPORT void sluice_free_current(void* /*param*/, void* address, int device) {
-  guarded(0, [&] {
+  guarded([&] {
     device_pools& of = pools_of(device);
     const std::optional<void*> allocated_on = allocation_streams::get().take(address);
     const auto* chosen = chosen_stream(device);
@@ -212,20 +199,20 @@ SLUICE_EXPORT void sluice_free_current(void* /*param*/, void* address, int devic
     if (address != nullptr && allocated_on && chosen != nullptr && *allocated_on != current) {
       order(of.device, current, *allocated_on);
     }
-    return give_back(of.device_pool(), address, allocated_on.value_or(current)), 0;
+    give_back(of.device_pool(), address, allocated_on.value_or(current));
   });
 }
 
 SLUICE_EXPORT void* sluice_malloc_host(size_t size, int device, void* stream) {
-  return guarded<void*>(nullptr, [&] { return allocate(pools_of(device).pinned_pool(), size, stream); });
+  return guarded([&] { return allocate(pools_of(device).pinned_pool(), size, stream); });
 }
 
 SLUICE_EXPORT void sluice_free_host(void* address, int device, void* stream) {
-  guarded(0, [&] { return give_back(pools_of(device).pinned_pool(), address, stream), 0; });
+  guarded([&] { give_back(pools_of(device).pinned_pool(), address, stream); });
 }
 
 SLUICE_EXPORT int sluice_pool_configure(int device, uint64_t limit_bytes, int ipc_capable) {
-  return guarded(1, [&] {
+  return guarded([&] {
     device_pools& of = pools_of(device);
     const std::lock_guard lock(of.mutex);
     of.options.limit_bytes = limit_bytes;
@@ -236,7 +223,7 @@ SLUICE_EXPORT int sluice_pool_configure(int device, uint64_t limit_bytes, int ip
 }
 
 SLUICE_EXPORT int sluice_pool_stats(int device, sluice_pool_figures* out) {
-  return guarded(1, [&] {
+  return guarded([&] {
     if (out == nullptr) throw error({status::invalid_value, 0, "sluice_pool_stats", "nowhere to write: out is null"});
     device_pools& of = pools_of(device);
     const pool_stats s = of.device_pool().stats();
@@ -249,7 +236,7 @@ SLUICE_EXPORT int sluice_pool_stats(int device, sluice_pool_figures* out) {
 }
 
 SLUICE_EXPORT int sluice_pool_trim(int device, uint64_t keep_bytes) {
-  return guarded(1, [&] {
+  return guarded([&] {
     device_pools& of = pools_of(device);
     of.device_pool().trim(keep_bytes);
     of.pinned_pool().trim(keep_bytes);
@@ -258,7 +245,7 @@ SLUICE_EXPORT int sluice_pool_trim(int device, uint64_t keep_bytes) {
 }
 
 SLUICE_EXPORT int sluice_forget_stream(int device, void* stream) {
-  return guarded(1, [&] {
+  return guarded([&] {
     const auto handle = sluice::backend::stream_handle{reinterpret_cast<std::uintptr_t>(stream)};
     pools_of(device).device.state()->retire(handle);
     if (stream != nullptr) allocation_streams::get().forget(device, stream);
@@ -269,38 +256,35 @@ SLUICE_EXPORT int sluice_forget_stream(int device, void* stream) {
 // --- captures ----------------------------------------------------------------------------------------------
 
 SLUICE_EXPORT int sluice_forget_capture(int device, uint64_t id) {
-  return guarded(1, [&] { return forget_capture(pools_of(device).device, id), 0; });
+  return guarded([&] { return forget_capture(pools_of(device).device, id), 0; });
 }
 
 SLUICE_EXPORT void* sluice_torch_malloc(ssize_t size, int device, void* stream) {
-  return guarded<void*>(nullptr, [&] {
-    return allocate<foreign_captures::announced>(pools_of(device).device_pool(), checked(size), stream);
-  });
+  return guarded(
+      [&] { return allocate<foreign_captures::announced>(pools_of(device).device_pool(), checked(size), stream); });
 }
 
 SLUICE_EXPORT void sluice_torch_free(void* address, ssize_t /*size*/, int device, void* stream) {
-  guarded(0,
-          [&] { return give_back<foreign_captures::announced>(pools_of(device).device_pool(), address, stream), 0; });
+  guarded([&] { give_back<foreign_captures::announced>(pools_of(device).device_pool(), address, stream); });
 }
 
 SLUICE_EXPORT void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* takes) {
-  guarded(0, [&] {
+  guarded([&] {
     // PyTorch's own, by value: its caller made a copy, which is called by what lies in it.
     std::function<bool(void*)> asked;
     if (takes != nullptr) asked = *static_cast<const std::function<bool(void*)>*>(takes);
     announced_captures::begin(pools_of(device).device, {pool, more_of_pool}, [asked](std::uintptr_t stream) {
       return !asked || asked(reinterpret_cast<void*>(stream));
     });
-    return 0;
   });
 }
 
 SLUICE_EXPORT void sluice_torch_end(int device, uint64_t pool, uint64_t more_of_pool) {
-  guarded(0, [&] { return announced_captures::end(pools_of(device).device, {pool, more_of_pool}), 0; });
+  guarded([&] { announced_captures::end(pools_of(device).device, {pool, more_of_pool}); });
 }
 
 SLUICE_EXPORT void sluice_torch_release(int device, uint64_t pool, uint64_t more_of_pool) {
-  guarded(0, [&] { return announced_captures::release(pools_of(device).device, {pool, more_of_pool}), 0; });
+  guarded([&] { announced_captures::release(pools_of(device).device, {pool, more_of_pool}); });
 }
 
-SLUICE_EXPORT const char* sluice_last_error(void) { return last_error().c_str(); }
+SLUICE_EXPORT const char* sluice_last_error(void) { return last_error::get(); }

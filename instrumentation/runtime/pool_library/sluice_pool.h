@@ -9,7 +9,8 @@
 // named "libsluice_pool"; a device is its CUDA ordinal; without CUDA device 0 is a simulated one. Under `sluice record` every
 // block is in the recording.
 //
-// Every function may be called from any thread, leaves the calling thread's CUDA context as it was, and throws nothing.
+// Every function may be called from any thread and throws nothing. Each leaves the calling thread's CUDA context as it was, but that a
+// thread which has none keeps device 0's.
 // Streams are cudaStream_t; null is the default stream. A stream of the caller's must not be destroyed before
 // `sluice_forget_stream` has been called for it, or before the pool is done with what was freed on it.
 
@@ -83,7 +84,7 @@ void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* 
 void sluice_torch_end(int device, uint64_t pool, uint64_t more_of_pool);
 void sluice_torch_release(int device, uint64_t pool, uint64_t more_of_pool);
 
-/// One line about the calling thread's last failure; empty if there was none. Valid until its next call.
+/// One line about the calling thread's last call, if that failed; empty if it did not. Valid until its next call.
 const char* sluice_last_error(void);
 
 #ifdef __cplusplus

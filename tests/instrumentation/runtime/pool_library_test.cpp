@@ -78,6 +78,7 @@ TEST_F(pool_library, says_why_it_refuses_and_throws_nothing) {
   EXPECT_EQ(malloc()(ssize_t{1} << 60, 0, nullptr), nullptr);
   EXPECT_NE(std::string(last_error()()).find("out of memory"), std::string::npos) << last_error()();
   EXPECT_EQ(malloc()(0, 0, nullptr), nullptr);
+  EXPECT_STREQ(last_error()(), "") << "nothing failed: it is not the last failure again";
   EXPECT_EQ(pool_stats()(0, nullptr), 1);
   const auto before = figures();
   int somewhere = 0;
