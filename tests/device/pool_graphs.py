@@ -2,7 +2,7 @@
 """CUDA graphs of PyTorch over Sluice's pool: their memory is nobody else's while they may be launched, and comes back with them.
 
     pool_graphs.py hooks     as sluice_pool.use_in_torch sets it up: PyTorch says when it captures and when its graphs go
-    pool_graphs.py plain     sluice_malloc and sluice_free alone: the pool asks the driver, and keeps what graphs got
+    pool_graphs.py plain     sluice_torch_malloc_asking and sluice_free alone: the pool asks the driver, and keeps what graphs got
 
 Each replay is compared with the same steps without a graph, while other tensors come and go on the default and on side streams. Needs
 sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
@@ -28,7 +28,7 @@ if how == "hooks":
     sluice_pool.use_in_torch()
 else:
     torch.cuda.memory.change_current_allocator(
-        torch.cuda.memory.CUDAPluggableAllocator(sluice_pool.path, "sluice_malloc", "sluice_free"))
+        torch.cuda.memory.CUDAPluggableAllocator(sluice_pool.path, "sluice_torch_malloc_asking", "sluice_free"))
 
 torch.manual_seed(1)
 random.seed(1)

@@ -1,9 +1,11 @@
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -166,6 +168,34 @@ void give_back(pool_memory_resource& to, void* address, void* stream) {
   }
 }
 
+/// What PyTorch calls takes null for memory: a failure must be an exception of C++, which it makes one of Python's. Thrown by the
+/// caller's C++ library, where the process has one: each counts the exceptions that it threw and caught, and the one linked in here
+/// is not the one that catches.
+[[noreturn]] void throw_at_caller(const char* line) {
+  using thrower = void(const char*);
+  static auto* const theirs = [] {
+    void* const library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void* const found = library != nullptr ? dlsym(library, "_ZSt21__throw_runtime_errorPKc") : nullptr;
+    return reinterpret_cast<thrower*>(found);
+  }();
+  if (theirs != nullptr) theirs(line);
+  throw std::runtime_error(line);
+}
+
+template <foreign_captures captures>
+void* allocate_or_throw(ssize_t size, int device, void* stream) {
+  void* const address = guarded([&] {
+    try {
+      return allocate<captures>(pools_of(device).device_pool(), checked(size), stream);
+    } catch (const out_of_memory& e) {
+      // The words that programs look for which try again with less.
+      throw std::runtime_error(fmt::format("CUDA out of memory. {}", e.what()));
+    }
+  });
+  if (address == nullptr && last_error::there()) throw_at_caller(last_error::get());
+  return address;
+}
+
 }  // namespace
 
 SLUICE_EXPORT void* sluice_malloc(ssize_t size, int device, void* stream) {
@@ -260,8 +290,11 @@ SLUICE_EXPORT int sluice_forget_capture(int device, uint64_t id) {
 }
 
 SLUICE_EXPORT void* sluice_torch_malloc(ssize_t size, int device, void* stream) {
-  return guarded(
-      [&] { return allocate<foreign_captures::announced>(pools_of(device).device_pool(), checked(size), stream); });
+  return allocate_or_throw<foreign_captures::announced>(size, device, stream);
+}
+
+SLUICE_EXPORT void* sluice_torch_malloc_asking(ssize_t size, int device, void* stream) {
+  return allocate_or_throw<foreign_captures::asked_about>(size, device, stream);
 }
 
 SLUICE_EXPORT void sluice_torch_free(void* address, ssize_t /*size*/, int device, void* stream) {

@@ -9,7 +9,7 @@
 // named "libsluice_pool"; a device is its CUDA ordinal; without CUDA device 0 is a simulated one. Under `sluice record` every
 // block is in the recording.
 //
-// Every function may be called from any thread and throws nothing. Each leaves the calling thread's CUDA context as it was, but that a
+// Every function may be called from any thread and throws nothing, but for the two named sluice_torch_malloc. Each leaves the calling thread's CUDA context as it was, but that a
 // thread which has none keeps device 0's.
 // Streams are cudaStream_t; null is the default stream. A stream of the caller's must not be destroyed before
 // `sluice_forget_stream` has been called for it, or before the pool is done with what was freed on it.
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /// `size` bytes of memory of `device`, aligned to 512 bytes, usable in the order of `stream`. Null for 0 bytes, and when there is no
-/// memory or no such device: `sluice_last_error` says which. PyTorch's CUDAPluggableAllocator takes it as it is.
+/// memory or no such device: `sluice_last_error` says which.
 void* sluice_malloc(ssize_t size, int device, void* stream);
 /// Gives `address` back once the work enqueued on `stream` is done. `size` is not needed. Null is ignored; what is no block of the
 /// device's pool is refused and counted.
@@ -39,7 +39,8 @@ int sluice_forget_capture(int device, uint64_t id);
 /// The stream that the functions below are in the order of, for the calling thread and `device`. A thread that never chose one
 /// allocates on the default stream.
 void sluice_set_stream(int device, void* stream);
-/// The same as above on that stream, in the form of CuPy's CFunctionAllocator; `param` is not used. A block comes back once the work
+/// The same as above on that stream, in the form of CuPy's CFunctionAllocator; `param` is not used. CuPy takes null for memory: whoever
+/// hands these to it must look, as sluice_pool.py does. A block comes back once the work
 /// is done of the stream that it was allocated on, and of the freeing thread's, should that one have chosen another.
 void* sluice_malloc_current(void* param, size_t size, int device);
 void sluice_free_current(void* param, void* address, int device);
@@ -78,7 +79,11 @@ int sluice_forget_stream(int device, void* stream);
 // outside of captures. Captures that PyTorch did not begin go unseen there. The others are for its set_begin_allocate_to_pool (`takes` is
 // a const std::function<bool(cudaStream_t)>*), set_end_allocate_to_pool_fn and set_release_pool; a pool's id is two numbers.
 
+/// As `sluice_malloc`, but throws std::runtime_error where that says null after a failure, since PyTorch takes null for memory: a
+/// RuntimeError in Python, which begins with "CUDA out of memory." if that is what it is. For C++ callers only.
 void* sluice_torch_malloc(ssize_t size, int device, void* stream);
+/// The same for a PyTorch that does not say when it captures: asks the driver as `sluice_malloc` does. Its `sluice_free` goes with it.
+void* sluice_torch_malloc_asking(ssize_t size, int device, void* stream);
 void sluice_torch_free(void* address, ssize_t size, int device, void* stream);
 void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* takes);
 void sluice_torch_end(int device, uint64_t pool, uint64_t more_of_pool);

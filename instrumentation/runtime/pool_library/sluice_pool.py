@@ -89,7 +89,10 @@ def use_in_torch():
     """Makes the pool PyTorch's allocator. PyTorch refuses once it has allocated.
 
     PyTorch says which of its pools a captured graph allocates from and when that goes: memory comes back with the graph (PyTorch 2.3 and
-    later). Older ones do not: there the pool asks the driver at each allocation on a side stream, and keeps what graphs got."""
+    later). Older ones do not: there the pool asks the driver at each allocation on a side stream, and keeps what graphs got.
+
+    Out of memory is a RuntimeError that begins with "CUDA out of memory."; PyTorch makes its own OutOfMemoryError of its own pool's
+    failures only."""
     import torch
     names = ("sluice_torch_begin", "sluice_torch_end", "sluice_torch_release")
     allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_torch_malloc", "sluice_torch_free")
@@ -99,7 +102,7 @@ def use_in_torch():
         for setter, name in zip(setters, names):
             setter(_address(getattr(library, name)))
     else:
-        allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_malloc", "sluice_free")
+        allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_torch_malloc_asking", "sluice_free")
     torch.cuda.memory.change_current_allocator(allocator)
 
 
@@ -113,10 +116,22 @@ def _address(function):
 
 
 def use_in_cupy():
-    """Makes the pool CuPy's allocator, in place of CuPy's own pool; returns CuPy's object for it."""
+    """Makes the pool CuPy's allocator, in place of CuPy's own pool; returns CuPy's object for it. Out of memory is CuPy's
+    OutOfMemoryError, whose cause says what the pool held."""
     import cupy
-    allocator = cupy.cuda.memory.CFunctionAllocator(0, _address(library.sluice_malloc_current), _address(library.sluice_free_current), library)
-    cupy.cuda.set_allocator(allocator.malloc)
+    memory = cupy.cuda.memory
+    allocator = memory.CFunctionAllocator(0, _address(library.sluice_malloc_current), _address(library.sluice_free_current), library)
+
+    def malloc(size):
+        block = allocator.malloc(size)
+        if block.ptr == 0 and size != 0:  # CuPy would take it for memory
+            why = library.sluice_last_error().decode()
+            if "out of memory" not in why:
+                raise RuntimeError(why)
+            held = stats(cupy.cuda.runtime.getDevice())
+            raise memory.OutOfMemoryError(size, held.used, held.limit) from MemoryError(why)
+        return block
+    cupy.cuda.set_allocator(malloc)
     return allocator
 
 

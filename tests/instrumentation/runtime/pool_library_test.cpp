@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <exception>
 #include <regex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +45,9 @@ class pool_library : public ::testing::Test {
   SLUICE_FROM_LIBRARY(pool_stats)
   SLUICE_FROM_LIBRARY(pool_trim)
   SLUICE_FROM_LIBRARY(forget_stream)
+  SLUICE_FROM_LIBRARY(torch_malloc)
+  SLUICE_FROM_LIBRARY(torch_malloc_asking)
+  SLUICE_FROM_LIBRARY(torch_free)
   SLUICE_FROM_LIBRARY(last_error)
 #undef SLUICE_FROM_LIBRARY
 
@@ -86,6 +91,33 @@ TEST_F(pool_library, says_why_it_refuses_and_throws_nothing) {
   free()(&somewhere, 4, 0, nullptr);
   EXPECT_NE(std::string(last_error()()).find("is no block"), std::string::npos) << last_error()();
   EXPECT_EQ(figures().refused_frees, before.refused_frees + 1);
+}
+
+// PyTorch takes whatever comes back for memory, null, too; what is thrown it makes an exception of Python's.
+TEST_F(pool_library, throws_at_pytorch_where_there_is_no_memory) {
+  const auto before = figures();
+  const int under_way = std::uncaught_exceptions();
+  for (auto* const allocate : {torch_malloc(), torch_malloc_asking()}) {
+    const auto what_it_throws = [&](ssize_t size, int device) -> std::string {
+      try {
+        EXPECT_EQ(allocate(size, device, nullptr), nullptr);
+      } catch (const std::runtime_error& e) {
+        return e.what();
+      }
+      return "nothing";
+    };
+    const std::string refused = what_it_throws(ssize_t{1} << 60, 0);
+    EXPECT_TRUE(refused.starts_with("CUDA out of memory. ")) << refused;
+    EXPECT_NE(refused.find("1152921504606846976 bytes from pool 'libsluice_pool'"), std::string::npos) << refused;
+    EXPECT_EQ(refused, last_error()());
+    EXPECT_NE(what_it_throws(100, 99).find("device 99"), std::string::npos);
+    EXPECT_EQ(what_it_throws(0, 0), "nothing") << "tensors without elements have no memory";
+    void* const block = allocate(1000, 0, nullptr);
+    EXPECT_NE(block, nullptr) << "and it goes on";
+    torch_free()(block, 1000, 0, nullptr);
+  }
+  EXPECT_EQ(std::uncaught_exceptions(), under_way) << "by the C++ library that caught them";
+  EXPECT_EQ(figures().used, before.used);
 }
 
 TEST_F(pool_library, has_the_form_that_cupy_asks_for_on_a_stream_of_the_threads_own) {
@@ -213,7 +245,7 @@ TEST(pool_library_file, exports_its_functions_only) {
     EXPECT_TRUE(name.starts_with("sluice_")) << name;
     ++found;
   }
-  EXPECT_EQ(found, 18);
+  EXPECT_EQ(found, 19);
 }
 
 }  // namespace
