@@ -1,6 +1,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -9,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "instrumentation/runtime/c_boundary.hpp"
 #include "instrumentation/runtime/device_state.hpp"
@@ -29,7 +32,8 @@ struct device_pools {
 
   device_ref device;
   std::mutex mutex;
-  pool_options options{.name = "libsluice_pool"};
+  pool_options options{.name = "libsluice_pool"};  ///< as configured
+  std::uint64_t part_limit = 0;                    ///< in bytes, what PyTorch was told to take at most; 0: all
   std::atomic<pool_memory_resource*> pool{nullptr}, pinned{nullptr};
 
   pool_memory_resource& device_pool() {
@@ -38,8 +42,18 @@ struct device_pools {
     const std::lock_guard lock(mutex);
     // Never destroyed: whoever allocates with us may free when the process ends.
     if (pool.load() == nullptr)
-      pool = new pool_memory_resource(std::make_shared<device_memory_resource>(device), options);
+      pool = new pool_memory_resource(std::make_shared<device_memory_resource>(device), with_limit());
     return *pool;
+  }
+  /// With the mutex held.
+  [[nodiscard]] pool_options with_limit() const {
+    pool_options chosen = options;
+    if (part_limit != 0)
+      chosen.limit_bytes = chosen.limit_bytes == 0 ? part_limit : std::min(chosen.limit_bytes, part_limit);
+    return chosen;
+  }
+  void limit_there() {
+    if (pool_memory_resource* there = pool.load()) there->set_limit(with_limit().limit_bytes);
   }
   pool_memory_resource& pinned_pool() {
     pool_memory_resource* there = pinned.load(std::memory_order_acquire);
@@ -52,17 +66,22 @@ struct device_pools {
   }
 };
 
-device_pools& pools_of(int device) {
+const std::vector<std::unique_ptr<device_pools>>& all_pools() {
   static auto* const all = [] {
     auto* made = new std::vector<std::unique_ptr<device_pools>>;
     for (const device_ref& d : devices()) made->push_back(std::make_unique<device_pools>(d));
     return made;
   }();
-  if (device < 0 || static_cast<std::size_t>(device) >= all->size()) {
+  return *all;
+}
+
+device_pools& pools_of(int device) {
+  const auto& all = all_pools();
+  if (device < 0 || static_cast<std::size_t>(device) >= all.size()) {
     throw error({status::invalid_value, 0, "libsluice_pool",
-                 fmt::format("device {}: there are {}, from 0", device, all->size())});
+                 fmt::format("device {}: there are {}, from 0", device, all.size())});
   }
-  return *(*all)[static_cast<std::size_t>(device)];
+  return *all[static_cast<std::size_t>(device)];
 }
 
 /// The stream of a native handle; the calling thread's last one is remembered, for making one costs more than a hit.
@@ -133,15 +152,55 @@ class allocation_streams {
       0};  ///< a thread that frees has the address from the one that allocated: it sees that one's
 };
 
-/// What is enqueued on `later` from now on comes after what is on `earlier` now. Work that is captured is in no such order: its graph
-/// has the memory.
+/// Streams, besides the one that a block comes back on, whose work must be done before others get it.
+class recorded_streams {
+ public:
+  static recorded_streams& get() {
+    static auto* const only = new recorded_streams;
+    return *only;
+  }
+  void note(const void* address, void* stream) {
+    const std::lock_guard lock(mutex_);
+    std::vector<void*>& of = streams_[address];
+    if (std::find(of.begin(), of.end(), stream) == of.end()) of.push_back(stream);
+    count_ = streams_.size();
+  }
+  /// One load where none is recorded. A thread that frees has the address from the one that recorded: it sees that one's count.
+  std::vector<void*> take(const void* address) {
+    if (count_.load(std::memory_order_relaxed) == 0) return {};
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(address);
+    if (found == streams_.end()) return {};
+    std::vector<void*> streams = std::move(found->second);
+    streams_.erase(found);
+    count_ = streams_.size();
+    return streams;
+  }
+  /// Its work is done.
+  void forget(void* stream) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [address, streams] : streams_) std::erase(streams, stream);
+  }
+
+ private:
+  static inline constinit std::atomic<std::size_t> count_{0};
+
+  std::mutex mutex_;
+  std::unordered_map<const void*, std::vector<void*>> streams_;
+};
+
+/// True if no event can order the two: one runs and one is captured, or both are, for different graphs.
+bool in_different_orders(const sluice::backend::capture_info& a, const sluice::backend::capture_info& b) {
+  return a.status != b.status || (a.status != sluice::backend::capture_status::none && a.id != b.id);
+}
+
+/// What is enqueued on `later` from now on comes after what is on `earlier` now, also as nodes of one graph. What a graph uses and what
+/// runs are in no such order: the graph has the memory.
 void order(const device_ref& device, void* earlier, void* later) {
   sluice::backend::device& d = device.backend();
   const auto from = stream_of(device, earlier).handle(), to = stream_of(device, later).handle();
-  for (const auto stream : {from, to}) {
-    const auto capture = d.stream_capture(stream);
-    if (capture && capture->status != sluice::backend::capture_status::none) return;
-  }
+  const auto captured_from = d.stream_capture(from), captured_to = d.stream_capture(to);
+  if (captured_from && captured_to && in_different_orders(*captured_from, *captured_to)) return;
   const auto event = d.create_event({});
   const bool ordered = event && d.record_event(*event, from) && d.wait_event(to, *event);
   if (event) d.destroy_event(*event);
@@ -196,6 +255,15 @@ void* allocate_or_throw(ssize_t size, int device, void* stream) {
   return address;
 }
 
+template <foreign_captures captures>
+void give_back_recorded(int device, void* address, void* stream) {
+  device_pools& of = pools_of(device);
+  for (void* const other : recorded_streams::get().take(address)) {
+    if (other != stream) order(of.device, other, stream);
+  }
+  give_back<captures>(of.device_pool(), address, stream);
+}
+
 }  // namespace
 
 SLUICE_EXPORT void* sluice_malloc(ssize_t size, int device, void* stream) {
@@ -203,7 +271,7 @@ SLUICE_EXPORT void* sluice_malloc(ssize_t size, int device, void* stream) {
 }
 
 SLUICE_EXPORT void sluice_free(void* address, ssize_t /*size*/, int device, void* stream) {
-  guarded([&] { give_back(pools_of(device).device_pool(), address, stream); });
+  guarded([&] { give_back_recorded<foreign_captures::asked_about>(device, address, stream); });
 }
 
 SLUICE_EXPORT void sluice_set_stream(int device, void* stream) {
@@ -247,7 +315,7 @@ SLUICE_EXPORT int sluice_pool_configure(int device, uint64_t limit_bytes, int ip
     const std::lock_guard lock(of.mutex);
     of.options.limit_bytes = limit_bytes;
     of.options.ipc_capable = ipc_capable != 0;
-    if (pool_memory_resource* there = of.pool.load()) there->set_limit(limit_bytes);
+    of.limit_there();
     return 0;
   });
 }
@@ -278,7 +346,10 @@ SLUICE_EXPORT int sluice_forget_stream(int device, void* stream) {
   return guarded([&] {
     const auto handle = sluice::backend::stream_handle{reinterpret_cast<std::uintptr_t>(stream)};
     pools_of(device).device.state()->retire(handle);
-    if (stream != nullptr) allocation_streams::get().forget(device, stream);
+    if (stream != nullptr) {
+      allocation_streams::get().forget(device, stream);
+      recorded_streams::get().forget(stream);
+    }
     return 0;
   });
 }
@@ -298,7 +369,35 @@ SLUICE_EXPORT void* sluice_torch_malloc_asking(ssize_t size, int device, void* s
 }
 
 SLUICE_EXPORT void sluice_torch_free(void* address, ssize_t /*size*/, int device, void* stream) {
-  guarded([&] { give_back<foreign_captures::announced>(pools_of(device).device_pool(), address, stream); });
+  guarded([&] { give_back_recorded<foreign_captures::announced>(device, address, stream); });
+}
+
+SLUICE_EXPORT void sluice_torch_record_stream(void* address, void* stream) {
+  guarded([&] {
+    // PyTorch does not say on which device, and records memory that others made, too.
+    for (const auto& of : all_pools()) {
+      const pool_memory_resource* const there = of->pool.load(std::memory_order_acquire);
+      if (there != nullptr && there->owns(address)) return recorded_streams::get().note(address, stream);
+    }
+  });
+}
+
+SLUICE_EXPORT void sluice_torch_empty_cache(void) {
+  guarded([&] {
+    for (const auto& of : all_pools()) {
+      if (pool_memory_resource* const there = of->pool.load(std::memory_order_acquire)) there->trim();
+    }
+  });
+}
+
+SLUICE_EXPORT void sluice_torch_memory_fraction(double fraction, int device) {
+  guarded([&] {
+    device_pools& of = pools_of(device);
+    const auto whole = static_cast<double>(of.device.description().memory_bytes);
+    const std::lock_guard lock(of.mutex);
+    of.part_limit = fraction >= 1 ? 0 : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(fraction * whole));
+    of.limit_there();
+  });
 }
 
 SLUICE_EXPORT void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* takes) {

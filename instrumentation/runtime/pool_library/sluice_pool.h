@@ -77,7 +77,8 @@ int sluice_forget_stream(int device, void* stream);
 
 // For PyTorch's CUDAPluggableAllocator: it says when it captures, and when its graphs go, so that the first two ask the driver nothing
 // outside of captures. Captures that PyTorch did not begin go unseen there. The others are for its set_begin_allocate_to_pool (`takes` is
-// a const std::function<bool(cudaStream_t)>*), set_end_allocate_to_pool_fn and set_release_pool; a pool's id is two numbers.
+// a const std::function<bool(cudaStream_t)>*), set_end_allocate_to_pool_fn, set_release_pool (a pool's id is two numbers),
+// set_record_stream_fn, set_reset_fn and set_memory_fraction_fn.
 
 /// As `sluice_malloc`, but throws std::runtime_error where that says null after a failure, since PyTorch takes null for memory: a
 /// RuntimeError in Python, which begins with "CUDA out of memory." if that is what it is. For C++ callers only.
@@ -85,6 +86,13 @@ void* sluice_torch_malloc(ssize_t size, int device, void* stream);
 /// The same for a PyTorch that does not say when it captures: asks the driver as `sluice_malloc` does. Its `sluice_free` goes with it.
 void* sluice_torch_malloc_asking(ssize_t size, int device, void* stream);
 void sluice_torch_free(void* address, ssize_t size, int device, void* stream);
+/// What Tensor.record_stream promises: work on `stream` uses the block, too. When it is freed, the stream that it comes back on waits, on
+/// the device, for what is enqueued on `stream` then; in a capture of both, so do its later nodes. Memory of others' is ignored.
+void sluice_torch_record_stream(void* address, void* stream);
+/// torch.cuda.empty_cache: trims the pool of every device.
+void sluice_torch_empty_cache(void);
+/// torch.cuda.set_per_process_memory_fraction: a limit beside that of `sluice_pool_configure`; the lower one holds. 1: none.
+void sluice_torch_memory_fraction(double fraction, int device);
 void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* takes);
 void sluice_torch_end(int device, uint64_t pool, uint64_t more_of_pool);
 void sluice_torch_release(int device, uint64_t pool, uint64_t more_of_pool);

@@ -91,18 +91,23 @@ def use_in_torch():
     PyTorch says which of its pools a captured graph allocates from and when that goes: memory comes back with the graph (PyTorch 2.3 and
     later). Older ones do not: there the pool asks the driver at each allocation on a side stream, and keeps what graphs got.
 
+    Tensor.record_stream, empty_cache and set_per_process_memory_fraction do what they promise (PyTorch 2.1 and later).
+
     Out of memory is a RuntimeError that begins with "CUDA out of memory."; PyTorch makes its own OutOfMemoryError of its own pool's
     failures only."""
     import torch
-    names = ("sluice_torch_begin", "sluice_torch_end", "sluice_torch_release")
+    announcing = {"set_begin_allocate_to_pool": "sluice_torch_begin", "set_end_allocate_to_pool_fn": "sluice_torch_end",
+                  "set_release_pool": "sluice_torch_release"}
+    others = {"set_record_stream_fn": "sluice_torch_record_stream", "set_reset_fn": "sluice_torch_empty_cache",
+              "set_memory_fraction_fn": "sluice_torch_memory_fraction"}
     allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_torch_malloc", "sluice_torch_free")
-    setters = [getattr(allocator._allocator, name, None) for name in (
-        "set_begin_allocate_to_pool", "set_end_allocate_to_pool_fn", "set_release_pool")]
-    if all(setters):
-        for setter, name in zip(setters, names):
-            setter(_address(getattr(library, name)))
+    if all(hasattr(allocator._allocator, setter) for setter in announcing):
+        others.update(announcing)
     else:
         allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "sluice_torch_malloc_asking", "sluice_free")
+    for setter, name in others.items():
+        if hasattr(allocator._allocator, setter):
+            getattr(allocator._allocator, setter)(_address(getattr(library, name)))
     torch.cuda.memory.change_current_allocator(allocator)
 
 

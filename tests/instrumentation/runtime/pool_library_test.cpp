@@ -48,6 +48,9 @@ class pool_library : public ::testing::Test {
   SLUICE_FROM_LIBRARY(torch_malloc)
   SLUICE_FROM_LIBRARY(torch_malloc_asking)
   SLUICE_FROM_LIBRARY(torch_free)
+  SLUICE_FROM_LIBRARY(torch_record_stream)
+  SLUICE_FROM_LIBRARY(torch_empty_cache)
+  SLUICE_FROM_LIBRARY(torch_memory_fraction)
   SLUICE_FROM_LIBRARY(last_error)
 #undef SLUICE_FROM_LIBRARY
 
@@ -193,6 +196,62 @@ TEST_F(pool_library, frees_what_cupy_frees_after_the_stream_that_it_was_allocate
   streams.destroy(b);
 }
 
+// Tensor.record_stream: a block that another stream works on when it is freed.
+TEST_F(pool_library, gives_a_block_to_others_after_the_streams_that_pytorch_recorded_for_it) {
+  (void)figures();
+  const driver_streams streams;
+  if (streams.library == nullptr) GTEST_SKIP() << "no driver, and so no streams of others'";
+  constexpr std::size_t bytes = 64 << 20;
+  void *a = streams.make(), *b = streams.make(), *c = streams.make();
+  const auto slow_work = [&](void* block, void* stream) {
+    for (int i = 0; i < 200; ++i) streams.fill(block, 5, bytes, stream);
+  };
+  for (auto* const frees : {torch_free(), free()}) {
+    void* const block = torch_malloc()(bytes, 0, a);
+    for (void* const user : {b, c, b, a}) torch_record_stream()(block, user);
+    slow_work(block, b);
+    slow_work(block, c);
+    frees(block, bytes, 0, a);
+    EXPECT_EQ(torch_malloc()(bytes, 0, a), block) << "a hit";
+    streams.fill(block, 9, bytes, a);
+    for (void* const user : {a, b, c}) (void)streams.read(block, 1, user);
+    EXPECT_EQ(streams.read(block, bytes, a), std::vector<unsigned char>(bytes, 9)) << "after what was recorded";
+    frees(block, bytes, 0, a);
+  }
+  int of_others = 0;
+  torch_record_stream()(&of_others, b);
+  EXPECT_STREQ(last_error()(), "") << "PyTorch records memory that others made, too";
+
+  // A recorded stream that has been forgotten may go before the block.
+  void* const block = torch_malloc()(bytes, 0, a);
+  torch_record_stream()(block, b);
+  EXPECT_EQ(forget_stream()(0, b), 0);
+  streams.destroy(b);
+  torch_free()(block, bytes, 0, a);
+  for (void* const stream : {a, c}) {
+    EXPECT_EQ(forget_stream()(0, stream), 0);
+    streams.destroy(stream);
+  }
+}
+
+TEST_F(pool_library, does_what_pytorch_asks_of_its_cache) {
+  torch_free()(torch_malloc()(50 << 20, 0, nullptr), 50 << 20, 0, nullptr);
+  const auto before = figures();
+  EXPECT_GE(before.reserved, std::uint64_t{50} << 20);
+  torch_empty_cache()();
+  EXPECT_LE(figures().reserved + (std::uint64_t{50} << 20), before.reserved);
+
+  torch_memory_fraction()(0.25, 0);
+  EXPECT_NEAR(static_cast<double>(figures().limit), 0.25 * static_cast<double>(before.device_total), 1e9);
+  EXPECT_THROW((void)torch_malloc()(static_cast<ssize_t>(before.device_total / 2), 0, nullptr), std::runtime_error);
+  EXPECT_EQ(pool_configure()(0, 1 << 30, 0), 0);
+  EXPECT_EQ(figures().limit, std::uint64_t{1} << 30) << "the lower of the two";
+  torch_memory_fraction()(1, 0);
+  EXPECT_EQ(figures().limit, std::uint64_t{1} << 30);
+  EXPECT_EQ(pool_configure()(0, 0, 0), 0);
+  EXPECT_EQ(figures().limit, 0u);
+}
+
 TEST_F(pool_library, gives_pinned_memory_too) {
   auto* host = static_cast<char*>(malloc_host()(1 << 16, 0, nullptr));
   ASSERT_NE(host, nullptr) << last_error()();
@@ -245,7 +304,7 @@ TEST(pool_library_file, exports_its_functions_only) {
     EXPECT_TRUE(name.starts_with("sluice_")) << name;
     ++found;
   }
-  EXPECT_EQ(found, 19);
+  EXPECT_EQ(found, 22);
 }
 
 }  // namespace
