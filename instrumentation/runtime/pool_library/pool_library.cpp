@@ -35,6 +35,7 @@ struct device_pools {
   pool_options options{.name = "libsluice_pool"};  ///< as configured
   std::uint64_t part_limit = 0;                    ///< in bytes, what PyTorch was told to take at most; 0: all
   std::atomic<pool_memory_resource*> pool{nullptr}, pinned{nullptr};
+  std::vector<void*> after_all;  ///< freed, and waiting for the whole device
 
   pool_memory_resource& device_pool() {
     pool_memory_resource* there = pool.load(std::memory_order_acquire);
@@ -272,6 +273,29 @@ SLUICE_EXPORT void* sluice_malloc(ssize_t size, int device, void* stream) {
 
 SLUICE_EXPORT void sluice_free(void* address, ssize_t /*size*/, int device, void* stream) {
   guarded([&] { give_back_recorded<foreign_captures::asked_about>(device, address, stream); });
+}
+
+SLUICE_EXPORT int sluice_free_after_all(void* const* addresses, size_t count, int device) {
+  return guarded([&] {
+    device_pools& of = pools_of(device);
+    std::vector<void*> batch;
+    {
+      const std::lock_guard lock(of.mutex);
+      of.after_all.insert(of.after_all.end(), addresses, addresses + count);
+      // To wait for the device would break a capture.
+      if (of.after_all.empty() || capturing()) return 0;
+      batch.swap(of.after_all);
+    }
+    try {
+      of.device.sync();
+    } catch (const error&) {
+      const std::lock_guard lock(of.mutex);
+      of.after_all.insert(of.after_all.end(), batch.begin(), batch.end());
+      throw;
+    }
+    for (void* const address : batch) give_back(of.device_pool(), address, nullptr);
+    return last_error::there() ? 1 : 0;
+  });
 }
 
 SLUICE_EXPORT void sluice_set_stream(int device, void* stream) {

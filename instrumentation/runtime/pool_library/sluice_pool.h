@@ -25,6 +25,11 @@ void* sluice_malloc(ssize_t size, int device, void* stream);
 /// device's pool is refused and counted.
 void sluice_free(void* address, ssize_t size, int device, void* stream);
 
+/// Gives `count` blocks back that work on any stream may still use: waits for the device first, as cuMemFree does, once for all of them.
+/// Beside a capture, which that would break, they wait for the first call after it; `count` may be 0. Returns 0, or 1 after a failure:
+/// blocks that the device could not be waited for stay for the next call, too.
+int sluice_free_after_all(void* const* addresses, size_t count, int device);
+
 // Captures of streams into CUDA graphs. Memory that is allocated on a stream while it is captured is the graph's: freed in the
 // capture, it is reused there alone; freed later, or left over, it is kept, since the graph may be launched again, and counted as
 // `kept_for_graphs`. Each allocation on a stream other than the default one asks the driver whether the stream is being captured,

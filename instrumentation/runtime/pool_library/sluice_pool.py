@@ -8,6 +8,7 @@
 Needs libsluice_pool.so: beside this file's folder, beside the program, or named by SLUICE_POOL_LIBRARY. sluice_pool.h says what its
 functions do. Under `sluice record` every block is in the recording, with the pool and the stream that it belongs to.
 """
+import collections
 import ctypes
 import os
 
@@ -39,6 +40,7 @@ def _load():
     for name, result, arguments in [
             ("sluice_malloc", pointer, [ctypes.c_ssize_t, i32, pointer]),
             ("sluice_free", None, [pointer, ctypes.c_ssize_t, i32, pointer]),
+            ("sluice_free_after_all", i32, [ctypes.POINTER(pointer), size, i32]),
             ("sluice_set_stream", None, [i32, pointer]),
             ("sluice_malloc_host", pointer, [size, i32, pointer]),
             ("sluice_free_host", None, [pointer, i32, pointer]),
@@ -140,22 +142,58 @@ def use_in_cupy():
     return allocator
 
 
+class _LetGo:
+    """Blocks of a device that Numba has let go of, without a word of the streams that still work on them: they go back when the device has
+    been waited for. As with Numba's own manager some of them wait together, for waiting is dear."""
+
+    def __init__(self, device, most_blocks, most_bytes):
+        self.device, self.most_blocks, self.most_bytes = device, most_blocks, most_bytes
+        self.blocks = collections.deque()  # finalizers come on any thread, and within each other
+        self.deferred = 0
+
+    def add(self, address, size):
+        self.blocks.append((address, size))
+        if not self.deferred and (len(self.blocks) >= self.most_blocks or sum(size for _, size in list(self.blocks)) >= self.most_bytes):
+            self.give_back()
+
+    def give_back(self):
+        batch = []
+        while self.blocks:
+            try:
+                batch.append(self.blocks.popleft()[0])
+            except IndexError:  # another thread has it
+                break
+        _check(library.sluice_free_after_all((ctypes.c_void_p * len(batch))(*batch), len(batch), self.device))
+
+
 def numba_manager():
-    """The class of an External Memory Manager for Numba: device memory from the pool, host memory from Numba's own manager."""
+    """The class of an External Memory Manager for Numba: device memory from the pool, host memory from Numba's own manager.
+
+    What Numba lets go of comes back when the whole device has been waited for, as with Numba's own manager: when that would, by
+    NUMBA_CUDA_MAX_PENDING_DEALLOCS_COUNT and _RATIO, and when there is no memory. Fresh memory is in the default stream's order."""
     import contextlib
     import inspect
 
-    from numba import cuda
+    from numba import config, cuda
 
     class SluiceMemoryManager(cuda.HostOnlyCUDAMemoryManager):
+        _let_go = None
+
         def memalloc(self, size):
             device = cuda.get_current_device().id
+            if self._let_go is None:
+                share = getattr(config, "CUDA_DEALLOCS_RATIO", 0.2)
+                self._let_go = _LetGo(device, getattr(config, "CUDA_DEALLOCS_COUNT", 10), share * stats(device).device_total)
             address = library.sluice_malloc(size, device, None)
+            if not address and self._let_go.blocks:
+                self._let_go.give_back()
+                address = library.sluice_malloc(size, device, None)
             if not address:
                 raise MemoryError(library.sluice_last_error().decode())
+            let_go = self._let_go
 
             def free():
-                library.sluice_free(address, size, device, None)
+                let_go.add(address, size)
             # Older versions of Numba pass the context along.
             first = [self.context] if "context" in inspect.signature(cuda.MemoryPointer).parameters else []
             return cuda.MemoryPointer(*first, _numba_pointer(address), size, finalizer=free)
@@ -172,12 +210,21 @@ def numba_manager():
 
         def reset(self):
             super().reset()
+            if self._let_go is not None:
+                self._let_go.give_back()
             trim(cuda.get_current_device().id)
 
         @contextlib.contextmanager
         def defer_cleanup(self):
-            with super().defer_cleanup():
-                yield
+            let_go = self._let_go
+            if let_go is not None:
+                let_go.deferred += 1
+            try:
+                with super().defer_cleanup():
+                    yield
+            finally:
+                if let_go is not None:
+                    let_go.deferred -= 1
 
         @property
         def interface_version(self):

@@ -36,6 +36,7 @@ class pool_library : public ::testing::Test {
   }
   SLUICE_FROM_LIBRARY(malloc)
   SLUICE_FROM_LIBRARY(free)
+  SLUICE_FROM_LIBRARY(free_after_all)
   SLUICE_FROM_LIBRARY(set_stream)
   SLUICE_FROM_LIBRARY(malloc_current)
   SLUICE_FROM_LIBRARY(free_current)
@@ -62,6 +63,31 @@ class pool_library : public ::testing::Test {
 
  private:
   void* library_ = nullptr;  // stays: it must not be unloaded
+};
+
+/// The driver's streams, where there is a driver: the library takes handles of others' streams.
+struct driver_streams {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  template <class Call>
+  Call* find(const char* name) const {
+    return reinterpret_cast<Call*>(dlsym(library, name));
+  }
+  [[nodiscard]] void* make() const {
+    void* made = nullptr;
+    EXPECT_EQ(find<int(void**, unsigned)>("cuStreamCreate")(&made, 1), 0);
+    return made;
+  }
+  void fill(void* at, unsigned char value, std::size_t bytes, void* stream) const {
+    EXPECT_EQ(find<int(void*, unsigned char, std::size_t, void*)>("cuMemsetD8Async")(at, value, bytes, stream), 0);
+  }
+  [[nodiscard]] std::vector<unsigned char> read(void* from, std::size_t bytes, void* stream) const {
+    std::vector<unsigned char> out(bytes);
+    EXPECT_EQ(find<int(void*, void*, std::size_t, void*)>("cuMemcpyDtoHAsync_v2")(out.data(), from, bytes, stream), 0);
+    EXPECT_EQ(find<int(void*)>("cuStreamSynchronize")(stream), 0);
+    return out;
+  }
+  [[nodiscard]] bool is_idle(void* stream) const { return find<int(void*)>("cuStreamQuery")(stream) == 0; }
+  void destroy(void* stream) const { find<int(void*)>("cuStreamDestroy_v2")(stream); }
 };
 
 TEST_F(pool_library, allocates_frees_and_tells_what_it_holds) {
@@ -123,6 +149,24 @@ TEST_F(pool_library, throws_at_pytorch_where_there_is_no_memory) {
   EXPECT_EQ(figures().used, before.used);
 }
 
+TEST_F(pool_library, takes_blocks_back_that_any_stream_may_use_when_the_device_is_done) {
+  const auto before = figures();
+  constexpr std::size_t bytes = 16 << 20;
+  void* blocks[] = {malloc()(bytes, 0, nullptr), malloc()(1000, 0, nullptr), nullptr};
+  const driver_streams streams;
+  void* const stream = streams.library != nullptr ? streams.make() : nullptr;
+  for (int i = 0; i < 800 && stream != nullptr; ++i) streams.fill(blocks[0], 5, bytes, stream);
+  EXPECT_EQ(free_after_all()(blocks, std::size(blocks), 0), 0) << last_error()();
+  EXPECT_EQ(figures().used, before.used);
+  EXPECT_TRUE(stream == nullptr || streams.is_idle(stream)) << "it waited for a stream that nobody named";
+  int somewhere = 0;
+  void* const others[] = {&somewhere};
+  EXPECT_EQ(free_after_all()(others, 1, 0), 1);
+  EXPECT_NE(std::string(last_error()()).find("is no block"), std::string::npos) << last_error()();
+  EXPECT_EQ(free_after_all()(nullptr, 0, 0), 0);
+  if (stream != nullptr) streams.destroy(stream);
+}
+
 TEST_F(pool_library, has_the_form_that_cupy_asks_for_on_a_stream_of_the_threads_own) {
   void* a = malloc_current()(nullptr, 1 << 20, 0);
   ASSERT_NE(a, nullptr) << last_error()();
@@ -132,30 +176,6 @@ TEST_F(pool_library, has_the_form_that_cupy_asks_for_on_a_stream_of_the_threads_
   set_stream()(0, nullptr);
   EXPECT_EQ(forget_stream()(0, nullptr), 0);
 }
-
-/// The driver's streams, where there is a driver: the library takes handles of others' streams.
-struct driver_streams {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  template <class Call>
-  Call* find(const char* name) const {
-    return reinterpret_cast<Call*>(dlsym(library, name));
-  }
-  [[nodiscard]] void* make() const {
-    void* made = nullptr;
-    EXPECT_EQ(find<int(void**, unsigned)>("cuStreamCreate")(&made, 1), 0);
-    return made;
-  }
-  void fill(void* at, unsigned char value, std::size_t bytes, void* stream) const {
-    EXPECT_EQ(find<int(void*, unsigned char, std::size_t, void*)>("cuMemsetD8Async")(at, value, bytes, stream), 0);
-  }
-  [[nodiscard]] std::vector<unsigned char> read(void* from, std::size_t bytes, void* stream) const {
-    std::vector<unsigned char> out(bytes);
-    EXPECT_EQ(find<int(void*, void*, std::size_t, void*)>("cuMemcpyDtoHAsync_v2")(out.data(), from, bytes, stream), 0);
-    EXPECT_EQ(find<int(void*)>("cuStreamSynchronize")(stream), 0);
-    return out;
-  }
-  void destroy(void* stream) const { find<int(void*)>("cuStreamDestroy_v2")(stream); }
-};
 
 TEST_F(pool_library, frees_what_cupy_frees_after_the_stream_that_it_was_allocated_on) {
   (void)figures();
@@ -304,7 +324,7 @@ TEST(pool_library_file, exports_its_functions_only) {
     EXPECT_TRUE(name.starts_with("sluice_")) << name;
     ++found;
   }
-  EXPECT_EQ(found, 22);
+  EXPECT_EQ(found, 23);
 }
 
 }  // namespace
