@@ -11,6 +11,7 @@ import ctypes
 import gc
 import os
 import sys
+import weakref
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 parser = argparse.ArgumentParser()
@@ -130,6 +131,37 @@ def check_alone():
     expect(sluice_arrays.from_cai(Changed(data=(memory.data, True))).read_only, "read-only is kept")
     expect(sluice_arrays.from_cai(Changed(stream=None, strides=None)).shape == (4, 5), "no stream, no strides")
 
+    # The source goes with the last of what was made of it, whoever has that.
+    for versioned in (False, True):
+        kind = "versioned" if versioned else "unversioned"
+        source = Changed()
+        alive = weakref.ref(source)
+        taken = sluice_arrays.from_cai(source)
+        capsule = taken.__dlpack__(max_version=(1, 0) if versioned else None)
+        del source, taken
+        gc.collect()
+        expect(alive() is not None, f"{kind}: a tensor made of an array by the CUDA array interface keeps its source")
+        share = sluice_arrays.from_capsule(capsule)
+        del capsule
+        expect(alive() is not None and share.data == memory.data, f"{kind}: and so does who takes it")
+        share.release()
+        expect(alive() is None, f"{kind}: the source goes with the last share")
+        source = Changed()
+        alive = weakref.ref(source)
+        capsule = sluice_arrays.from_cai(source).__dlpack__(max_version=(1, 0) if versioned else None)
+        del source
+        gc.collect()
+        expect(alive() is not None, f"{kind}: a capsule that nobody takes keeps the source")
+        del capsule
+        gc.collect()
+        expect(alive() is None, f"{kind}: until it goes")
+    source = Changed(stream=0)
+    alive = weakref.ref(source)
+    refused("stream 0 again", lambda: sluice_arrays.from_cai(source), "legacy")
+    del source
+    gc.collect()
+    expect(alive() is None, "what is refused is not kept")
+
 
 # CuPy and PyTorch ------------------------------------------------------------------------------------------------------------------------
 
@@ -204,6 +236,16 @@ def check_cupy():
     del share
     gc.collect()
     expect(pool.used_bytes() == before, "cupy -> sluice: then cupy has it back, once")
+
+    source = cupy.full(1 << 20, 7, dtype="i4")
+    theirs = cupy.from_dlpack(sluice_arrays.from_cai(source))
+    del source
+    gc.collect()
+    beside = cupy.full(1 << 20, 9, dtype="i4")
+    cupy.cuda.Device().synchronize()
+    expect(int(theirs[0]) == 7 and beside.data.ptr != theirs.data.ptr,
+           "cupy -> sluice -> cupy, in by the CUDA array interface and out by DLPack: the memory is nobody else's")
+    del theirs, beside
 
     ours = sluice_arrays.empty((1 << 26,), "uint32")
     pointer = ours.data

@@ -144,8 +144,10 @@ SLUICE_EXPORT void sluice_dlpack_capsule_destructor(void* capsule) {
 SLUICE_EXPORT sluice_array* sluice_array_from_cai(std::uintptr_t data, const std::int64_t* extents,
                                                   const std::int64_t* strides, std::int32_t rank, const char* typestr,
                                                   std::int32_t read_only, std::int32_t masked, std::int32_t has_stream,
-                                                  std::int64_t stream, std::int32_t version) {
+                                                  std::int64_t stream, std::int32_t version, void (*release)(void*),
+                                                  void* source) {
   return guarded([&] {
+    const memory_owner owner = release != nullptr ? memory_owner(source, release) : memory_owner();
     cai_description what;
     what.shape = values(extents, rank);
     what.typestr = typestr ? typestr : "";
@@ -155,8 +157,20 @@ SLUICE_EXPORT sluice_array* sluice_array_from_cai(std::uintptr_t data, const std
     what.masked = masked != 0;
     if (has_stream != 0) what.stream = stream;
     what.version = version;
-    return made(import_cai(what));
+    return made(import_cai(what, owner));
   });
+}
+
+SLUICE_EXPORT void sluice_python_release(void* object) {
+  auto* const is_there = python<int()>("Py_IsInitialized");
+  auto* const enter = python<int()>("PyGILState_Ensure");
+  auto* const leave = python<void(int)>("PyGILState_Release");
+  auto* const let_go = python<void(void*)>("Py_DecRef");
+  // Once Python has ended its objects are gone.
+  if (!is_there || !enter || !leave || !let_go || is_there() == 0) return;
+  const int before = enter();
+  let_go(object);
+  leave(before);
 }
 
 SLUICE_EXPORT int sluice_array_order(const sluice_array* array, std::int64_t consumer) {

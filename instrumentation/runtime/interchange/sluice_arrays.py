@@ -43,7 +43,8 @@ def _load():
             ("sluice_array_describe", ctypes.c_int, [pointer, ctypes.POINTER(_Info)]),
             ("sluice_array_from_dlpack", pointer, [pointer, i32]),
             ("sluice_array_to_dlpack", pointer, [pointer, i32]),
-            ("sluice_array_from_cai", pointer, [ctypes.c_size_t, extents, extents, i32, ctypes.c_char_p, i32, i32, i32, i64, i32]),
+            ("sluice_array_from_cai", pointer, [ctypes.c_size_t, extents, extents, i32, ctypes.c_char_p, i32, i32, i32, i64, i32,
+                                               pointer, pointer]),
             ("sluice_array_order", ctypes.c_int, [pointer, i64]),
             ("sluice_array_affine", ctypes.c_int, [pointer, ctypes.c_uint32, ctypes.c_uint32]),
             ("sluice_interchange_synchronize", ctypes.c_int, [])]:
@@ -60,6 +61,7 @@ _python.PyCapsule_IsValid.restype = ctypes.c_int
 _python.PyCapsule_IsValid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _python.PyCapsule_SetName.restype = ctypes.c_int
 _python.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_python.Py_IncRef.restype, _python.Py_IncRef.argtypes = None, [ctypes.py_object]
 _python.PyCapsule_New.restype = ctypes.py_object
 _python.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
@@ -73,8 +75,8 @@ def _check(result):
 class Array:
     """An array of the runtime's, and a share in its memory. Made by empty(), from_dlpack() and from_cai()."""
 
-    def __init__(self, handle, keeps=None):
-        self._handle, self._keeps = handle, keeps
+    def __init__(self, handle):
+        self._handle = handle
         info = _Info()
         _check(_library.sluice_array_describe(handle, ctypes.byref(info)))
         self.data = info.data or 0
@@ -92,7 +94,6 @@ class Array:
     def release(self):
         """Lets go of the memory now; the array cannot be used afterwards."""
         self.__del__()
-        self._keeps = None
 
     @property
     def dtype(self):
@@ -161,15 +162,17 @@ def has_cai(source):
 
 
 def from_cai(source):
-    """An array over the memory of `source`, anything with __cuda_array_interface__, which it keeps alive."""
+    """An array over the memory of `source`, anything with __cuda_array_interface__, which it and all that is made of it keep alive."""
     what = source.__cuda_array_interface__
     rank = len(what["shape"])
     extents = (ctypes.c_int64 * rank)(*what["shape"])
     strides = what.get("strides")
     stream = what.get("stream")
-    return Array(_check(_library.sluice_array_from_cai(
-        what["data"][0] or 0, extents, None if strides is None else (ctypes.c_int64 * rank)(*strides), rank, what["typestr"].encode(),
-        bool(what["data"][1]), what.get("mask") is not None, stream is not None, stream or 0, what["version"])), keeps=source)
+    described = (what["data"][0] or 0, extents, None if strides is None else (ctypes.c_int64 * rank)(*strides), rank, what["typestr"].encode(),
+                 bool(what["data"][1]), what.get("mask") is not None, stream is not None, stream or 0, what["version"])
+    release = ctypes.cast(_library.sluice_python_release, ctypes.c_void_p)
+    _python.Py_IncRef(source)  # the library gives it up, in any case
+    return Array(_check(_library.sluice_array_from_cai(*described, release, id(source))))
 
 
 def synchronize():

@@ -49,11 +49,15 @@ void* sluice_array_to_dlpack(const sluice_array* array, int32_t versioned);
  * has taken. It finds Python's functions in the process. */
 void sluice_dlpack_capsule_destructor(void* capsule);
 
-/* An array over what a __cuda_array_interface__ describes. `strides` are in bytes, null for dense ones. The caller keeps the
- * exporting object alive. Where `has_stream`, the default stream waits for `stream`, in the interface's numbers. */
+/* An array over what a __cuda_array_interface__ describes. `strides` are in bytes, null for dense ones. Where `has_stream`, the
+ * default stream waits for `stream`, in the interface's numbers. The exporting object must stay as long as the array, and every tensor
+ * made of it: `release(source)` is called once, on any thread, when the last of them goes, or at once on failure. Null: the
+ * caller sees to it. */
 sluice_array* sluice_array_from_cai(uintptr_t data, const int64_t* extents, const int64_t* strides, int32_t rank,
                                     const char* typestr, int32_t read_only, int32_t masked, int32_t has_stream,
-                                    int64_t stream, int32_t version);
+                                    int64_t stream, int32_t version, void (*release)(void*), void* source);
+/* A `release` for objects of Python: gives up one reference, with the GIL, which it takes. It finds Python's functions in the process. */
+void sluice_python_release(void* object);
 
 /* Work enqueued on `stream` (1: the legacy default stream, 2: the thread's, else a cudaStream_t) from now on waits for what was
  * done to arrays here. */
