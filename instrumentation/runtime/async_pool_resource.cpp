@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "instrumentation/runtime/driver_pools.hpp"
+
 namespace sluice::runtime {
 
 async_pool_resource::async_pool_resource(const device_ref& device, async_pool_options options)
@@ -32,14 +34,12 @@ std::uint64_t async_pool_resource::trim(std::uint64_t keep_bytes) {
 }
 
 void* async_pool_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
-  auto address = device().backend().allocate_from_pool(pool_, bytes, stream.handle());
-  if (address) return *address;
-  if (address.error().code != status::out_of_memory) throw error(std::move(address.error()));
-  throw out_of_memory(std::move(address.error()), {bytes, device().id(), stream.get(), false, {}});
+  return driver_pools::allocated(device(), stream, bytes,
+                                 device().backend().allocate_from_pool(pool_, bytes, stream.handle()));
 }
 
 void async_pool_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {
-  (void)device().backend().free_async(address, stream.handle());
+  driver_pools::free(device(), stream, address);
 }
 
 }  // namespace sluice::runtime

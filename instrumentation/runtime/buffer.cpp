@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
+#include "instrumentation/runtime/past_capture.hpp"
 
 namespace sluice::runtime {
 
@@ -126,14 +126,10 @@ host_registration& host_registration::operator=(host_registration&& other) noexc
 
 void host_registration::reset() noexcept {
   if (addresses_.empty()) return;
-  if (const auto capture = capture_that_holds(device_)) {
-    // To wait for the device would break the capture.
-    capture->keep_until_end(std::make_shared<host_registration>(std::move(*this)));
-    return;
-  }
-  (void)device_.backend().synchronize();
-  for (void* address : addresses_) (void)device_.backend().unregister_host(address);
-  addresses_.clear();
+  past_capture(device_, put_off::until_capture_ends, [device = device_, addresses = std::exchange(addresses_, {})] {
+    (void)device.backend().synchronize();
+    for (void* address : addresses) (void)device.backend().unregister_host(address);
+  });
 }
 
 }  // namespace sluice::runtime

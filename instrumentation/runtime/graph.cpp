@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "instrumentation/runtime/capture_list.hpp"
+#include "instrumentation/runtime/past_capture.hpp"
 
 namespace sluice::runtime {
 
@@ -122,31 +123,19 @@ void graph::write_dot(const std::filesystem::path& file, bool verbose) const {
 namespace {
 
 /// What a graph_exec leaves behind: itself, if it is gone, and what its launches use. Goes once they are done.
-struct ended_exec {
-  device_ref device;
-  backend::graph_exec_handle handle;
-  std::vector<std::shared_ptr<void>> kept;
-  std::optional<stream_ref> last;
-
-  ended_exec(const device_ref& on, backend::graph_exec_handle exec, std::vector<std::shared_ptr<void>> owners,
-             const std::optional<stream_ref>& stream)
-      : device(on), handle(exec), kept(std::move(owners)), last(stream) {}
-  ended_exec(const ended_exec&) = delete;
-  ended_exec& operator=(const ended_exec&) = delete;
-  ~ended_exec() {
-    const bool waits = !kept.empty() && last;
-    const bool destroys = handle != backend::graph_exec_handle::null;
-    // Either would be refused and break the capture.
-    auto capture = waits ? capture_that_holds(*last) : nullptr;
-    if (!capture && destroys) capture = capture_that_holds(device);
-    if (capture) {
-      capture->keep_until_end(std::make_shared<ended_exec>(device, handle, std::move(kept), last));
-      return;
-    }
-    if (waits) (void)last->device().backend().sync_stream(last->handle());
-    if (destroys) device.backend().destroy_exec(handle);
-  }
-};
+void let_go(const device_ref& device, backend::graph_exec_handle exec, std::vector<std::shared_ptr<void>> kept,
+            const std::optional<stream_ref>& last) noexcept {
+  const bool waits = !kept.empty() && last;
+  const bool destroys = exec != backend::graph_exec_handle::null;
+  const stream_ref stream = last ? *last : stream_ref(device);
+  auto work = [device, exec, waits, destroys, kept = std::move(kept), stream] {
+    if (waits) (void)stream.device().backend().sync_stream(stream.handle());
+    if (destroys) device.backend().destroy_exec(exec);
+  };
+  // Either would be refused and break the capture.
+  if (destroys) return past_capture(device, put_off::until_capture_ends, std::move(work));
+  if (waits) past_capture(stream, put_off::until_capture_ends, std::move(work));
+}
 
 }  // namespace
 
@@ -157,7 +146,7 @@ graph_exec::graph_exec(const graph& from, graph_exec_options options)
 
 graph_exec::~graph_exec() {
   if (handle_ == backend::graph_exec_handle::null) return;
-  const ended_exec gone(device_, handle_, std::move(kept_), last_);
+  let_go(device_, handle_, std::move(kept_), last_);
 }
 
 graph_exec::graph_exec(graph_exec&& other) noexcept
@@ -194,7 +183,7 @@ void graph_exec::upload(const stream_ref& stream) const {
 
 void graph_exec::update(const graph& from) {
   value_or_throw(device_.backend().update_exec(handle_, from.handle()));
-  const ended_exec before(device_, backend::graph_exec_handle::null, std::exchange(kept_, from.kept_), last_);
+  let_go(device_, backend::graph_exec_handle::null, std::exchange(kept_, from.kept_), last_);
 }
 
 }  // namespace sluice::runtime

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <map>
 #include <mutex>
-#include <set>
 
-#include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/driver_pools.hpp"
+#include "instrumentation/runtime/past_capture.hpp"
 
 namespace sluice::runtime {
 
@@ -22,73 +24,87 @@ void* address_or_throw(backend::outcome<void*> result, std::size_t bytes, const 
   throw error(std::move(result.error()));
 }
 
-using free_call = void (*)(const device_ref&, const stream_ref&, void*) noexcept;
-
-/// A block given up in a capture. Goes with what was captured, and is freed then.
-struct put_off {
-  device_ref device;
-  stream_ref stream;
-  void* address;
-  free_call free;
-
-  put_off(const device_ref& d, const stream_ref& s, void* a, free_call f) : device(d), stream(s), address(a), free(f) {}
-  put_off(const put_off&) = delete;
-  put_off& operator=(const put_off&) = delete;
-  ~put_off() { free(device, stream, address); }
-};
-
-/// A capture forbids to free, and to wait for what must be waited for; to try breaks it. What it captured may use the block
-/// besides. False if nothing is in the way.
-bool put_off_free(const device_ref& device, const stream_ref& stream, void* address, free_call free) {
-  const auto capture = capture_that_holds(stream);
-  if (capture) capture->keep(std::make_shared<put_off>(device, stream, address, free));
-  return capture != nullptr;
-}
-
 // Frees below cannot fail but for an address that never was theirs, or a device that has gone; neither leaves
-// anything to do.
+// anything to do. What a capture holds may use the block besides: it goes with the graph.
 
 void free_device(const device_ref& device, const stream_ref& stream, void* address) noexcept {
-  if (!put_off_free(device, stream, address, free_device)) (void)device.backend().free(address);
+  past_capture(stream, put_off::until_graph_goes, [device, address] { (void)device.backend().free(address); });
 }
 
-/// Addresses from the driver's pool that are a graph's: only these may be freed in a capture.
-struct graph_addresses {
-  std::mutex mutex;
-  std::set<std::pair<const backend::device*, void*>> known;
+void free_pinned(const device_ref& device, const stream_ref& stream, void* address) noexcept {
+  past_capture(stream, put_off::until_graph_goes, [device, stream, address] {
+    // The driver's free does not wait for the stream as far as it promises; work on it may still use these bytes.
+    (void)device.backend().sync_stream(stream.handle());
+    (void)device.backend().free_pinned(address);
+  });
+}
 
+void free_managed(const device_ref& device, const stream_ref& stream, void* address) noexcept {
+  past_capture(stream, put_off::until_graph_goes, [device, stream, address] {
+    (void)device.backend().sync_stream(stream.handle());
+    (void)device.backend().free(address);
+  });
+}
+
+/// Addresses from the driver's pools that are a graph's: only these may be freed in a capture. By the capture that allocated them:
+/// the driver gives an address again when it is free, or its graph gone.
+class graph_addresses {
+ public:
   static graph_addresses& get() {
     // Never destroyed: memory in static storage asks when it goes.
     static auto* const all = new graph_addresses;
     return *all;
   }
+  void note(active_capture& capture, const device_ref& device, void* address) {
+    {
+      const std::lock_guard lock(mutex_);
+      known_[{&device.backend(), address}] = capture.id();
+      count_ = known_.size();
+    }
+    keep_for_later(capture, put_off::until_graph_goes,
+                   [this, device, address, id = capture.id()] { forget(device, address, id); });
+  }
+  /// True if it was a graph's; it is not any more. One load where there are none.
+  bool take(const device_ref& device, void* address) {
+    if (count_.load(std::memory_order_relaxed) == 0) return false;
+    const std::lock_guard lock(mutex_);
+    const bool was = known_.erase({&device.backend(), address}) != 0;
+    count_ = known_.size();
+    return was;
+  }
+
+ private:
+  void forget(const device_ref& device, void* address, std::uint64_t capture) {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find({&device.backend(), address});
+    if (found != known_.end() && found->second == capture) known_.erase(found);
+    count_ = known_.size();
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<const backend::device*, void*>, std::uint64_t> known_;
+  /// A thread that frees has the address from the one that allocated: it sees that one's count.
+  std::atomic<std::size_t> count_{0};
 };
 
-void free_async(const device_ref& device, const stream_ref& stream, void* address) noexcept {
-  if (const auto capture = capture_of(stream)) {
-    graph_addresses& graphs = graph_addresses::get();
-    const std::lock_guard lock(graphs.mutex);
-    if (graphs.known.erase({&device.backend(), address}) == 0) {
-      return capture->keep(std::make_shared<put_off>(device, stream, address, free_async));
+}  // namespace
+
+void* driver_pools::allocated(const device_ref& device, const stream_ref& stream, std::size_t bytes,
+                              backend::outcome<void*> result) {
+  void* const address = address_or_throw(std::move(result), bytes, stream);
+  if (const auto capture = capture_of(stream)) graph_addresses::get().note(*capture, device, address);
+  return address;
+}
+
+void driver_pools::free(const device_ref& device, const stream_ref& stream, void* address) noexcept {
+  if (!graph_addresses::get().take(device, address)) {
+    if (const auto capture = capture_of(stream)) {
+      return keep_for_later(*capture, put_off::until_graph_goes,
+                            [device, stream, address] { free(device, stream, address); });
     }
   }
   (void)device.backend().free_async(address, stream.handle());
 }
-
-void free_pinned(const device_ref& device, const stream_ref& stream, void* address) noexcept {
-  if (put_off_free(device, stream, address, free_pinned)) return;
-  // The driver's free does not wait for the stream as far as it promises; work on it may still use these bytes.
-  (void)device.backend().sync_stream(stream.handle());
-  (void)device.backend().free_pinned(address);
-}
-
-void free_managed(const device_ref& device, const stream_ref& stream, void* address) noexcept {
-  if (put_off_free(device, stream, address, free_managed)) return;
-  (void)device.backend().sync_stream(stream.handle());
-  (void)device.backend().free(address);
-}
-
-}  // namespace
 
 void* memory_resource::allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment) {
   // By hand: where no processor with an instruction for it may be assumed, std::has_single_bit is a call that counts bits.
@@ -139,17 +155,11 @@ void device_memory_resource::do_deallocate(const stream_ref& stream, void* addre
 }
 
 void* async_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
-  const bool captured = capture_of(stream) != nullptr;
-  void* address = address_or_throw(device().backend().allocate_async(bytes, stream.handle()), bytes, stream);
-  if (captured) {
-    const std::lock_guard lock(graph_addresses::get().mutex);
-    graph_addresses::get().known.emplace(&device().backend(), address);
-  }
-  return address;
+  return driver_pools::allocated(device(), stream, bytes, device().backend().allocate_async(bytes, stream.handle()));
 }
 
 void async_memory_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {
-  free_async(device(), stream, address);
+  driver_pools::free(device(), stream, address);
 }
 
 void* pinned_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "instrumentation/runtime/async_pool_resource.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
@@ -59,6 +62,50 @@ TEST_P(frees_in_captures, happen_when_the_graph_goes) {
     async_buffer pooled(bytes, s);
     expect_freed_with_the_graph(
         s, std::move(pooled), [&] { return used() == used_before; }, mode);
+    const auto pool = std::make_shared<async_pool_resource>(device());
+    expect_freed_with_the_graph(
+        s, device_buffer(bytes, s, pool), [&] { return pool->stats().used_bytes == 0; }, mode);
+  }
+}
+
+// The driver's pool hands addresses out again: one that was a graph's is an ordinary block's later.
+TEST_P(frees_in_captures, happen_when_the_graph_goes_for_blocks_at_addresses_of_graphs_before) {
+  const stream s;
+  const auto own = std::make_shared<async_pool_resource>(device());
+  const resource_ptr drivers = std::make_shared<async_memory_resource>(device());
+  backend::device& driver = device().backend();
+  const auto used_of_drivers = [&] { return value_or_throw(driver.pool_info(backend::pool_handle::null)).used_bytes; };
+  const std::pair<resource_ptr, std::function<std::uint64_t()>> pools[] = {
+      {drivers, used_of_drivers}, {own, [&] { return own->stats().used_bytes; }}};
+  for (const auto& [pool, used] : pools) {
+    for (const bool freed : {true, false}) {
+      const auto before = used();
+      void* of_graph = nullptr;
+      {
+        graph_capture capture(s);
+        of_graph = pool->allocate(s, bytes);
+        set_async(of_graph, 1, bytes, s);
+        const graph g = capture.finish();
+        if (freed) {
+          graph_exec(g).launch(s);
+          pool->deallocate(s, of_graph, bytes);
+        }
+        s.sync();
+      }
+      std::vector<device_buffer> blocks;
+      for (int i = 0; i < 64; ++i) {
+        if (blocks.emplace_back(bytes, s, pool).data() == of_graph) break;
+      }
+      s.sync();
+      {
+        graph_capture capture(s);
+        set_async(blocks.back().data(), 1, bytes, s);
+        blocks.clear();
+        EXPECT_NO_THROW((void)capture.finish());
+      }
+      s.sync();
+      EXPECT_EQ(used(), before) << (freed ? "freed outside of captures" : "gone with its graph");
+    }
   }
 }
 
