@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "instrumentation/runtime/past_capture.hpp"
+
 namespace sluice::runtime {
 
 shared_memory_handle share_memory(const void* address, std::size_t bytes, const device_ref& device) {
@@ -32,8 +34,10 @@ imported_memory::imported_memory(const shared_memory_handle& handle, const devic
 
 imported_memory::~imported_memory() {
   if (!block_) return;
-  (void)device_.backend().synchronize();
-  (void)device_.backend().close_memory(block_);
+  past_capture(device_, put_off::until_graph_goes, [device = device_, block = block_] {
+    // What cannot be waited for may still use it.
+    if (device.backend().synchronize()) (void)device.backend().close_memory(block);
+  });
 }
 
 imported_memory::imported_memory(imported_memory&& other) noexcept

@@ -31,7 +31,8 @@ class imported_memory {
  public:
   /// Opens it: in another process than the owner's, on the same device, while the owner keeps it. Throws error.
   explicit imported_memory(const shared_memory_handle& handle, const device_ref& device = current_device());
-  /// Waits for the device, so that no work of this process still uses it.
+  /// Waits for the device, so that no work of this process still uses it; where it cannot be waited for, the memory stays. While a
+  /// `graph_capture` forbids to wait, the memory stays until the graph goes, and everything made of it: its nodes may use it.
   ~imported_memory();
   imported_memory(imported_memory&& other) noexcept;
   imported_memory& operator=(imported_memory&& other) noexcept;
