@@ -80,6 +80,7 @@ SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std
 }
 
 SLUICE_RARE void* pool_memory_resource::allocate_beside_captures(const stream_ref& stream, std::size_t bytes) {
+  require_own(stream);
   const auto capture = capture_by_anybody(stream);
   if (capture == nullptr) return allocate_uncaptured(stream, bytes);
   return allocated_or_throw(core_->allocate_captured(*capture, stream, bytes), stream, bytes, 0);
@@ -95,12 +96,15 @@ SLUICE_INLINE void* pool_memory_resource::allocate_uncaptured(const stream_ref& 
   return pointer(*b);
 }
 
+void pool_memory_resource::require_own(const stream_ref& stream) const {
+  if (stream.device() == device()) return;
+  throw error({status::invalid_value, 0, "pool_memory_resource::allocate",
+               fmt::format("a stream of {}: pool '{}' gives memory in the order of streams of its own device, {}",
+                           stream.device().name(), name(), device().name())});
+}
+
 SLUICE_RARE void* pool_memory_resource::allocate_slowly(const stream_ref& stream, std::size_t bytes) {
-  if (!(stream.device() == device())) {
-    throw error({status::invalid_value, 0, "pool_memory_resource::allocate",
-                 fmt::format("a stream of {}: pool '{}' gives memory in the order of streams of its own device, {}",
-                             stream.device().name(), name(), device().name())});
-  }
+  require_own(stream);
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
   return allocated_or_throw(core_->allocate(stream, bytes), stream, bytes, begin);
 }

@@ -99,6 +99,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
  private:
   [[nodiscard]] void* allocate_uncaptured(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocate_beside_captures(const stream_ref& stream, std::size_t bytes);
+  /// Throws error for a stream of another device. A hit needs no look: such streams find nothing.
+  void require_own(const stream_ref& stream) const;
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,
                                          std::uint64_t begin);

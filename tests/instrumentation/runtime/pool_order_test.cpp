@@ -408,5 +408,19 @@ TEST_P(pool_order, streams_of_another_device_are_other_streams_whatever_their_ha
   EXPECT_EQ(p->stats().reserved, 0u);
 }
 
+TEST_P(pool_order, streams_of_another_device_get_nothing_in_captures_either) {
+  const device_ref other(backend::make_simulated_device());
+  const stream there(other);
+  const auto p = make({.growth_bytes = 4 * mib});
+  const auto refused = [&](const stream_ref& on) { EXPECT_THROW((void)p->allocate(on, 4096), error); };
+  {
+    graph_capture capture(there);
+    refused(there);
+    EXPECT_NO_THROW((void)capture.finish());
+  }
+  refused(stream_ref::from_native(other, there.get()));  // asked about, for others may capture it
+  EXPECT_EQ(p->stats().used, 0u);
+}
+
 }  // namespace
 }  // namespace sluice::runtime
