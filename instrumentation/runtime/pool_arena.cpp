@@ -1,6 +1,7 @@
 #include "instrumentation/runtime/pool_arena.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
@@ -65,21 +66,28 @@ void pool_core::give_back_captured(const std::shared_ptr<active_capture>& captur
   // Its graph has gone since the caller looked, on another thread: a block like others.
   if (arena == nullptr && capture == nullptr) return heap_.give(b, zone_or_wait(stream));
   b->state.store(block_state::cached, std::memory_order_relaxed);
-  if (arena == nullptr) {
-    // From before the capture, and used by its nodes: the graph's from now on. What the stream did before may go on.
+  // From before the capture, and used by its nodes: the graph's from now on. What the stream did before may go on.
+  const auto take = [&] {
     capture_arena& taken_by = arena_of(*capture);
     b->arena.store(&taken_by, std::memory_order_relaxed);
     taken_by.all.push_back(b);
-    return hold_for(*b, zone_or_wait(stream));
-  }
+    hold_for(*b, zone_or_wait(stream));
+  };
+  if (arena == nullptr) return take();
   const auto own = capture == nullptr ? arenas_.end() : arenas_.find(capture->id());
   if (own != arenas_.end() && own->second.get() == arena) {
     arena->free[stream].push_back(b);
     return;
   }
-  hold_for(*b, zone_or_wait(stream));
+  if (capture == nullptr) return hold_for(*b, zone_or_wait(stream));
   // Another graph's nodes used it, too: its graph keeps the block's.
-  if (capture != nullptr) capture->keep(arena->owner.lock());
+  if (auto owner = arena->owner.lock()) {
+    hold_for(*b, zone_or_wait(stream));
+    return capture->keep(std::move(owner));
+  }
+  // The block's graph is going, and waits for the mutex to give back what it has.
+  std::erase(arena->all, b);
+  take();
 }
 
 /// A freed block of a graph's goes to that zone when the graph does.

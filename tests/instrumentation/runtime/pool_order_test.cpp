@@ -64,6 +64,43 @@ TEST_P(pool_order, blocks_may_be_freed_while_their_graph_goes_on_another_thread)
   EXPECT_EQ(p->stats().reserved, 0u) << "no block was lost";
 }
 
+TEST_P(pool_order, a_block_of_a_graph_that_goes_is_the_next_ones_that_it_is_freed_in) {
+  const auto p = make({.growth_bytes = 4 * mib});
+  if (!p->grows_by_mapping()) GTEST_SKIP() << "the device has no virtual memory";
+  const stream s, t;
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {  // so that who gives back and who frees wait for each other
+    while (!stop) (void)p->stats();
+  });
+  for (int round = 0; round < 2000 && !HasFailure(); ++round) {
+    void* block = nullptr;
+    std::optional<graph> first;
+    {
+      graph_capture capture(s);
+      block = p->allocate(s, 512);
+      set_async(block, 1, 512, s);
+      first.emplace(capture.finish());
+    }
+    std::atomic<bool> go{false};
+    std::thread ends([&] {
+      while (!go) continue;
+      first.reset();
+    });
+    graph_capture capture(s);
+    set_async(block, 2, 512, s);
+    go = true;
+    p->deallocate(s, block, 512);
+    ends.join();
+    const graph second = capture.finish();
+    EXPECT_GE(p->stats().kept_for_graphs, 512u) << "its nodes use the block; round " << round;
+  }
+  stop = true;
+  busy.join();
+  EXPECT_EQ(p->stats().kept_for_graphs, 0u);
+  p->trim();
+  EXPECT_EQ(p->stats().reserved, 0u) << "no block was lost";
+}
+
 TEST_P(pool_order, what_a_graph_leaves_is_still_its_last_streams) {
   constexpr std::size_t bytes = 32 * mib;
   const auto p = make();
