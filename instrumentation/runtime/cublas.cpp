@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/kernel.hpp"
 #include "instrumentation/runtime/library_handle.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
 
 namespace sluice::runtime {
 
@@ -107,7 +109,8 @@ const kernel_definition sgemm_on_host{"sgemm", run_sgemm, work_of_sgemm};
 
 cublas::cublas(const device_ref& device)
     : stream_(device),
-      workspace_(workspace_for(device), stream_, current_resource(device), workspace_tag),
+      workspace_(
+          std::make_shared<device_buffer>(workspace_for(device), stream_, current_resource(device), workspace_tag)),
       moved_(device) {
   if (device.simulated()) return;
   if (!library().create) {
@@ -127,7 +130,24 @@ cublas::~cublas() {
   if (before) device.restore_current(*before);
 }
 
+// The stream that it was allocated on is the one that `stream` waits for next.
+void cublas::take_workspace(const stream_ref& stream) {
+  const auto capture = capture_of(stream);
+  const std::uint64_t wanted = capture ? capture->id() : 0;
+  if (graphs_ == wanted) return;
+  if (graphs_ != 0) {
+    // A pool allocates beside captures, and gives one memory that nothing which still runs uses.
+    const stream_ref on = capture ? stream : stream_ref(stream.device());
+    const resource_ptr from = capturing() ? default_resource(on.device()) : current_resource(on.device());
+    workspace_ = std::make_shared<device_buffer>(workspace_->size_bytes(), on, from, workspace_tag);
+    stream_ = on;
+  }
+  if (capture) capture->keep(workspace_);
+  graphs_ = wanted;
+}
+
 void cublas::use(const stream_ref& stream) {
+  take_workspace(stream);
   // The workspace goes along. Fresh from a pool, it may also be in use by earlier work of the default stream.
   if (!(stream == stream_) && in_one_order(stream_, stream)) {
     stream_.record(moved_);
@@ -140,12 +160,14 @@ void cublas::use(const stream_ref& stream) {
   const device_guard guard(stream.device());
   check(library().set_stream(handle_, reinterpret_cast<void*>(stream.get())), "cublasSetStream");
   // Setting the stream makes it forget the workspace.
-  check(library().set_workspace(handle_, workspace_.data(), workspace_.size_bytes()), "cublasSetWorkspace");
+  check(library().set_workspace(handle_, workspace_->data(), workspace_->size_bytes()), "cublasSetWorkspace");
   stream_ = stream;
 }
 
-void cublas::sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c) const {
+void cublas::sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c) {
   if (shape.rows == 0 || shape.columns == 0) return;
+  // A capture may have begun or ended since the stream was chosen.
+  if (capturing() || graphs_ != 0) use(stream_ref(stream_));
   if (!handle_) {
     launch(sgemm_on_host, launch_config::for_size(std::uint64_t{shape.rows} * shape.columns), stream_, shape.rows,
            shape.columns, shape.inner, alpha, a, b, beta, c);

@@ -39,19 +39,27 @@ class cublas {
 
   /// Work goes to this stream from now on. The workspace moves along, so the stream waits, on the device, for what the last one has
   /// been given so far; that one must still exist. The caller orders a captured stream and one that is not: no event can.
+  ///
+  /// In a `graph_capture` the workspace becomes the graph's, which keeps it as long as it may be launched; what follows gets another.
+  /// Captures that others began keep nothing: there the thread and its handle must outlive the graph.
+  /// Throws error, out_of_memory.
   void use(const stream_ref& stream);
-  /// C = alpha * A * B + beta * C in single precision, enqueued. Throws error.
-  void sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c) const;
+  /// C = alpha * A * B + beta * C in single precision, enqueued. Throws error; out_of_memory as `use` does.
+  void sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c);
 
-  /// The library's own handle (a cublasHandle_t), for its other calls.
+  /// The library's own handle (a cublasHandle_t), for its other calls. In a capture, `use` it there first.
   [[nodiscard]] void* get() const noexcept { return handle_; }
   /// As the library says, such as 130100; 0 on the simulated device.
   [[nodiscard]] int version() const noexcept { return version_; }
-  [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_.size_bytes(); }
+  [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_->size_bytes(); }
 
  private:
+  // One that no graph uses but that of the stream's capture, if it has one.
+  void take_workspace(const stream_ref& stream);
+
   stream_ref stream_;
-  device_buffer workspace_;
+  std::shared_ptr<device_buffer> workspace_;
+  std::uint64_t graphs_ = 0;  // the capture that the workspace was given to; 0: none
   event moved_;
   void* handle_ = nullptr;
   int version_ = 0;

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "core/trace/reader.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
@@ -121,6 +124,49 @@ TEST_P(libraries, work_in_captures_on_another_stream_than_before) {
   EXPECT_FALSE(g.shape().nodes.empty());
   const library_handle<cublas> after(s);
   EXPECT_NO_THROW(s.sync());
+}
+
+TEST_P(libraries, leave_their_workspace_to_the_graph_that_uses_it) {
+  const auto pool = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()));
+  const scoped_resource here(pool);
+  library_handle<cublas>::release_all();
+  const stream s, t;
+  const auto process_wide = default_resource(device());
+  const auto used = [&, before = process_wide->stats().used] {
+    return pool->stats().used + process_wide->stats().used - before;
+  };
+  const auto in = noise(64, 1);
+  const auto ab = std::make_unique<device_buffer>(512, s, std::make_shared<device_memory_resource>(device()));
+  float* const a = ab->as<float>().data();
+  copy(a, in.data(), 256, s);
+  library_handle<cublas> blas(s);
+  const std::size_t bytes = blas->workspace_bytes();
+  EXPECT_EQ(used(), bytes);
+  const auto captured = [&] {
+    graph_capture capture(s);  // the stream that was chosen before
+    for (int i = 0; i < 2; ++i) blas->sgemm({8, 8, 8}, 1, a, a, 0, a + 64);
+    return capture.finish();
+  };
+  {
+    std::optional<graph> first(captured());
+    EXPECT_EQ(used(), bytes) << "the graph has it";
+    const graph second = captured();
+    EXPECT_EQ(used(), 2 * bytes) << "graphs may run at once";
+    blas->sgemm({8, 8, 8}, 1, a, a, 0, a + 64);
+    s.sync();
+    EXPECT_EQ(used(), 3 * bytes) << "and beside what is enqueued later";
+    library_handle<cublas>::release_all();
+    EXPECT_EQ(used(), 2 * bytes) << "the graphs keep theirs";
+    graph_exec exec(*first);
+    first.reset();
+    exec.launch(t);
+    t.sync();
+    graph_exec(second).launch(t);
+    t.sync();
+    EXPECT_EQ(used(), 2 * bytes);
+  }
+  EXPECT_EQ(pool->stats().used, 0u) << "they go with the graphs";
+  EXPECT_EQ(used(), 0u);
 }
 
 TEST_P(libraries, have_a_workspace_that_is_seen) {
