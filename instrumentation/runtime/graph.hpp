@@ -134,7 +134,8 @@ class graph {
 /// (`relaxed`). Such a call throws, and so does `finish` then.
 ///
 /// Memory that is given up meanwhile, on a captured stream or where the thread may not wait, is freed once the graph and all that was
-/// made of it have gone: captured work may use it.
+/// made of it have gone: captured work may use it. So is memory of other processes' (imported_memory), and so are the workspaces of
+/// libraries that are called in the capture (library_handle).
 class graph_capture {
  public:
   /// Begins. Throws error: the default stream, or one that is being captured.
