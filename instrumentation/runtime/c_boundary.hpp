@@ -1,8 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <string>
 #include <type_traits>
+
+#include "instrumentation/collector/hot.hpp"
 
 // What the libraries with a C face share: nothing crosses it as an exception. Internal.
 
@@ -11,13 +14,13 @@ namespace sluice::runtime::c_boundary {
 /// One line about the calling thread's last call, if that failed.
 class last_error {
  public:
-  /// A call begins. It costs next to nothing where the last one went well, for hits of a pool are calls.
+  /// A call begins. One load as long as none has failed in the process, for hits of a pool are calls.
   static void clear() noexcept {
-    if (!there_) return;
-    there_ = false;
-    text().clear();
+    if (any_.load(std::memory_order_relaxed)) [[unlikely]]
+      clear_own();
   }
-  static void set(const char* line) noexcept {
+  SLUICE_RARE static void set(const char* line) noexcept {
+    any_.store(true, std::memory_order_relaxed);  // a thread asks about its own
     there_ = true;
     try {
       text() = line;
@@ -30,6 +33,13 @@ class last_error {
   [[nodiscard]] static bool there() noexcept { return there_; }
 
  private:
+  SLUICE_RARE static void clear_own() noexcept {
+    if (!there_) return;
+    there_ = false;
+    text().clear();
+  }
+
+  static inline constinit std::atomic<bool> any_{false};
   static inline constinit thread_local bool there_ = false;
   static std::string& text() noexcept {
     thread_local std::string line;

@@ -166,9 +166,9 @@ class recorded_streams {
     if (std::find(of.begin(), of.end(), stream) == of.end()) of.push_back(stream);
     count_ = streams_.size();
   }
-  /// One load where none is recorded. A thread that frees has the address from the one that recorded: it sees that one's count.
+  /// One load. A thread that frees has the address from the one that recorded: it sees that one's count.
+  [[nodiscard]] static bool any() noexcept { return count_.load(std::memory_order_relaxed) != 0; }
   std::vector<void*> take(const void* address) {
-    if (count_.load(std::memory_order_relaxed) == 0) return {};
     const std::lock_guard lock(mutex_);
     const auto found = streams_.find(address);
     if (found == streams_.end()) return {};
@@ -256,12 +256,17 @@ void* allocate_or_throw(ssize_t size, int device, void* stream) {
   return address;
 }
 
+SLUICE_RARE void order_recorded(const device_ref& device, const void* address, void* stream) {
+  for (void* const other : recorded_streams::get().take(address)) {
+    if (other != stream) order(device, other, stream);
+  }
+}
+
 template <foreign_captures captures>
 void give_back_recorded(int device, void* address, void* stream) {
   device_pools& of = pools_of(device);
-  for (void* const other : recorded_streams::get().take(address)) {
-    if (other != stream) order(of.device, other, stream);
-  }
+  if (recorded_streams::any()) [[unlikely]]
+    order_recorded(of.device, address, stream);
   give_back<captures>(of.device_pool(), address, stream);
 }
 

@@ -9,8 +9,8 @@
 // named "libsluice_pool"; a device is its CUDA ordinal; without CUDA device 0 is a simulated one. Under `sluice record` every
 // block is in the recording.
 //
-// Every function may be called from any thread and throws nothing, but for the two named sluice_torch_malloc. Each leaves the calling thread's CUDA context as it was, but that a
-// thread which has none keeps device 0's.
+// Every function may be called from any thread and throws nothing, but for the two named sluice_torch_malloc. Each leaves the calling
+// thread's CUDA context as it was, but that a thread which has none keeps device 0's.
 // Streams are cudaStream_t; null is the default stream. A stream of the caller's must not be destroyed before
 // `sluice_forget_stream` has been called for it, or before the pool is done with what was freed on it.
 
