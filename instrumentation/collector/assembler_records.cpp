@@ -314,7 +314,9 @@ void assembler::on_live_set(const context& c, const record_view& record) {
     process.live_set.push_back(block);
   }
   if (r.last != live_set_ends) return;
-  const bool all = process.blocks.reconcile(process.live_set, process.names.id, process.live_set_from, c.time, now_);
+  // It comes from the capture library, which sees the driver's pools, and not what the program's own make of their memory.
+  const bool all = process.blocks.reconcile(process.live_set, catalogue::pools_of_program(process.names),
+                                            process.names.id, process.live_set_from, c.time, now_);
   process.live_set.clear();
   process.reconciled = process.live_set_from;
   process.live_set_from = unknown_time;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/trace/model.hpp"
@@ -64,9 +65,10 @@ class block_ledger {
   };
   /// Makes the live set what the process said between `from` and `to`, after memory events were lost: what it does not name was
   /// freed, inferred; what was not known was born before. What moved meanwhile is left to its own records. A layer that it names
-  /// nothing of is left alone, for another recorder in the process may have it; false if that leaves blocks in doubt. O(live).
-  bool reconcile(const std::vector<known_block>& live, trace::process_id process, trace::time_ns from,
-                 trace::time_ns to, const patience& now);
+  /// nothing of is left alone, for another recorder in the process may have it, and so are blocks of the pools `others`, which the
+  /// sender knows nothing of; false if that leaves blocks in doubt. O(live).
+  bool reconcile(const std::vector<known_block>& live, const std::unordered_set<trace::pool_id>& others,
+                 trace::process_id process, trace::time_ns from, trace::time_ns to, const patience& now);
 
   /// The latest free of `address` was completed at `when`.
   void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);

@@ -13,8 +13,8 @@ namespace {
 constexpr time_ns in_motion = 20'000'000;
 }  // namespace
 
-bool block_ledger::reconcile(const std::vector<known_block>& live, process_id process, time_ns from, time_ns to,
-                             const patience& now) {
+bool block_ledger::reconcile(const std::vector<known_block>& live, const std::unordered_set<pool_id>& others,
+                             process_id process, time_ns from, time_ns to, const patience& now) {
   std::array<std::unordered_map<std::uint64_t, const known_block*>, layer_count * spaces> named;
   std::array<bool, layer_count> known_layer{true};
   for (const known_block& block : live) {
@@ -30,6 +30,10 @@ bool block_ledger::reconcile(const std::vector<known_block>& live, process_id pr
       continue;
     }
     live_[place].for_each([&](const alloc_event& block) {
+      if (others.contains(block.pool)) {
+        in_doubt = true;
+        return;
+      }
       if (block.time > from - in_motion) return;
       const auto found = named[place].find(block.address);
       const bool same = found != named[place].end() && (found->second->bytes == block.bytes || block.bytes == 0);

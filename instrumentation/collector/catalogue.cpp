@@ -254,6 +254,14 @@ pool_id catalogue::look_up_pool(process_names& process, std::uint64_t key) {
   return row.id;
 }
 
+std::unordered_set<pool_id> catalogue::pools_of_program(const process_names& process) {
+  std::unordered_set<pool_id> found;
+  for (const auto& [key, row] : process.pools) {
+    if (row.level == layer::pool) found.insert(row.id);
+  }
+  return found;
+}
+
 counter_row& catalogue::counter_row(process_names& process, std::uint64_t key) {
   const auto [place, fresh] = process.counters.try_emplace(key);
   if (fresh) {

@@ -95,6 +95,8 @@ class catalogue {
     return key == 0 ? trace::pool_id::none : look_up_pool(process, key);
   }
   trace::counter_id counter(process_names& process, std::uint64_t key);
+  /// Those that the driver does not manage. O(pools).
+  [[nodiscard]] static std::unordered_set<trace::pool_id> pools_of_program(const process_names& process);
 
  private:
   template <class Id>

@@ -146,7 +146,8 @@ struct tag_record {
 
 /// What is live, sent after memory events were lost: `count` groups of three words follow, each address, bytes, and
 /// layer | kind << 8 | device << 16. Several make one set, between one that begins it and one that ends it. A block that no part
-/// names is gone; one that the writer did not know is born before. `flag_estimated`: it may lack some.
+/// names is gone, but for those of pools that the driver does not manage; one that the writer did not know is born before.
+/// `flag_estimated`: it may lack some.
 struct live_set_record {
   record_header header;
   std::uint32_t count;

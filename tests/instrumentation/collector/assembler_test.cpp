@@ -251,6 +251,57 @@ TEST_F(Assembler, OtherLossesLeaveTotalsExact) {
   EXPECT_TRUE(checkpoints[0].exact);
 }
 
+// The capture library knows what the driver gave; what a pool of the runtime made of it, it never heard of.
+TEST_F(Assembler, ALiveSetSaysNothingOfPoolsThatItsSenderDoesNotKnow) {
+  thread& t = add_thread();
+  const auto define = [&](std::uint64_t key, layer level) {
+    pool_record pool{};
+    pool.pool = key;
+    pool.device = no_device;
+    pool.level = static_cast<std::uint8_t>(level);
+    put(t, 1, pool);
+  };
+  const auto block = [&](std::uint64_t address, std::uint64_t pool) {
+    alloc_record r{};
+    r.address = address;
+    r.bytes = 512;
+    r.pool = pool;
+    r.device = no_device;
+    r.level = static_cast<std::uint8_t>(layer::pool);
+    r.kind = static_cast<std::uint8_t>(memory_kind::device);
+    put(t, 10, r);
+  };
+  const auto part = [&](time_ns time, std::uint32_t place, std::vector<std::uint64_t> words) {
+    live_set_record r{};
+    r.header.time = raw_time(time);
+    r.count = static_cast<std::uint32_t>(words.size() / 3);
+    r.last = place;
+    ASSERT_TRUE(t.pair.producer.put(&r.header, record_type::live_set, sizeof r, words.data(), words.size() * 8));
+  };
+  define(1, layer::driver);
+  define(2, layer::pool);
+  block(0x1000, 1);
+  block(0x2000, 1);
+  block(0x3000, 2);
+  loss_record loss{};
+  loss.events = loss.memory_events = 1;
+  loss.end = raw_time(25);
+  put(t, 20, loss);
+  turns(2);
+  present_ = 1'000'000'000;
+  part(present_, live_set_begins, {});
+  const auto what = static_cast<std::uint64_t>(layer::pool) | static_cast<std::uint64_t>(memory_kind::device) << 8 |
+                    std::uint64_t{no_device} << 16;
+  part(present_ + 10, live_set_ends, {0x1000, 512, what});
+  const recorded& trace = finish();
+  const auto frees = trace.all<free_event>();
+  ASSERT_EQ(frees.size(), 1u);
+  EXPECT_EQ(frees[0].address, 0x2000u);
+  EXPECT_EQ(frees[0].source, provenance::inferred);
+  EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, 2u);
+  EXPECT_FALSE(trace.all<checkpoint_event>().back().exact) << "nobody has said what the runtime's pool holds";
+}
+
 class AssemblerWithManyCheckpoints : public Assembler {
  protected:
   AssemblerWithManyCheckpoints() : Assembler({.checkpoint_every = 50}) {}
