@@ -30,9 +30,6 @@ class device_state {
   [[nodiscard]] backend::device& device() const noexcept { return *device_; }
   [[nodiscard]] int id() const noexcept { return id_; }
 
-  /// The next pool's name in traces: its address would differ from run to run. The driver's pools have small numbers.
-  [[nodiscard]] std::uint64_t next_pool_key() noexcept { return next_pool_.fetch_add(1); }
-
   // What pools know streams by (stream_ref::identity): the handle, which the driver gives once at a time, marked with the
   // device's number, as default streams are called the same on all of them. The driver's per-thread stream, one handle for
   // as many streams as there are threads, goes by the thread's number.
@@ -97,7 +94,6 @@ class device_state {
   std::shared_ptr<backend::device> device_;
   int id_;
   std::uint64_t mark_ = next_mark();
-  std::atomic<std::uint64_t> next_pool_{1000};
   std::mutex mutex_;
   std::vector<device_observer*> observers_;
   std::shared_ptr<memory_resource> resource_, pinned_resource_;

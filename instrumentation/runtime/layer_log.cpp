@@ -1,5 +1,6 @@
 #include "instrumentation/runtime/layer_log.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -89,6 +90,28 @@ void failed(const stream_ref& stream, const block& b, int status) noexcept {
   r.level = byte(b.level);
   r.kind = byte(b.space);
   collector::emit(r);
+}
+
+namespace {
+
+/// By the name of the file that this copy lies in.
+std::uint64_t number_of_copy() noexcept {
+  static constexpr char here = 0;
+  Dl_info file{};
+  if (dladdr(&here, &file) == 0 || file.dli_fname == nullptr) return 0;
+  const std::string_view path = file.dli_fname;
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char c : path.substr(path.rfind('/') + 1)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash >> 40;
+}
+
+}  // namespace
+
+/// | 0x7274 | copy 24 | number 24 |: no address, and no key of the driver's pools.
+std::uint64_t next_pool_key() noexcept {
+  static const std::uint64_t copy = (std::uint64_t{0x7274} << 48) | (number_of_copy() << 24);
+  static std::atomic<std::uint64_t> last{0};
+  return copy | ((last.fetch_add(1, std::memory_order_relaxed) + 1) & 0xff'ffffU);
 }
 
 void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept {

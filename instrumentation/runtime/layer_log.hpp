@@ -58,6 +58,9 @@ void allocated(const stream_ref& stream, const block& b) noexcept;
 void freed(const stream_ref& stream, const block& b) noexcept;
 void failed(const stream_ref& stream, const block& b, int status) noexcept;
 
+/// The next pool's name in traces, like no other in the process, whatever the device, and whichever copy of this runtime makes it (a
+/// program and its libraries may have one each). An address would differ from run to run.
+[[nodiscard]] std::uint64_t next_pool_key() noexcept;
 void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept;
 void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
                 trace::pool_operation operation) noexcept;

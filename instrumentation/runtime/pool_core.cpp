@@ -30,7 +30,7 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
       options_(std::move(options)),
       front_bytes_(chosen_front_bytes(options_, device.description())),
       clock_(device.backend().clock()),
-      trace_key_(device.state()->next_pool_key()),
+      trace_key_(layer_log::next_pool_key()),
       ordinal_(device.description().ordinal),
       source_(std::move(source)) {
   (void)withheld();  // What needs it later may have no memory to make it.

@@ -142,7 +142,7 @@ void cuda_device::announce() {
   log_->define_device(now, description_);
   if (!logging()) return;
   log_->define_stream(now, static_cast<std::uint32_t>(trace_stream(stream_handle::null)), 0, 0, true);
-  log_->define_pool(now, default_pool_key, "driver pool");
+  log_->define_pool(now, default_pool_key(description_.ordinal), "driver pool");
   (void)memory();
   const beside_captures asking(*this);
   const std::lock_guard lock(estimates_mutex_);

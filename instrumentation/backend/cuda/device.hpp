@@ -182,6 +182,7 @@ class cuda_device final : public device {
   // The graph that the stream is captured into; null: none.
   [[nodiscard]] CUgraph captured_graph(stream_handle stream) noexcept;
   void log_pool(pool_handle pool, trace::pool_operation operation);
+  [[nodiscard]] std::uint64_t pool_key(pool_handle pool) const noexcept;
   [[nodiscard]] CUmemAllocationProp physical_properties() const noexcept;
   [[nodiscard]] outcome<CUfunction> function(const kernel_definition& kernel);
 

@@ -30,8 +30,12 @@ outcome<void*> cuda_device::allocated(CUresult result, const driver_log::call& c
 outcome<void> cuda_device::freed(CUresult result, const driver_log::call& c, const void* address,
                                  trace::memory_kind kind, std::uint64_t stream) {
   if (logging()) {
-    const driver_log::alloc what{reinterpret_cast<std::uint64_t>(address), 0,    stream,
-                                 stream != 0 ? default_pool_key : 0,       kind, 0};
+    const driver_log::alloc what{reinterpret_cast<std::uint64_t>(address),
+                                 0,
+                                 stream,
+                                 stream != 0 ? default_pool_key(description_.ordinal) : 0,
+                                 kind,
+                                 0};
     const std::uint64_t now = collector::now();
     log_->api_call(c, now, stream, 0, 0, 0, result);
     if (result == CUDA_SUCCESS) {

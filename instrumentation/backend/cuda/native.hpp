@@ -23,7 +23,9 @@ inline CUmemLocation on_device(CUdevice device) {
   return out;
 }
 
-/// What records call the device's default pool where this backend writes them itself; others go by their handle.
-inline constexpr std::uint64_t default_pool_key = 1;
+/// What records call a device's default pool where this backend writes them itself; others go by their handle.
+[[nodiscard]] constexpr std::uint64_t default_pool_key(std::uint32_t device) noexcept {
+  return (std::uint64_t{0x6470} << 48) | device;
+}
 
 }  // namespace sluice::backend::cuda

@@ -8,13 +8,9 @@
 
 namespace sluice::backend::cuda {
 
-namespace {
-
-std::uint64_t key_of(pool_handle pool) {
-  return pool == pool_handle::null ? default_pool_key : static_cast<std::uint64_t>(pool);
+std::uint64_t cuda_device::pool_key(pool_handle pool) const noexcept {
+  return pool == pool_handle::null ? default_pool_key(description_.ordinal) : static_cast<std::uint64_t>(pool);
 }
-
-}  // namespace
 
 CUresult cuda_device::native_pool(pool_handle pool, CUmemoryPool* out) noexcept {
   const entered here = enter();
@@ -27,7 +23,7 @@ CUresult cuda_device::native_pool(pool_handle pool, CUmemoryPool* out) noexcept 
 void cuda_device::log_pool(pool_handle pool, trace::pool_operation operation) {
   if (!logging()) return;
   if (const auto info = pool_info(pool)) {
-    log_->pool_state(collector::now(), key_of(pool), info->reserved_bytes, info->used_bytes, operation,
+    log_->pool_state(collector::now(), pool_key(pool), info->reserved_bytes, info->used_bytes, operation,
                      info->release_threshold);
   }
 }
@@ -76,7 +72,7 @@ outcome<void*> cuda_device::allocate_async(std::uint64_t bytes, stream_handle st
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.allocate_async(&address, bytes, native(stream));
-  return allocated_from_pool(result, c, address, bytes, default_pool_key, stream);
+  return allocated_from_pool(result, c, address, bytes, pool_key(pool_handle::null), stream);
 }
 
 outcome<void*> cuda_device::allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) {
@@ -88,7 +84,7 @@ outcome<void*> cuda_device::allocate_from_pool(pool_handle pool, std::uint64_t b
   if (result == CUDA_SUCCESS) {
     result = driver_.allocate_from_pool(&address, bytes, reinterpret_cast<CUmemoryPool>(pool), native(stream));
   }
-  return allocated_from_pool(result, c, address, bytes, key_of(pool), stream);
+  return allocated_from_pool(result, c, address, bytes, pool_key(pool), stream);
 }
 
 outcome<void> cuda_device::free_async(void* address, stream_handle stream) {

@@ -377,6 +377,48 @@ TEST(recording, of_a_pool_goes_on_in_a_forks_child) {
 }
 #endif
 
+TEST(recording, tells_the_pools_of_different_devices_apart) {
+  const device_ref a(backend::make_simulated_device()), b(backend::make_simulated_device());
+  const std::string path = fs::temp_directory_path() / ("sluice_pools_" + std::to_string(getpid()) + ".sluice");
+  {
+    recording r(path, a);
+    const auto pool_of = [](const device_ref& d, const char* name) {
+      return std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(d),
+                                                    pool_options{.name = name});
+    };
+    const auto pool_a = pool_of(a, "pool-a"), pool_b = pool_of(b, "pool-b");
+    const device_buffer x(mib, stream_ref(a), pool_a), y(3 * mib, stream_ref(b), pool_b);
+    r.finish();
+  }
+  const auto file = trace::file::open(path);
+  ASSERT_TRUE(file);
+  const auto s = (*file)->latest();
+  std::map<std::string, std::uint64_t> bytes;
+  (void)s->for_each<trace::alloc_event>([&](const trace::alloc_event& e) {
+    if (e.level == trace::layer::pool)
+      bytes[std::string(s->tables().text(s->tables().pools.find(e.pool)->name))] += e.bytes;
+  });
+  const std::map<std::string, std::uint64_t> expected = {{"pool-a", mib}, {"pool-b", 3 * mib}};
+  EXPECT_EQ(bytes, expected);
+  fs::remove(path);
+}
+
+TEST_P(recorded, buffers_of_an_earlier_recording_have_no_block_to_free_in_a_later_one) {
+  const stream_ref s(device());
+  device_buffer kept;
+  {
+    recording r(path.string(), device());
+    kept = device_buffer(mib, s, "kept");
+    r.finish();
+  }
+  recording r(path.string(), device());
+  kept.reset();
+  { const device_buffer own(mib, s, "own"); }
+  r.finish();
+  const auto frees = all<trace::free_event>(*read());
+  EXPECT_EQ(std::count_if(frees.begin(), frees.end(), [](const auto& f) { return f.level == trace::layer::user; }), 1);
+}
+
 TEST(recording, cannot_be_made_where_no_file_can) {
   const device_ref device(backend::make_simulated_device());
   EXPECT_THROW(recording("/nonexistent/folder/x.sluice", device), error);
