@@ -310,6 +310,24 @@ void pool_core::steal(const stream_ref& stream) {
   }
 }
 
+/// What is called meanwhile may use this pool, or wait for a thread that does, or throw; the limit knows what is on its way.
+struct pool_core::without_mutex {
+  pool_core* core;  ///< null: the mutex is kept
+  std::uint64_t bytes;
+  without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
+    if (core == nullptr) return;
+    core->growing_ += bytes;
+    core->mutex_.unlock();
+  }
+  without_mutex(const without_mutex&) = delete;
+  without_mutex& operator=(const without_mutex&) = delete;
+  ~without_mutex() {
+    if (core == nullptr) return;
+    core->mutex_.lock();
+    core->growing_ -= bytes;
+  }
+};
+
 bool pool_core::grow(std::uint64_t bytes, const zone& own) {
   const std::uint64_t step = source_->step();
   const auto in_steps = [&](std::uint64_t b) {
@@ -340,23 +358,6 @@ bool pool_core::grow(std::uint64_t bytes, const zone& own) {
 }
 
 backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at) {
-  // What it calls may free into this pool, or allocate from it, or throw; the limit knows what is on its way.
-  struct without_mutex {
-    pool_core* core;
-    std::uint64_t bytes;
-    without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
-      if (core == nullptr) return;
-      core->growing_ += bytes;
-      core->mutex_.unlock();
-    }
-    without_mutex(const without_mutex&) = delete;
-    without_mutex& operator=(const without_mutex&) = delete;
-    ~without_mutex() {
-      if (core == nullptr) return;
-      core->mutex_.lock();
-      core->growing_ -= bytes;
-    }
-  };
   const without_mutex meanwhile(source_->may_call_back() ? this : nullptr, wanted);
   auto made = source_->grow(wanted, at);
   const bool refused = !made && made.error().code == status::out_of_memory;
@@ -445,9 +446,15 @@ void pool_core::retire(std::uint64_t stream) noexcept {
 
 std::uint64_t pool_core::release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept {
   std::uint64_t bytes = 0;
-  for (const segment& s : heap_.release(keep_bytes)) {
-    source_->shrink(s);
-    bytes += s.bytes;
+  const auto segments = heap_.release(keep_bytes);
+  if (!segments.empty()) {
+    // The pool may be closed to its end on another thread before this has the mutex again.
+    const std::shared_ptr<growth> source = source_;
+    const without_mutex meanwhile(source->may_call_back() ? this : nullptr, 0);
+    for (const segment& s : segments) {
+      source->shrink(s);
+      bytes += s.bytes;
+    }
   }
   if (bytes != 0) state(operation);
   return bytes;

@@ -206,6 +206,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* take_grown(std::uint64_t bytes, zone& own);
   [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at);
   void steal(const stream_ref& stream);
+  struct without_mutex;
+  /// Gives segments back, without the mutex meanwhile if that may call back.
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
   void count(front* f, const block& b, std::int64_t sign) noexcept;
   void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
@@ -232,7 +234,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   std::mutex mutex_;
   std::atomic<bool> closed_{false};
   std::uint64_t growing_ = 0;  ///< bytes that threads ask upstream for now, without the mutex
-  std::unique_ptr<growth> source_;
+  std::shared_ptr<growth> source_;
   pool_heap heap_;
   std::vector<std::unique_ptr<front>> fronts_;
   front_counts gone_;                                               // of threads that have ended

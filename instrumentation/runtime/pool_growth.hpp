@@ -8,7 +8,7 @@
 #include "instrumentation/runtime/memory_resource.hpp"
 #include "instrumentation/runtime/pool_heap.hpp"
 
-// Where a pool's memory comes from. Internal; the pool calls under its mutex.
+// Where a pool's memory comes from. Internal; the pool calls under its mutex, but for what may call back.
 
 namespace sluice::runtime::pooling {
 
@@ -19,7 +19,7 @@ class growth {
   [[nodiscard]] virtual std::uint64_t step() const noexcept = 0;
   /// It may grow on a thread that captures a stream: nothing that it calls may wait for one.
   [[nodiscard]] virtual bool grows_in_captures() const noexcept { return false; }
-  /// Growing may call functions of the program's own, which may use the pool: it is done without the pool's mutex.
+  /// Growing and shrinking may call functions of the program's own, which may use the pool: they are done without the pool's mutex.
   [[nodiscard]] virtual bool may_call_back() const noexcept { return false; }
   /// Where a segment of up to `bytes` has room, beside the memory that is there; 0: segments do not join.
   [[nodiscard]] virtual std::uint64_t next_address(std::uint64_t /*bytes*/) const noexcept { return 0; }

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/callback_memory_resource.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
@@ -457,6 +460,35 @@ TEST_P(pool_order, streams_of_another_device_get_nothing_in_captures_either) {
   }
   refused(stream_ref::from_native(other, there.get()));  // asked about, for others may capture it
   EXPECT_EQ(p->stats().used, 0u);
+}
+
+// A callback may wait for a thread that uses the pool, or be that thread.
+TEST_P(pool_order, memory_goes_back_to_an_upstream_that_asks_the_pool) {
+  std::shared_ptr<pool_memory_resource> pool;
+  const auto plain = std::make_shared<device_memory_resource>(device());
+  int freed = 0, answered = 0;
+  std::vector<std::thread> asking;
+  const auto up = std::make_shared<callback_memory_resource>(
+      device(), memory_space::device, [&](std::size_t bytes, const stream_ref& s) { return plain->allocate(s, bytes); },
+      [&](void* address, std::size_t bytes, const stream_ref& s) {
+        ++freed;
+        std::promise<void> done;
+        auto answer = done.get_future();
+        asking.emplace_back([&pool, done = std::move(done)]() mutable {
+          (void)pool->stats();
+          done.set_value();
+        });
+        if (answer.wait_for(std::chrono::seconds(2)) == std::future_status::ready) ++answered;
+        plain->deallocate(s, address, bytes);
+      });
+  pool = std::make_shared<pool_memory_resource>(up, pool_options{.name = "over callbacks"});
+  const stream_ref s(device());
+  pool->deallocate(s, pool->allocate(s, 1000), 1000);
+  pool->trim();
+  for (std::thread& t : asking) t.join();
+  EXPECT_EQ(freed, 1);
+  EXPECT_EQ(answered, freed);
+  EXPECT_EQ(pool->stats().reserved, 0u);
 }
 
 }  // namespace
