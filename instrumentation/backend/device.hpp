@@ -39,6 +39,8 @@ class device {
   /// "13.0" for CUDA, "simulated" for the other.
   [[nodiscard]] virtual std::string driver_version() const = 0;
 
+  /// False while nobody has asked anything of the device that costs its memory, which to announce it would.
+  [[nodiscard]] virtual bool in_use() const noexcept { return true; }
   /// A recording of this process's own begins, with its writer at `socket_name`. Where the capture library is to be had it is
   /// started, and `driver_layer_recorded` says so from then on.
   virtual void recording_begins(const std::string& /*socket_name*/) {}

@@ -1,6 +1,7 @@
 #include "instrumentation/runtime/recording.hpp"
 
 #include <optional>
+#include <vector>
 
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/collector/session.hpp"
@@ -17,6 +18,16 @@ namespace {
 
 struct recording::state {
   explicit state(device_ref d) : device(std::move(d)) {}
+
+  /// The device chosen, and the others of the process that anybody uses. A simulated clock is one device's alone.
+  [[nodiscard]] std::vector<device_ref> all() const {
+    std::vector<device_ref> out{device};
+    if (device.backend().clock() != nullptr) return out;
+    for (const device_ref& other : devices()) {
+      if (!(other == device) && !other.simulated() && other.backend().in_use()) out.push_back(other);
+    }
+    return out;
+  }
 
   device_ref device;
   std::optional<collector::session> session;
@@ -40,9 +51,10 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   }
   state_->session = std::move(*session);
   layer_log::use_clock(clock);
-  device.backend().recording_begins(state_->session->socket_name());
+  const auto all = state_->all();
+  for (const device_ref& d : all) d.backend().recording_begins(state_->session->socket_name());
   layer_log::recording_is_here();
-  device.state()->announce();
+  for (const device_ref& d : all) d.state()->announce();
 }
 
 recording::~recording() {
@@ -56,8 +68,9 @@ recording::~recording() {
 recording_summary recording::finish() {
   if (!state_->session) return {};
   // A device in error has nothing more to say, which must not keep the file from being closed.
-  (void)state_->device.backend().synchronize();
-  state_->device.backend().recording_ends();
+  const auto all = state_->all();
+  for (const device_ref& d : all) (void)d.backend().synchronize();
+  for (const device_ref& d : all) d.backend().recording_ends();
   collector::stop();
   layer_log::use_clock(nullptr);
   auto done = state_->session->stop();

@@ -29,7 +29,11 @@ cuda_device::~cuda_device() {
 
 void cuda_device::open() noexcept {
   opened_ = driver_.context_retain(&context_, device_);
-  if (opened_ == CUDA_SUCCESS) name_context();
+  if (opened_ != CUDA_SUCCESS) return;
+  name_context();
+  in_use_.store(true, std::memory_order_release);
+  // A recording that is under way was not told of it.
+  if (logging()) log_->define_device(collector::now(), description_);
 }
 
 void cuda_device::name_context() noexcept {
@@ -144,7 +148,6 @@ void cuda_device::announce() {
   log_->define_stream(now, static_cast<std::uint32_t>(trace_stream(stream_handle::null)), 0, 0, true);
   log_->define_pool(now, default_pool_key(description_.ordinal), "driver pool");
   (void)memory();
-  const beside_captures asking(*this);
   const std::lock_guard lock(estimates_mutex_);
   set_anchor();
 }

@@ -51,6 +51,7 @@ class cuda_device final : public device {
   [[nodiscard]] bool driver_layer_recorded() const noexcept override { return capture_records(); }
   [[nodiscard]] outcome<void*> make_current() override;
   void restore_current(void* before) noexcept override;
+  [[nodiscard]] bool in_use() const noexcept override { return in_use_.load(std::memory_order_acquire); }
   void recording_begins(const std::string& socket_name) override;
   void recording_ends() override;
   [[nodiscard]] std::string driver_version() const override;
@@ -181,8 +182,8 @@ class cuda_device final : public device {
   [[nodiscard]] CUcontext context_for(int ordinal, const void* address) noexcept;
   // The graph that the stream is captured into; null: none.
   [[nodiscard]] CUgraph captured_graph(stream_handle stream) noexcept;
-  void log_pool(pool_handle pool, trace::pool_operation operation);
   [[nodiscard]] std::uint64_t pool_key(pool_handle pool) const noexcept;
+  void log_pool(pool_handle pool, trace::pool_operation operation);
   [[nodiscard]] CUmemAllocationProp physical_properties() const noexcept;
   [[nodiscard]] outcome<CUfunction> function(const kernel_definition& kernel);
 
@@ -199,6 +200,7 @@ class cuda_device final : public device {
   std::once_flag opening_;  // the primary context is retained at first use
   CUcontext context_ = nullptr;
   CUresult opened_ = CUDA_SUCCESS;
+  std::atomic<bool> in_use_{false};
   device_description description_;
   std::unique_ptr<driver_log> log_;
   std::atomic<std::uint32_t> next_correlation_{1};

@@ -16,9 +16,12 @@ template <class Enqueue, class Write>
 CUresult cuda_device::around(CUstream stream, Enqueue&& enqueue, Write&& write) {
   // Events beside captured work would become part of the graph.
   if (!logging() || is_captured(stream_handle{reinterpret_cast<std::uintptr_t>(stream)})) return enqueue();
-  const std::lock_guard lock(estimates_mutex_);
+  std::unique_lock lock(estimates_mutex_);
+  // Of a device that is first used in the recording.
+  if (!anchor_) set_anchor();
+  if (!anchor_) return enqueue();
   estimate e{spare_event(), spare_event(), std::forward<Write>(write)};
-  if (!anchor_ || !e.from || !e.to) return enqueue();
+  if (!e.from || !e.to) return enqueue();
   driver_.event_record(e.from, stream);
   const CUresult result = enqueue();
   driver_.event_record(e.to, stream);

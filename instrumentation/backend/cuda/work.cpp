@@ -44,6 +44,7 @@ void cuda_device::harvest(bool all) {
       e.write(anchor_time_ + ns(begin), anchor_time_ + ns(begin) + ns(length));
     }
     spare_events_.insert(spare_events_.end(), {e.from, e.to});
+  const beside_captures asking(*this);
     estimates_.pop_front();
   }
   if (all) set_anchor();

@@ -1,15 +1,22 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "core/trace/reader.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/recording.hpp"
 
 // Two CUDA devices in one process: whose context is current, and copies from one to the other.
 
@@ -123,6 +130,50 @@ TEST_F(two_devices, copies_reach_from_any_memory_of_one_to_any_of_the_other) {
   copies_both_ways(mapped(first()), mapped(second()));
   copies_both_ways(mapped(second()), plain(first()));
   copies_both_ways(plain(second()), mapped(first()));
+}
+
+TEST_F(two_devices, a_recording_of_one_knows_what_the_other_had_and_does) {
+  const auto path =
+      (std::filesystem::temp_directory_path() / ("sluice_two_" + std::to_string(getpid()) + ".sluice")).string();
+  const auto pool = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(second()),
+                                                           pool_options{.name = "of the second"});
+  {
+    const device_buffer before(mib, stream_ref(second()), pool);
+    recording r(path, first());
+    for (const device_ref& d : devices()) {
+      const stream s(d);
+      const device_buffer a(mib, s, std::make_shared<async_memory_resource>(d));
+      set_async(a.data(), 1, mib, s);
+      s.sync();
+    }
+    r.finish();
+  }
+  const auto file = trace::file::open(path);
+  ASSERT_TRUE(file);
+  const auto s = (*file)->latest();
+  const auto& tables = s->tables();
+  std::map<std::uint64_t, std::string> known;
+  for (const auto& row : tables.devices.rows()) known[row.ordinal] = std::string(tables.text(row.name));
+  EXPECT_EQ(known, (std::map<std::uint64_t, std::string>{{0, std::string(first().name())},
+                                                         {1, std::string(second().name())}}));
+  std::set<std::string> pools;
+  std::size_t older = 0;
+  std::set<trace::pool_id> of_driver;
+  (void)s->for_each<trace::alloc_event>([&](const trace::alloc_event& e) {
+    if (e.level != trace::layer::pool) return;
+    pools.emplace(tables.text(tables.pools.find(e.pool)->name));
+    if ((e.flags & trace::born_before) != 0)
+      ++older;
+    else
+      of_driver.insert(e.pool);
+  });
+  EXPECT_TRUE(pools.contains("of the second"));
+  EXPECT_EQ(older, 1u);
+  EXPECT_EQ(of_driver.size(), 2u) << "each has a pool of its own";
+  std::set<trace::device_id> worked;
+  (void)s->for_each<trace::memset_event>([&](const trace::memset_event& e) { worked.insert(e.device); });
+  EXPECT_EQ(worked.size(), 2u) << "both have times";
+  std::filesystem::remove(path);
 }
 
 }  // namespace
