@@ -23,6 +23,7 @@ buffer::buffer(const resource_ptr& resource, const stream_ref& stream, std::size
   bytes_ = bytes;
   if (!data_ || !layer_log::on()) return;
   trace_address_ = record.address = record.parent = stream.device().backend().trace_address(data_);
+  recorded_ = layer_log::generation();
   layer_log::allocated(stream, record);
 }
 
@@ -31,7 +32,8 @@ buffer::buffer(buffer&& other) noexcept
       stream_(std::move(other.stream_)),
       data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      trace_address_(std::exchange(other.trace_address_, 0)) {}
+      trace_address_(std::exchange(other.trace_address_, 0)),
+      recorded_(other.recorded_) {}
 
 buffer& buffer::operator=(buffer&& other) noexcept {
   if (this == &other) return *this;
@@ -41,13 +43,14 @@ buffer& buffer::operator=(buffer&& other) noexcept {
   data_ = std::exchange(other.data_, nullptr);
   bytes_ = std::exchange(other.bytes_, 0);
   trace_address_ = std::exchange(other.trace_address_, 0);
+  recorded_ = other.recorded_;
   return *this;
 }
 
 void buffer::reset() noexcept {
   if (data_) {
-    // A buffer made before the recording has no block there to free.
-    if (trace_address_ != 0 && layer_log::on()) {
+    // A buffer made before the recording, or in an earlier one, has no block there to free.
+    if (trace_address_ != 0 && layer_log::on() && recorded_ + 1 >= layer_log::generation()) {
       layer_log::block record{trace::layer::user, resource_->space(), trace_address_, bytes_};
       record.begin = layer_log::now();
       layer_log::freed(*stream_, record);

@@ -50,6 +50,7 @@ class buffer {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::uint64_t trace_address_ = 0;
+  std::uint32_t recorded_ = 0;  // the recording that knows it, by number
 };
 
 /// Device memory from a resource, the device's current one unless told otherwise, usable on `stream` and freed on it.
