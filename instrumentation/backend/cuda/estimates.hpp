@@ -12,6 +12,9 @@ namespace sluice::backend::cuda {
 
 inline constexpr std::uint32_t estimated = collector::flag_estimated | collector::flag_monotonic;
 
+/// Finished pieces are looked for when this many wait; a queue that long is a program that never synchronises.
+inline constexpr std::size_t many_estimates = 256;
+
 template <class Enqueue, class Write>
 CUresult cuda_device::around(CUstream stream, Enqueue&& enqueue, Write&& write) {
   // Events beside captured work would become part of the graph.
@@ -30,6 +33,9 @@ CUresult cuda_device::around(CUstream stream, Enqueue&& enqueue, Write&& write) 
   } else {
     spare_events_.insert(spare_events_.end(), {e.from, e.to});
   }
+  const bool many = estimates_.size() > many_estimates;
+  lock.unlock();
+  if (many) harvest(false);
   return result;
 }
 

@@ -13,13 +13,6 @@ extern "C" const unsigned char kernels_fatbin[];
 
 namespace sluice::backend::cuda {
 
-namespace {
-
-// Finished pieces are looked for when this many wait; a queue that long is a program that never synchronises.
-constexpr std::size_t many_estimates = 256;
-
-}  // namespace
-
 CUevent cuda_device::spare_event() {
   if (!spare_events_.empty()) {
     CUevent event = spare_events_.back();
@@ -44,7 +37,6 @@ void cuda_device::harvest(bool all) {
       e.write(anchor_time_ + ns(begin), anchor_time_ + ns(begin) + ns(length));
     }
     spare_events_.insert(spare_events_.end(), {e.from, e.to});
-  const beside_captures asking(*this);
     estimates_.pop_front();
   }
   if (all) set_anchor();
@@ -52,6 +44,7 @@ void cuda_device::harvest(bool all) {
 
 void cuda_device::set_anchor() {
   if (!logging()) return;
+  const beside_captures asking(*this);
   if (!anchor_stream_ && driver_.stream_create(&anchor_stream_, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) return;
   if (!anchor_ && driver_.event_create(&anchor_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return;
   if (driver_.event_record(anchor_, anchor_stream_) != CUDA_SUCCESS) return;
@@ -118,7 +111,6 @@ outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t 
                      estimated | (pageable ? 0u : static_cast<std::uint32_t>(collector::flag_asynchronous))});
   });
   if (logging()) log_->api_call(c, collector::now(), key, bytes, trace_address(from), trace_address(to), result);
-  if (estimates_.size() > many_estimates) harvest(false);
   return check(result, name);
 }
 
