@@ -22,6 +22,8 @@ constexpr std::size_t epochs_a_run = 2;
 /// Measured: what an event takes in an index of all; what the window takes beside it, and summing up where the index is still held.
 constexpr std::size_t bytes_an_event = 100;
 constexpr std::size_t taken_otherwise = 180'000'000;
+/// Of summaries, of which parts beside one another want the same.
+constexpr std::size_t cache_bytes = std::size_t{16} << 20;
 
 std::uint64_t events_in(const trace::snapshot& trace) {
   std::uint64_t events = 0;
@@ -96,7 +98,7 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace, doub
   const beside_parts beside = beside_of(known, found);
   const auto whole = std::make_shared<whole_facts>(std::move(found.whole));
 
-  const auto swept_file = trace::file::open(file.path(), {.unfinished_summaries = true});
+  const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .unfinished_summaries = true});
   if (!swept_file) return tl::unexpected(swept_file.error());
   const auto parts = part_store::of(trace.with_summaries(*(*swept_file)->latest()), epochs, whole);
   tile_maker tiles(file, epochs, trace);
@@ -128,7 +130,7 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   // A full disk is why what was written cannot be read again.
   if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
   if (!summed) return tl::unexpected(summed.error());
-  const auto made = trace::file::open(scratch->path());
+  const auto made = trace::file::open(scratch->path(), {.cache_bytes = cache_bytes});
   if (!made) return tl::unexpected(made.error());
   return trace.with_summaries(*(*made)->latest());
 }

@@ -266,22 +266,20 @@ void index::absorb_part(const trace::snapshot& from, part about) {
   }
   const auto chunks = from.chunks();
   std::vector<bool> taken(chunks.size(), false);
-  const auto is_here = [run = told_->run](const chunk_reach& reach) {
-    return reach.first < run.end && reach.last >= run.begin;
-  };
+  std::vector<std::size_t> wanted;
   std::size_t allocations = 0;
-  for (const chunk_reach& reach : told_->whole->chunks) {
-    if (reach.chunk < chunks.size() && is_here(reach) && chunks[reach.chunk].type == row_type::alloc)
-      allocations += chunks[reach.chunk].rows;
+  for (const std::size_t place : told_->chunks) {
+    const std::size_t chunk = told_->whole->chunks[place].chunk;
+    if (chunk >= chunks.size() || !is_in(told_->scope, chunks[chunk].type)) continue;
+    wanted.push_back(chunk);
+    if (chunks[chunk].type == row_type::alloc) allocations += chunks[chunk].rows;
   }
   constexpr std::size_t most_expected = std::size_t{1} << 16;  // A file can claim any number of rows.
   memory_.expect(told_->blocks.size() + told_->carried.size() + std::min(allocations, most_expected));
   tell(*told_);
-  for (const chunk_reach& reach : told_->whole->chunks) {
-    if (reach.chunk >= chunks.size() || !is_in(told_->scope, chunks[reach.chunk].type)) continue;
-    if (!is_here(reach) && !matters_everywhere(chunks[reach.chunk].type, told_->samples_told)) continue;
-    take(from, reach.chunk);
-    taken[reach.chunk] = true;
+  for (const std::size_t chunk : wanted) {
+    take(from, chunk);
+    taken[chunk] = true;
   }
   next_ = chunks.size();
   settle(from);

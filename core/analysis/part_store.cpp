@@ -68,18 +68,6 @@ told_uses uses_of(const trace::block_uses_row& row) {
   return made;
 }
 
-/// Calls `use(row)` for the rows of a kind in the chunks that overlap [from, to).
-template <class Row, class Use>
-result<void> rows_in(const trace::snapshot& of, time_ns from, time_ns to, Use&& use) {
-  std::vector<Row> rows;
-  for (const trace::chunk_info& chunk : of.summaries()) {
-    if (chunk.type != trace::type_of_row<Row> || chunk.min_time >= to || chunk.max_time < from) continue;
-    if (auto got = of.read_summary<Row>(chunk, rows); !got) return got;
-    for (const Row& row : rows) use(row, chunk);
-  }
-  return {};
-}
-
 void save_blocks(const index& from, const trace::snapshot& of, parts_writer& into) {
   const std::span<const block_record> blocks = from.memory().blocks();
   const auto tensors = from.tensors(of);
@@ -118,23 +106,46 @@ void save_parts(const index& from, const trace::snapshot& of, std::span<const tr
   into.add_whole(*whole);
 }
 
+void part_store::take(std::shared_ptr<const trace::snapshot> from) {
+  from_ = std::move(from);
+  for (const trace::chunk_info& chunk : from_->summaries()) summaries_[chunk.type].push_back(chunk);
+}
+
+void part_store::take(std::shared_ptr<const whole_facts> whole) {
+  whole_ = std::move(whole);
+  chunks_.emplace(whole_->chunks, *from_);
+}
+
+/// Calls `use(row, chunk)` for the rows of a kind in the chunks that overlap [from, to).
+template <class Row, class Use>
+result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use) const {
+  const auto of_kind = summaries_.find(trace::type_of_row<Row>);
+  if (of_kind == summaries_.end()) return {};
+  for (const trace::chunk_info& chunk : of_kind->second) {
+    if (chunk.min_time >= to || chunk.max_time < from) continue;
+    const auto rows = from_->read_summary<Row>(chunk);
+    if (!rows) return tl::unexpected(rows.error());
+    for (const Row& row : **rows) use(row, chunk);
+  }
+  return {};
+}
+
 result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const trace::snapshot> from,
                                                            std::shared_ptr<const step_facts> steps) {
   auto made = std::make_shared<part_store>();
-  made->from_ = std::move(from);
+  made->take(std::move(from));
   const trace::snapshot& of = *made->from_;
-  if (auto got = rows_in<trace::epoch_row>(of, INT64_MIN, INT64_MAX,
-                                           [&](const auto& row, const auto&) { made->epochs_.push_back(row); });
+  if (auto got = made->rows_in<trace::epoch_row>(INT64_MIN, INT64_MAX,
+                                                 [&](const auto& row, const auto&) { made->epochs_.push_back(row); });
       !got)
     return tl::unexpected(got.error());
   std::optional<std::string> saved;
-  if (auto got = rows_in<trace::saved_row>(of, INT64_MIN, INT64_MAX,
-                                           [&](const auto& row, const auto&) {
-                                             if (row.name == parts_name && row.version == parts_version)
-                                               saved = row.bytes;
-                                           });
-      !got)
-    return tl::unexpected(got.error());
+  std::vector<trace::saved_row> rows;
+  for (const trace::chunk_info& chunk : made->summaries_[trace::row_type::saved]) {
+    if (auto got = of.read_summary<trace::saved_row>(chunk, rows); !got) return tl::unexpected(got.error());
+    for (trace::saved_row& row : rows)
+      if (row.name == parts_name && row.version == parts_version) saved = std::move(row.bytes);
+  }
   if (made->epochs_.empty() || !saved)
     return fail(error_code::not_found, "the file does not say what its parts are", of.path());
   made->begins_ = begins_of(made->epochs_);
@@ -145,7 +156,7 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
   std::erase_if(whole->chunks, [&](const chunk_reach& c) { return c.chunk >= of.chunks().size(); });
   whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
-  made->whole_ = std::move(whole);
+  made->take(std::shared_ptr<const whole_facts>(std::move(whole)));
   return std::shared_ptr<const part_store>(std::move(made));
 }
 
@@ -153,8 +164,8 @@ std::shared_ptr<const part_store> part_store::of(std::shared_ptr<const trace::sn
                                                  std::span<const trace::epoch_row> epochs,
                                                  std::shared_ptr<const whole_facts> whole) {
   auto made = std::make_shared<part_store>();
-  made->from_ = std::move(from);
-  made->whole_ = std::move(whole);
+  made->take(std::move(from));
+  made->take(std::move(whole));
   made->epochs_.assign(epochs.begin(), epochs.end());
   made->begins_ = begins_of(epochs);
   return made;
@@ -176,7 +187,7 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
   const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
-    if (got) got = rows_in<Row>(*from_, from, to, use);
+    if (got) got = rows_in<Row>(from, to, use);
   };
   read.operator()<trace::crossing_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
     if (lives(row) || everywhere(chunk)) made.blocks.push_back(block_of(row));
@@ -202,6 +213,7 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
     });
   }
   if (!got) return tl::unexpected(got.error());
+  made.chunks = chunks_->in(made.run, made.samples_told);
   return made;
 }
 

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "core/analysis/chunk_finder.hpp"
 #include "core/analysis/index.hpp"
 #include "core/error.hpp"
 #include "core/trace/reader.hpp"
@@ -44,10 +46,17 @@ class part_store {
                                                               part_scope scope = part_scope::everything) const;
 
  private:
+  /// Once each.
+  void take(std::shared_ptr<const trace::snapshot> from);
+  void take(std::shared_ptr<const whole_facts> whole);
   [[nodiscard]] result<part> read(std::size_t first, std::size_t last, part_scope scope) const;
+  template <class Row, class Use>
+  result<void> rows_in(time_ns from, time_ns to, Use&& use) const;
 
   std::shared_ptr<const trace::snapshot> from_;
+  std::map<trace::row_type, std::vector<trace::chunk_info>> summaries_;  ///< Of the file, in order.
   std::shared_ptr<const whole_facts> whole_;
+  std::optional<chunk_finder> chunks_;  ///< Always, once it is made.
   std::vector<trace::epoch_row> epochs_;
   std::vector<time_ns> begins_;
 };

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/analysis/chunk_finder.hpp"
 #include "core/analysis/crossing_blocks.hpp"
 #include "core/analysis/id_set.hpp"
 #include "core/analysis/tensors.hpp"
@@ -55,6 +56,7 @@ class sweeper {
         begins_(into.begins()),
         steps_(std::move(steps)),
         judge_({known.clues(), steps_->lists, known.category_tags(), of_.tables(), span_}),
+        chunks_(known.chunks(), of_),
         first_samples_(known.first_samples()) {
     whole_->chunks = known.chunks();
     whole_->graphs = known.graphs();
@@ -100,6 +102,7 @@ class sweeper {
     made.whole = whole_;
     made.unfolding = true;
     made.samples_told = true;
+    made.chunks = chunks_.in(made.run, made.samples_told);
     if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
       made.births = born->second;
     return made;
@@ -338,6 +341,7 @@ class sweeper {
   const std::span<const time_ns> begins_;
   const std::shared_ptr<const step_facts> steps_;
   category_judge judge_;
+  const chunk_finder chunks_;
   const std::vector<trace::last_sample_row> first_samples_;
   /// As far as it is known. No part is alive while it changes.
   const std::shared_ptr<whole_facts> whole_ = std::make_shared<whole_facts>();

@@ -137,6 +137,7 @@ struct part {
   part_scope scope = part_scope::everything;
   time_range run;
   std::shared_ptr<const whole_facts> whole;
+  std::vector<std::size_t> chunks;  ///< Places in `whole->chunks`: those that `chunk_finder` finds for the run.
   std::vector<told_block>
       blocks;  ///< Those that live in the run and not only in it, and those of which rows do not agree.
   std::vector<told_uses> uses;            ///< Of those that were used, and of others that were used outside of the run.

@@ -17,7 +17,7 @@ time_ns length(const slice_item& item) { return item.end - item.begin; }
 void slice_set::add(std::vector<slice_item>& batch) {
   if (from_ != INT64_MIN) std::erase_if(batch, [&](const slice_item& s) { return s.begin < from_; });
   if (batch.empty()) return;
-  std::sort(batch.begin(), batch.end(), earlier);
+  if (!std::is_sorted(batch.begin(), batch.end(), earlier)) std::sort(batch.begin(), batch.end(), earlier);
   const time_ns from = batch.front().begin;
   std::vector<std::size_t> unchanged(lanes_.size());
   std::vector<slice_item> taken_back;

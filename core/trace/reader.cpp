@@ -504,9 +504,6 @@ result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std:
   template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&) const; \
   template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&) const;
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
-#undef SLUICE_INSTANTIATE
-#define SLUICE_INSTANTIATE(row, kind) \
-  template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&) const;
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
 

@@ -86,6 +86,10 @@ class snapshot {
   template <class Row>
   [[nodiscard]] result<void> read_summary(const chunk_info& chunk, std::vector<Row>& rows) const;
 
+  /// The same, or found in the cache: for what many questions read.
+  template <class Row>
+  [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read_summary(const chunk_info& chunk) const;
+
   /// Every row of a kind that overlaps [from, to], chunk after chunk in file order; `visit(const Row&)`.
   /// Rows of a kind come nearly, not strictly, in order of time. Stops at the first error.
   template <class Row, class Visit>

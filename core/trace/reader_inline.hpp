@@ -81,6 +81,13 @@ result<void> snapshot::read_summary(const chunk_info& chunk, std::vector<Row>& r
   return (summaries_file_ ? summaries_file_ : file_)->read_into<Row>(chunk, rows);
 }
 
+template <class Row>
+result<std::shared_ptr<const std::vector<Row>>> snapshot::read_summary(const chunk_info& chunk) const {
+  static_assert(is_summary(type_of_row<Row>));
+  if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
+  return (summaries_file_ ? summaries_file_ : file_)->read<Row>(chunk);
+}
+
 template <class Row, class Visit>
 result<void> snapshot::for_each(Visit&& visit, time_ns from, time_ns to) const {
   std::vector<Row> rows;

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+
+/// Things that take long to make and that several threads want at a time. Private to core/analysis.
+namespace sluice::analysis {
+
+/// Keeps what was asked for last, within a budget of memory. `Key` has `is_in(other)`: what is kept under `other` serves who asks for this;
+/// and an order, in which no other key lies between one and those that it is in. Thread-safe.
+template <class Key, class Value>
+class shared_cache {
+ public:
+  using made = result<std::shared_ptr<const Value>>;
+
+  /// Keeps at most `most_bytes` of what is kept, but always the last one.
+  explicit shared_cache(std::size_t most_bytes) : most_bytes_(most_bytes) {}
+
+  /// What is kept, else what `make(key)` makes, with `bytes_of(value)` of memory. Others who ask for it meanwhile wait. What is given out stays as
+  /// long as it is held, be it kept or not. Errors: those of `make`.
+  template <class Make, class BytesOf>
+  [[nodiscard]] made get(const Key& key, const Make& make, const BytesOf& bytes_of) {
+    return std::move(get_each(std::span(&key, 1), make, bytes_of).front());
+  }
+
+  /// The same of each of some. Callers who ask for the same at a time share the work: none waits while one is left that nobody
+  /// makes.
+  template <class Make, class BytesOf>
+  [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys, const Make& make, const BytesOf& bytes_of) {
+    std::vector<std::optional<made>> found(keys.size());
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      std::optional<std::size_t> mine;
+      bool all = true;
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (found[i]) continue;
+        if (auto known = find(keys[i])) {
+          found[i] = std::move(known);
+          continue;
+        }
+        all = false;
+        if (!mine && !making_.contains(keys[i])) mine = i;
+      }
+      if (all) break;
+      if (!mine) {
+        was_made_.wait(lock);
+        continue;
+      }
+      const Key& key = keys[*mine];
+      making_.insert(key);
+      lock.unlock();
+      made fresh = make(key);
+      const std::size_t bytes = fresh ? bytes_of(**fresh) : 0;
+      lock.lock();
+      making_.erase(key);
+      if (fresh) keep(key, *fresh, bytes);
+      found[*mine] = std::move(fresh);
+      was_made_.notify_all();
+    }
+    lock.unlock();
+    std::vector<made> given;
+    given.reserve(keys.size());
+    for (std::optional<made>& each : found) given.push_back(std::move(*each));
+    return given;
+  }
+
+  /// The same if it is kept, else null. Never waits.
+  [[nodiscard]] std::shared_ptr<const Value> at_hand(const Key& key) {
+    const std::scoped_lock lock(mutex_);
+    return find(key);
+  }
+
+  [[nodiscard]] std::size_t memory_bytes() const {
+    const std::scoped_lock lock(mutex_);
+    return bytes_;
+  }
+
+ private:
+  struct kept {
+    std::shared_ptr<const Value> value;
+    std::size_t bytes = 0;
+    std::uint64_t used = 0;
+  };
+
+  // The caller of each holds the mutex.
+
+  [[nodiscard]] std::shared_ptr<const Value> find(const Key& key) {
+    const auto next = kept_.lower_bound(key);
+    if (next == kept_.end() || !key.is_in(next->first)) return nullptr;
+    next->second.used = ++clock_;
+    return next->second.value;
+  }
+
+  void keep(const Key& key, std::shared_ptr<const Value> value, std::size_t bytes) {
+    const bool fresh = kept_.try_emplace(key, kept{std::move(value), bytes, ++clock_}).second;
+    if (fresh) bytes_ += bytes;
+    while (bytes_ > most_bytes_ && kept_.size() > 1) {
+      const auto oldest = std::min_element(kept_.begin(), kept_.end(),
+                                           [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+      bytes_ -= oldest->second.bytes;
+      kept_.erase(oldest);
+    }
+  }
+
+  const std::size_t most_bytes_;
+  mutable std::mutex mutex_;  ///< Held for moments only.
+  std::condition_variable was_made_;
+  std::map<Key, kept> kept_;
+  std::set<Key> making_;
+  std::size_t bytes_ = 0;
+  std::uint64_t clock_ = 0;
+};
+
+}  // namespace sluice::analysis
