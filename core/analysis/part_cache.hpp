@@ -1,17 +1,13 @@
 #pragma once
 
 #include <compare>
-#include <condition_variable>
 #include <cstddef>
-#include <list>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "core/analysis/part_store.hpp"
+#include "core/analysis/shared_cache.hpp"
 
 namespace sluice::analysis {
 
@@ -46,25 +42,10 @@ class part_cache {
       return first == other.first && last == other.last && scope <= other.scope;
     }
   };
-  struct kept {
-    wanted which;
-    std::shared_ptr<const index> made;
-    std::size_t bytes = 0;
-  };
-
-  /// The caller holds `mutex_`.
-  [[nodiscard]] std::shared_ptr<const index> find(const wanted& which);
-  void keep(const wanted& which, const std::shared_ptr<const index>& made);
-  /// Builds what is in `building_`.
-  [[nodiscard]] result<std::shared_ptr<const index>> build(const wanted& which);
+  [[nodiscard]] result<std::shared_ptr<const index>> build(const wanted& which) const;
 
   const std::shared_ptr<const part_store> store_;
-  const std::size_t most_bytes_;
-  mutable std::mutex mutex_;
-  std::condition_variable was_built_;
-  std::list<kept> kept_;  ///< The last one asked for first.
-  std::set<wanted> building_;
-  std::size_t bytes_ = 0;
+  shared_cache<wanted, index> kept_;
 };
 
 }  // namespace sluice::analysis

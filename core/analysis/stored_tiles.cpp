@@ -143,13 +143,12 @@ std::uint64_t stored_tiles::key_of(const tile& which) {
 std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace::snapshot> trace,
                                                      std::size_t cache_bytes) {
   if (trace->summaries().empty()) return nullptr;
-  std::shared_ptr<stored_tiles> made(new stored_tiles);
+  std::shared_ptr<stored_tiles> made(new stored_tiles(cache_bytes));
   made->trace_ = std::move(trace);
-  return made->load(cache_bytes) ? made : nullptr;
+  return made->load() ? made : nullptr;
 }
 
-bool stored_tiles::load(std::size_t cache_bytes) {
-  cache_budget_ = cache_bytes;
+bool stored_tiles::load() {
   const bool read = read_all(*trace_, row_type::epoch, epochs_) && read_all(*trace_, row_type::curve, curves_) &&
                     read_all(*trace_, row_type::lane, lanes_);
   if (!read || !in_order(epochs_)) return false;
@@ -174,41 +173,60 @@ bool stored_tiles::load(std::size_t cache_bytes) {
   return true;
 }
 
-result<std::shared_ptr<const stored_tiles::tile_rows>> stored_tiles::read(const tile& which) const {
-  const std::uint64_t key = key_of(which);
-  {
-    const std::scoped_lock lock(mutex_);
-    if (const auto known = cache_.find(key); known != cache_.end()) {
-      known->second.used = ++clock_;
-      return known->second.rows;
-    }
-  }
+stored_tiles::kept_tiles::made stored_tiles::read(const tile& which) const {
   auto made = std::make_shared<tile_rows>();
-  if (const auto place = places_.find(key); place != places_.end()) {
+  if (const auto place = places_.find(key_of(which)); place != places_.end()) {
+    made->curves.reserve(place->second.curve_rows);
+    made->lanes.reserve(place->second.lane_rows);
+    const auto take = [&]<class Row>(const trace::chunk_info& chunk, std::vector<Row>& into) -> result<void> {
+      if (into.empty()) return trace_->read_summary<Row>(chunk, into);
+      std::vector<Row> rows;
+      if (auto got = trace_->read_summary<Row>(chunk, rows); !got) return got;
+      into.insert(into.end(), rows.begin(), rows.end());
+      return {};
+    };
     for (const trace::chunk_info& chunk : place->second.chunks) {
-      result<void> got;
-      if (chunk.type == row_type::curve_bin) {
-        std::vector<curve_bin_row> rows;
-        got = trace_->read_summary<curve_bin_row>(chunk, rows);
-        made->curves.insert(made->curves.end(), rows.begin(), rows.end());
-      } else {
-        std::vector<lane_bin_row> rows;
-        got = trace_->read_summary<lane_bin_row>(chunk, rows);
-        made->lanes.insert(made->lanes.end(), rows.begin(), rows.end());
-      }
+      const bool of_curves = chunk.type == row_type::curve_bin;
+      const auto got = of_curves ? take(chunk, made->curves) : take(chunk, made->lanes);
       if (!got) return tl::unexpected<error>(got.error());
     }
   }
   put_in_order(which, *made);
-  const std::scoped_lock lock(mutex_);
-  if (cache_.try_emplace(key, cached{made, ++clock_}).second) cache_held_ += made->bytes();
-  while (cache_held_ > cache_budget_ && cache_.size() > 1) {
-    const auto oldest = std::min_element(cache_.begin(), cache_.end(),
-                                         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
-    cache_held_ -= oldest->second.rows->bytes();
-    cache_.erase(oldest);
-  }
   return made;
+}
+
+result<std::vector<std::shared_ptr<const stored_tiles::tile_rows>>> stored_tiles::rows_of(
+    std::span<const piece> pieces) const {
+  std::vector<tile_key> tiles;
+  for (const piece& each : pieces)
+    if (!each.instead) tiles.push_back({each.from});
+  auto read_tiles = kept_.get_each(
+      std::span<const tile_key>(tiles), [this](const tile_key& one) { return read(one.which); },
+      [](const tile_rows& rows) { return rows.bytes(); });
+  std::vector<std::shared_ptr<const tile_rows>> all;
+  auto next = read_tiles.begin();
+  for (const piece& each : pieces) {
+    if (each.instead) {
+      all.push_back(nullptr);
+      continue;
+    }
+    if (!*next) return tl::unexpected<error>(next->error());
+    all.push_back(std::move(**next++));
+  }
+  return all;
+}
+
+void stored_tiles::prepare(const tile& which) const {
+  static_cast<void>(kept_.get(
+      {which}, [this](const tile_key& one) { return read(one.which); },
+      [](const tile_rows& rows) { return rows.bytes(); }));
+}
+
+std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
+  std::vector<tile> all;
+  for (const piece& each : cut(grid))
+    if (!each.outside) all.push_back(each.from);
+  return all;
 }
 
 /// What a writer of ours leaves in order, and a hostile one does not.
@@ -236,10 +254,9 @@ void stored_tiles::put_in_order(const tile& which, tile_rows& rows) {
 /// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.
 unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const {
   if (reads_tiles) return wanted;
-  const std::scoped_lock lock(mutex_);
   const unsigned highest = std::min(wanted + most_levels_above, root_level_);
   for (unsigned level = wanted; level <= highest; level += trace::tile_fan_out_log2)
-    if (cache_.contains(key_of(summaries::tile_at(time, level)))) return level;
+    if (at_hand(summaries::tile_at(time, level))) return level;
   return wanted;
 }
 
@@ -305,7 +322,11 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
                                                                    const bin_grid& grid, const bin_sources& from,
                                                                    bin_detail& detail) const {
   std::vector<std::vector<sampled_bin>> all(curves.size(), std::vector<sampled_bin>(grid.count));
-  for (const piece& part : pieces_of(grid, from, detail)) {
+  const std::vector<piece> pieces = pieces_of(grid, from, detail);
+  const auto tiles = rows_of(pieces);
+  if (!tiles) return tl::unexpected<error>(tiles.error());
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    const piece& part = pieces[p];
     if (part.instead) {
       const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                             grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
@@ -323,11 +344,10 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
       }
       continue;
     }
-    const auto rows = read(part.from);
-    if (!rows) return tl::unexpected<error>(rows.error());
+    const tile_rows& rows = *(*tiles)[p];
     for (std::size_t c = 0; c < curves.size(); ++c) {
       const auto [first, last] =
-          std::equal_range((*rows)->curves.begin(), (*rows)->curves.end(), curve_bin_row{0, curves[c], 0, 0, 0, 0},
+          std::equal_range(rows.curves.begin(), rows.curves.end(), curve_bin_row{0, curves[c], 0, 0, 0, 0},
                            [](const curve_bin_row& a, const curve_bin_row& b) { return a.curve < b.curve; });
       bin_walk walk({first, last}, part.from);
       const std::span<sampled_bin> to = std::span(all[c]).subspan(part.first, part.count);
@@ -356,8 +376,12 @@ result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t fir
   std::uint32_t behind = first;
   while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
   lanes.resize(behind - first);
-  for (const piece& part : pieces_of(grid, from, detail)) {
-    if (part.outside) continue;
+  std::vector<piece> pieces = pieces_of(grid, from, detail);
+  std::erase_if(pieces, [](const piece& each) { return each.outside; });
+  const auto tiles = rows_of(pieces);
+  if (!tiles) return tl::unexpected<error>(tiles.error());
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    const piece& part = pieces[p];
     const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                           grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
     if (part.instead) {
@@ -372,13 +396,12 @@ result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t fir
       }
       continue;
     }
-    const auto rows = read(part.from);
-    if (!rows) return tl::unexpected<error>(rows.error());
+    const tile_rows& rows = *(*tiles)[p];
     for (std::uint32_t l = first; l < behind; ++l) {
       lane_bin_row probe;
       probe.lane = l;
       const auto [begin, end] =
-          std::equal_range((*rows)->lanes.begin(), (*rows)->lanes.end(), probe,
+          std::equal_range(rows.lanes.begin(), rows.lanes.end(), probe,
                            [](const lane_bin_row& a, const lane_bin_row& b) { return a.lane < b.lane; });
       for (auto row = begin; row != end; ++row) {
         const time_ns bin_end = row->time + (time_ns{1} << part.from.bin_level());

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -10,6 +10,7 @@
 
 #include "core/analysis/curves.hpp"
 #include "core/analysis/sampled_bin.hpp"
+#include "core/analysis/shared_cache.hpp"
 #include "core/summary/tiles.hpp"
 #include "core/trace/reader.hpp"
 
@@ -57,6 +58,12 @@ class stored_tiles {
   /// 2 `width` + 2 of them. Of a range far longer than the recording, only as much as is about it.
   [[nodiscard]] bin_grid grid_over(time_range range, std::uint32_t width) const;
 
+  /// The tiles whose bins a view of `grid` draws, in order; those that stand for epochs included.
+  [[nodiscard]] std::vector<summaries::tile> tiles_under(const bin_grid& grid) const;
+  [[nodiscard]] bool at_hand(const summaries::tile& which) const { return kept_.at_hand({which}) != nullptr; }
+  /// Reads a tile before it is drawn. What cannot be read is told to whoever draws it.
+  void prepare(const summaries::tile& which) const;
+
   /// The bins of some curves, by their numbers; a list for each. Raises `detail` where some bins are wider than asked. Exact: minimum,
   /// maximum and mean of each bin. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.
   [[nodiscard]] result<std::vector<std::vector<sampled_bin>>> sample(std::span<const std::uint32_t> curves,
@@ -89,12 +96,21 @@ class stored_tiles {
     std::size_t lane_rows = 0;
   };
 
-  stored_tiles() = default;
-  [[nodiscard]] bool load(std::size_t cache_bytes);
+  struct tile_key {
+    summaries::tile which;
+    friend auto operator<=>(const tile_key&, const tile_key&) = default;
+    [[nodiscard]] bool is_in(const tile_key& other) const { return *this == other; }
+  };
+  using kept_tiles = shared_cache<tile_key, tile_rows>;
+
+  explicit stored_tiles(std::size_t cache_bytes) : kept_(cache_bytes) {}
+  [[nodiscard]] bool load();
   [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
   [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const bin_sources& from, bin_detail& detail) const;
   [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const;
-  [[nodiscard]] result<std::shared_ptr<const tile_rows>> read(const summaries::tile& which) const;
+  /// The rows of each piece that is drawn from a tile; null for the others.
+  [[nodiscard]] result<std::vector<std::shared_ptr<const tile_rows>>> rows_of(std::span<const piece> pieces) const;
+  [[nodiscard]] kept_tiles::made read(const summaries::tile& which) const;
   static void put_in_order(const summaries::tile& which, tile_rows& rows);
   [[nodiscard]] static std::uint64_t key_of(const summaries::tile& which);
 
@@ -105,15 +121,7 @@ class stored_tiles {
   unsigned root_level_ = 0;
   std::unordered_map<std::uint64_t, place_of_tile> places_;
 
-  struct cached {
-    std::shared_ptr<const tile_rows> rows;
-    std::uint64_t used = 0;
-  };
-  mutable std::mutex mutex_;  ///< Guards what follows; held for moments only.
-  mutable std::unordered_map<std::uint64_t, cached> cache_;
-  mutable std::size_t cache_held_ = 0;
-  mutable std::uint64_t clock_ = 0;
-  std::size_t cache_budget_ = 0;
+  mutable kept_tiles kept_;
 };
 
 }  // namespace sluice::analysis

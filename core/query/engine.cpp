@@ -53,7 +53,8 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
     now = state_->seen();
     const sources by{state_->nothing,  *now.trace, never,      state_->frames, symbols::frame_book::patience::at_once,
                      now.stored.get(), nullptr,    provisional};
-    if constexpr (draws<Question> && requires { question.range; }) state_->read_ahead_of(question.range);
+    if constexpr (draws<Question> && requires { question.range; })
+      state_->read_ahead_of(question.range, question.width);
     auto found = now.stored ? answer_stored(question, by) : std::nullopt;
     if (found) return shared(std::move(*found));
     if (const auto answer = start_long_answer(question, by)) {
@@ -131,7 +132,7 @@ struct slot<Question>::state {
     if constexpr (draws<Question>) {
       auto detail = analysis::bin_detail::exact;
       at_hand = draw(from, now, at, question, drawn_from::memory, detail);
-      if constexpr (requires { question.range; }) from.read_ahead_of(question.range);
+      if constexpr (requires { question.range; }) from.read_ahead_of(question.range, question.width);
       if (detail != analysis::bin_detail::exact && at_hand)
         return show(from, now, at, question, std::move(**at_hand), detail, false);
     }

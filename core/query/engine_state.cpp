@@ -146,9 +146,9 @@ void engine::state::find_symbols() {
   wake();
 }
 
-void engine::state::read_ahead_of(time_range seen) {
+void engine::state::read_ahead_of(time_range seen, std::uint32_t width) {
   const auto from = stored();
-  if (from && from->ahead && from->ahead->look(seen)) pool.add([this, ahead = from->ahead] { read_on(ahead); });
+  if (from && from->ahead && from->ahead->look(seen, width)) pool.add([this, ahead = from->ahead] { read_on(ahead); });
 }
 
 void engine::state::read_on(const std::shared_ptr<read_ahead>& ahead) {

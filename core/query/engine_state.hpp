@@ -78,8 +78,8 @@ struct engine::state {
   void look_for_more();
   /// Names native functions for a while, then queues itself again.
   void find_symbols();
-  /// Below its tiles a zoom shows what must be read first.
-  void read_ahead_of(time_range seen);
+  /// A zoom or a drag shows what must be read first.
+  void read_ahead_of(time_range seen, std::uint32_t width);
 
  private:
   /// The caller holds `mutex`.

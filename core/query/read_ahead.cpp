@@ -15,41 +15,77 @@ time_ns centre_of(time_range before, time_range now) {
   return now.begin + static_cast<time_ns>(place * static_cast<double>(now.length()));
 }
 
+/// Half of it, in which `centre` has the same place.
+time_range closer(time_range range, time_ns centre) {
+  return {range.begin + (centre - range.begin) / 2, range.end - (range.end - centre) / 2};
+}
+
 }  // namespace
 
-bool read_ahead::look(time_range range) {
+bool read_ahead::look(time_range range, std::uint32_t width) {
   range = analysis::bounded(range);
   const std::scoped_lock lock(mutex_);
   if (seen_ && *seen_ == range) return false;
   const std::optional<time_range> before = std::exchange(seen_, range);
   if (!before) return false;
-  const analysis::part_store& store = parts_->store();
+  const time_ns centre = centre_of(*before, range);
   const time_ns beside = range.length() / 2;
-  const std::size_t first = store.epoch_at(range.begin - beside);
-  const std::size_t last = store.epoch_at(range.end - 1 + beside);
   wanted_.clear();
-  if (last - first >= most_epochs) return false;
-  const auto centre = static_cast<std::ptrdiff_t>(store.epoch_at(centre_of(*before, range)));
-  for (std::size_t epoch = first; epoch <= last; ++epoch) wanted_.push_back(epoch);
-  std::stable_sort(wanted_.begin(), wanted_.end(), [=](std::size_t a, std::size_t b) {
-    return std::abs(static_cast<std::ptrdiff_t>(a) - centre) > std::abs(static_cast<std::ptrdiff_t>(b) - centre);
-  });
-  return !std::exchange(working_, true);
+  next_ = 0;
+  want_tiles(range, centre, width);
+  want_tiles(closer(range, centre), centre, width);
+  want_epochs({range.begin - beside, range.end + beside}, centre);
+  want_tiles({range.begin - beside, range.begin}, range.begin, width / 2);
+  want_tiles({range.end, range.end + beside}, range.end, width / 2);
+  return !wanted_.empty() && !std::exchange(working_, true);
+}
+
+void read_ahead::want_tiles(time_range range, time_ns centre, std::uint32_t width) {
+  std::vector<summaries::tile> tiles = tiles_->tiles_under(tiles_->grid_over(range, width));
+  const auto distance = [=](const summaries::tile& which) {
+    return std::max<time_ns>({which.begin - centre, centre - which.end(), 0});
+  };
+  std::stable_sort(tiles.begin(), tiles.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+  wanted_.insert(wanted_.end(), tiles.begin(), tiles.end());
+}
+
+void read_ahead::want_epochs(time_range range, time_ns centre) {
+  const analysis::part_store& store = parts_->store();
+  const std::size_t first = store.epoch_at(range.begin);
+  const std::size_t last = store.epoch_at(range.end - 1);
+  if (last - first >= most_epochs) return;
+  const auto middle = static_cast<std::ptrdiff_t>(store.epoch_at(centre));
+  std::vector<epoch_number> epochs;
+  for (std::size_t epoch = first; epoch <= last; ++epoch) epochs.push_back(epoch);
+  const auto distance = [=](epoch_number epoch) { return std::abs(static_cast<std::ptrdiff_t>(epoch) - middle); };
+  std::stable_sort(epochs.begin(), epochs.end(),
+                   [&](epoch_number a, epoch_number b) { return distance(a) < distance(b); });
+  wanted_.insert(wanted_.end(), epochs.begin(), epochs.end());
+}
+
+bool read_ahead::is_at_hand(const thing& which) const {
+  if (const auto* tile = std::get_if<summaries::tile>(&which)) return tiles_->at_hand(*tile);
+  const epoch_number epoch = std::get<epoch_number>(which);
+  return parts_->at_hand(epoch, epoch, analysis::part_scope::timeline) != nullptr;
 }
 
 bool read_ahead::work() {
-  std::optional<std::size_t> next;
+  std::optional<thing> next;
   {
     const std::scoped_lock lock(mutex_);
-    while (!next && !wanted_.empty()) {
-      const std::size_t epoch = wanted_.back();
-      wanted_.pop_back();
-      if (parts_->at_hand(epoch, epoch, analysis::part_scope::timeline) == nullptr) next = epoch;
+    while (!next && next_ < wanted_.size()) {
+      const thing& which = wanted_[next_++];
+      if (!is_at_hand(which)) next = which;
     }
     if (!next) return working_ = false;
   }
   // What cannot be read is told to whoever asks for it.
-  static_cast<void>(parts_->get(*next, *next, analysis::part_scope::timeline));
+  if (const auto* tile = std::get_if<summaries::tile>(&*next)) {
+    tiles_->prepare(*tile);
+  } else {
+    const epoch_number epoch = std::get<epoch_number>(*next);
+    static_cast<void>(parts_->get(epoch, epoch, analysis::part_scope::timeline));
+  }
   return true;
 }
 

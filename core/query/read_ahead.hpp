@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/analysis/part_cache.hpp"
+#include "core/analysis/stored_tiles.hpp"
 #include "core/analysis/time_range.hpp"
 
 namespace sluice::query {
@@ -15,27 +18,38 @@ namespace sluice::query {
 using analysis::time_ns;
 using analysis::time_range;
 
-/// Reads the epochs that a moving view is about to show below their tiles, before anybody waits for them: those in view and as far
-/// as half a view beside it, what the zoom goes towards first. Thread-safe.
+/// Reads what a moving view is about to show, before anybody waits for it: the tiles in view, those that it will show as the zoom goes
+/// on or turns back to a side, and below all tiles the epochs in view and as far as half a view beside it. What the zoom goes towards comes
+/// first. Thread-safe.
 class read_ahead {
  public:
-  explicit read_ahead(std::shared_ptr<analysis::part_cache> parts) : parts_(std::move(parts)) {}
+  read_ahead(std::shared_ptr<const analysis::stored_tiles> tiles, std::shared_ptr<analysis::part_cache> parts)
+      : tiles_(std::move(tiles)), parts_(std::move(parts)) {}
 
-  /// A view shows `range`. True if there is now something to read and nobody does: then `work` is to be called until it says no.
-  /// A view that stands still reads nothing ahead. O(1).
-  [[nodiscard]] bool look(time_range range);
+  /// A view shows `range` on `width` pixels. True if there is now something to read and nobody does: then `work` is to be called until it
+  /// says no. A view that stands still reads nothing ahead. O(width / bins of a tile).
+  [[nodiscard]] bool look(time_range range, std::uint32_t width);
 
-  /// Reads one epoch of those that the last view is about; false if none is left.
+  /// Reads one tile or epoch of those that the last view is about; false if none is left.
   [[nodiscard]] bool work();
 
  private:
+  using epoch_number = std::size_t;
+  using thing = std::variant<summaries::tile, epoch_number>;
+
+  void want_tiles(time_range range, time_ns centre, std::uint32_t width);
+  void want_epochs(time_range range, time_ns centre);
+  [[nodiscard]] bool is_at_hand(const thing& which) const;
+
   /// A view over more epochs is too far away: those it shows would not be those that are wanted.
   static constexpr std::size_t most_epochs = 12;
 
+  const std::shared_ptr<const analysis::stored_tiles> tiles_;
   const std::shared_ptr<analysis::part_cache> parts_;
   std::mutex mutex_;  ///< Guards what follows; held for moments.
   std::optional<time_range> seen_;
-  std::vector<std::size_t> wanted_;  ///< Epochs, each once, the last one first.
+  std::vector<thing> wanted_;  ///< From `next_` on.
+  std::size_t next_ = 0;
   bool working_ = false;
 };
 

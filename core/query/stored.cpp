@@ -190,7 +190,7 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
   if (auto parts = analysis::part_store::open(trace, facts->steps)) {
     const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
     made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), std::max(left, least_for_parts));
-    made->ahead = std::make_shared<read_ahead>(made->parts);
+    made->ahead = std::make_shared<read_ahead>(made->tiles, made->parts);
     made->epochs = [parts = made->parts](std::span<const std::size_t> epochs) {
       return parts->get_each(epochs, analysis::part_scope::timeline);
     };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct tile {
   [[nodiscard]] time_ns length() const { return time_ns{1} << level; }
   [[nodiscard]] time_ns end() const { return begin + length(); }
   [[nodiscard]] unsigned bin_level() const { return level - trace::tile_bins_log2; }
-  friend bool operator==(const tile&, const tile&) = default;
+  friend auto operator<=>(const tile&, const tile&) = default;
 };
 
 /// The one of that level that holds `time`.

@@ -14,7 +14,7 @@
 ///
 /// A tree over aligned dyadic spans of time: an inner node halves its span at a bit of the time stamp, a leaf holds up to
 /// `leaf_capacity` steps. The shape depends on the times alone, never on the order in which they came, so an event that
-/// comes late costs what any other costs and nothing is ever sorted as a whole. (A crit-bit tree, Bernstein 2004, over
+/// comes late costs what any other costs and never more than a few thousand steps are sorted at once. (A crit-bit tree, Bernstein 2004, over
 /// time stamps; the aggregates are those of a segment tree.)
 ///
 /// Each node keeps what its steps do over [first step, last step): integral, minimum with the time spent there, maximum
@@ -92,22 +92,18 @@ struct sample_step {
 template <class Step>
 class time_tree {
  public:
-  /// Amortised O(log n), O(1) for steps that come nearly in order. Call `settle` before asking.
+  /// Amortised O(log n). Call `settle` before asking.
   void add(Step step) {
     first_ = std::min(first_, step.time);
     last_ = std::max(last_, step.time);
-    const std::uint64_t key = key_of(step.time);
-    if (nodes_.empty()) {
-      nodes_.push_back(node{});
-      leaves_.emplace_back();
-      nodes_[0].leaf = 0;
-    }
-    const std::uint32_t leaf = find_leaf(key);
-    insert(leaf, step);
+    if (added_.size() == most_added) take_in();
+    added_.push_back(step);
   }
 
   /// Brings the aggregates up to date with what was added. O(what changed).
   void settle() {
+    take_in();
+    added_ = {};
     if (!nodes_.empty()) refresh(root_);
     settled_ = true;
   }
@@ -122,7 +118,7 @@ class time_tree {
     return all.empty() ? 0 : all.maximum;
   }
 
-  [[nodiscard]] bool empty() const { return nodes_.empty() && !told_highest_; }
+  [[nodiscard]] bool empty() const { return nodes_.empty() && added_.empty() && !told_highest_; }
   /// Of the first and the last step; first > last when there is none.
   [[nodiscard]] time_ns first_time() const { return first_; }
   [[nodiscard]] time_ns last_time() const { return last_; }
@@ -167,6 +163,8 @@ class time_tree {
 
  private:
   static constexpr std::size_t leaf_capacity = 64;
+  /// Added steps are sorted so many at a time: one by one each would look for its leaf, and move half of those in it.
+  static constexpr std::size_t most_added = std::size_t{1} << 14;
   static constexpr std::uint32_t none = 0xffffffffU;
   static constexpr unsigned top_bit = 63;
 
@@ -187,6 +185,60 @@ class time_tree {
   static bool same_span(const node& n, std::uint64_t key) {
     const std::uint64_t differ = n.prefix ^ key;
     return differ == 0 || highest_bit(differ) <= n.bit;
+  }
+
+  /// Puts into the tree what was added.
+  void take_in() {
+    if (added_.empty()) return;
+    const auto earlier = [](const Step& a, const Step& b) { return a.time < b.time; };
+    if (!std::is_sorted(added_.begin(), added_.end(), earlier)) std::stable_sort(added_.begin(), added_.end(), earlier);
+    if (nodes_.empty()) {
+      build();
+    } else {
+      for (const Step& step : added_) insert(find_leaf(key_of(step.time)), step);
+    }
+    added_.clear();
+  }
+
+  /// The tree of the added steps alone, which are sorted.
+  void build() {
+    auto last = added_.begin();
+    for (auto next = last + 1; next != added_.end(); ++next) {
+      if (next->time == last->time) {
+        last->merge(*next);
+      } else {
+        *++last = *next;
+      }
+    }
+    added_.erase(last + 1, added_.end());
+    nodes_.push_back(node{});
+    fill(root_, added_.begin(), added_.end());
+    settled_ = false;
+    finger_ = none;
+  }
+
+  /// Makes of `at` a leaf of these steps, or an inner node over two halves of its span: as `divide` would, step by step.
+  void fill(std::uint32_t at, typename std::vector<Step>::const_iterator begin,
+            typename std::vector<Step>::const_iterator end) {
+    if (static_cast<std::size_t>(end - begin) <= leaf_capacity) {
+      nodes_[at].leaf = static_cast<std::uint32_t>(leaves_.size());
+      leaves_.emplace_back(begin, end);
+      return;
+    }
+    const std::uint64_t low = key_of(begin->time);
+    const std::uint64_t high = key_of((end - 1)->time);
+    const unsigned bit = highest_bit(low ^ high);
+    const std::uint64_t middle = (high >> bit) << bit;
+    const auto cut = std::partition_point(begin, end, [&](const Step& step) { return key_of(step.time) < middle; });
+    const auto first = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.resize(nodes_.size() + 2);
+    node& n = nodes_[at];
+    n.prefix = low;
+    n.bit = static_cast<std::uint8_t>(bit);
+    n.child[0] = first;
+    n.child[1] = first + 1;
+    fill(first, begin, cut);
+    fill(first + 1, cut, end);
   }
 
   /// The leaf node that takes `key`; makes room above an inner node whose span does not hold it. Marks the way dirty.
@@ -412,6 +464,7 @@ class time_tree {
     visit(n.child[1], walk, begin, end);
   }
 
+  std::vector<Step> added_;  ///< Not yet in the tree.
   std::vector<node> nodes_;
   std::vector<std::vector<Step>> leaves_;
   std::uint32_t root_ = 0;

@@ -2,73 +2,133 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/query/in_parts.hpp"
+#include "core/analysis/digest.hpp"
+#include "core/analysis/finish.hpp"
+#include "tests/core/analysis/recording.hpp"
 
 namespace sluice::query {
 namespace {
 
 using analysis::part_cache;
 using analysis::part_scope;
+using analysis::stored_tiles;
+using epochs = std::vector<std::size_t>;
+using tiles = std::vector<summaries::tile>;
 
-class read_ahead_of_a_zoom : public ::testing::Test {
+constexpr time_ns epoch_length = time_ns{1} << 16;
+constexpr unsigned epoch_level = 16;
+constexpr std::uint32_t width = 512;  ///< As many pixels as a tile has bins.
+
+/// Sixteen epochs of 2^16 ns; four of them lie under each of four tiles, over which there is none.
+class moving_view : public ::testing::Test {
  protected:
+  moving_view() {
+    recording_.standard_tables();
+    for (int i = 0; i < 16 * 256; ++i) {
+      auto row = recording_.event<trace::alloc_event>(i * epoch_length / 256);
+      row.block = trace::block_id{static_cast<std::uint64_t>(i) + 1};
+      row.bytes = 1;
+      recording_.writer().add(row);
+    }
+    analysis::finish_options often;
+    often.least_events = 1;
+    often.epoch_events = 400;
+    EXPECT_TRUE(analysis::finish(recording_.writer(), often));
+    const auto of = recording_.open()->latest();
+    drawn = stored_tiles::of(of);
+    store = analysis::part_store::open(of, {}).value();
+    EXPECT_EQ(store->epochs().size(), 16U);
+    parts = std::make_shared<part_cache>(store, SIZE_MAX);
+    ahead = std::make_unique<read_ahead>(drawn, parts);
+  }
+
   void work() {
-    while (ahead.work()) {
+    while (ahead->work()) {
     }
   }
-  [[nodiscard]] std::vector<std::size_t> at_hand() const {
-    std::vector<std::size_t> all;
-    for (std::size_t epoch = 0; epoch < of.store->epochs().size(); ++epoch)
+  [[nodiscard]] epochs epochs_at_hand() const {
+    epochs all;
+    for (std::size_t epoch = 0; epoch < 16; ++epoch)
       if (parts->at_hand(epoch, epoch, part_scope::timeline) != nullptr) all.push_back(epoch);
     return all;
   }
-  using epochs = std::vector<std::size_t>;
-  const testing::in_parts of;
-  const std::shared_ptr<part_cache> parts = std::make_shared<part_cache>(of.store, SIZE_MAX);
-  read_ahead ahead{parts};
+  [[nodiscard]] tiles tiles_at_hand() const {
+    tiles all;
+    for (const unsigned level : {epoch_level, epoch_level + 2})
+      for (time_ns begin = 0; begin < 16 * epoch_length; begin += time_ns{1} << level)
+        if (drawn->at_hand({begin, level})) all.push_back({begin, level});
+    return all;
+  }
+
+  testing::recording recording_;
+  std::shared_ptr<const stored_tiles> drawn;
+  std::shared_ptr<const analysis::part_store> store;
+  std::shared_ptr<part_cache> parts;
+  std::unique_ptr<read_ahead> ahead;
 };
 
-TEST_F(read_ahead_of_a_zoom, reads_nothing_for_a_view_that_stands_still) {
-  EXPECT_FALSE(ahead.look({1000, 2000}));
-  EXPECT_FALSE(ahead.look({1000, 2000}));
-  EXPECT_FALSE(ahead.work());
-  EXPECT_EQ(at_hand(), epochs());
+TEST_F(moving_view, reads_nothing_while_it_stands_still) {
+  EXPECT_FALSE(ahead->look({1000, 2000}, width));
+  EXPECT_FALSE(ahead->look({1000, 2000}, width));
+  EXPECT_FALSE(ahead->work());
+  EXPECT_EQ(epochs_at_hand(), epochs());
+  EXPECT_EQ(tiles_at_hand(), tiles());
 }
 
-TEST_F(read_ahead_of_a_zoom, reads_what_is_in_view_and_half_a_view_beside_it) {
-  static_cast<void>(ahead.look({0, 4000}));
-  EXPECT_TRUE(ahead.look({1500, 2500}));
-  EXPECT_FALSE(ahead.look({1500, 2499})) << "somebody reads already";
+TEST_F(moving_view, reads_the_tiles_in_view_those_below_and_those_beside) {
+  static_cast<void>(ahead->look({0, 16 * epoch_length}, width));
+  EXPECT_TRUE(ahead->look({4 * epoch_length, 9 * epoch_length}, width));
+  // A tile over four epochs has a bin for each pixel of this.
+  EXPECT_FALSE(ahead->look({4 * epoch_length, 8 * epoch_length}, width)) << "somebody reads already";
   work();
-  EXPECT_EQ(at_hand(), (epochs{2, 3, 4, 5}));
-  EXPECT_FALSE(ahead.work());
+  const summaries::tile below[] = {{4 * epoch_length, epoch_level}, {5 * epoch_length, epoch_level}};
+  const summaries::tile over[] = {
+      {0, epoch_level + 2}, {4 * epoch_length, epoch_level + 2}, {8 * epoch_length, epoch_level + 2}};
+  tiles expected(std::begin(below), std::end(below));
+  expected.insert(expected.end(), std::begin(over), std::end(over));
+  EXPECT_EQ(tiles_at_hand(), expected);
+  EXPECT_FALSE(ahead->work());
 }
 
-TEST_F(read_ahead_of_a_zoom, begins_where_the_zoom_goes) {
-  static_cast<void>(ahead.look({0, 4000}));
-  EXPECT_TRUE(ahead.look({900, 3900}));  // The point that stays in place is at nine tenths of the view.
-  EXPECT_TRUE(ahead.work());
-  EXPECT_EQ(at_hand(), epochs{7});
-  EXPECT_FALSE(ahead.look({900, 1000})) << "somebody reads already, and goes on with this";
-  EXPECT_TRUE(ahead.work());
-  EXPECT_EQ(at_hand(), (epochs{1, 7}));
+TEST_F(moving_view, reads_the_epochs_in_view_and_half_a_view_beside_it) {
+  static_cast<void>(ahead->look({0, 16 * epoch_length}, width));
+  EXPECT_TRUE(ahead->look({4 * epoch_length, 8 * epoch_length}, width));
+  work();
+  EXPECT_EQ(epochs_at_hand(), (epochs{2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-TEST_F(read_ahead_of_a_zoom, reads_each_epoch_once_even_where_the_budget_holds_one) {
-  const auto small = std::make_shared<part_cache>(of.store, 0);
-  read_ahead one(small);
-  static_cast<void>(one.look({0, 4000}));
-  ASSERT_TRUE(one.look({0, 3999}));
+TEST_F(moving_view, reads_no_epochs_from_afar) {
+  static_cast<void>(ahead->look({0, 16 * epoch_length}, width));
+  EXPECT_TRUE(ahead->look({0, 15 * epoch_length}, width));
+  work();
+  EXPECT_EQ(epochs_at_hand(), epochs());
+}
+
+TEST_F(moving_view, begins_where_the_zoom_goes) {
+  static_cast<void>(ahead->look({0, 16 * epoch_length}, width));
+  // The point that stays in place is at nine tenths of the view: under the last tile but one.
+  EXPECT_TRUE(ahead->look({epoch_length * 36 / 10, epoch_length * 156 / 10}, width));
+  EXPECT_TRUE(ahead->work());
+  EXPECT_EQ(tiles_at_hand(), (tiles{{12 * epoch_length, epoch_level + 2}}));
+  EXPECT_FALSE(ahead->look({0, epoch_length}, width)) << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->work());
+  EXPECT_EQ(tiles_at_hand(), (tiles{{0, epoch_level}, {12 * epoch_length, epoch_level + 2}}));
+}
+
+TEST_F(moving_view, works_again_after_it_has_ended) {
+  static_cast<void>(ahead->look({0, 4000}, width));
+  ASSERT_TRUE(ahead->look({0, 100}, width));
+  work();
+  EXPECT_TRUE(ahead->look({14 * epoch_length, 15 * epoch_length}, width));
+}
+
+TEST_F(moving_view, reads_each_epoch_once_even_where_the_budget_holds_one) {
+  read_ahead one(drawn, std::make_shared<part_cache>(store, 0));
+  static_cast<void>(one.look({0, 16 * epoch_length}, width));
+  ASSERT_TRUE(one.look({4 * epoch_length, 8 * epoch_length}, width));
   int read = 0;
   while (one.work() && read < 100) ++read;
-  EXPECT_EQ(read, 8);
-}
-
-TEST_F(read_ahead_of_a_zoom, works_again_after_it_has_ended) {
-  static_cast<void>(ahead.look({0, 4000}));
-  ASSERT_TRUE(ahead.look({0, 100}));
-  work();
-  EXPECT_TRUE(ahead.look({3900, 4000}));
+  EXPECT_EQ(read, 8 + 6);  // Tiles too.
 }
 
 }  // namespace

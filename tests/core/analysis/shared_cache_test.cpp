@@ -1,0 +1,105 @@
+#include "core/analysis/shared_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <compare>
+#include <thread>
+
+namespace sluice::analysis {
+namespace {
+
+struct number {
+  int of = 0;
+  int size = 0;  ///< A larger one serves who asks for a smaller.
+  friend auto operator<=>(const number&, const number&) = default;
+  [[nodiscard]] bool is_in(const number& other) const { return of == other.of && size <= other.size; }
+};
+using numbers = shared_cache<number, int>;
+
+class cache_of_numbers : public ::testing::Test {
+ protected:
+  numbers::made get(numbers& from, number which) {
+    return from.get(
+        which, [&](const number& key) { return make(key); }, [](const int&) { return std::size_t{10}; });
+  }
+  numbers::made make(const number& key) {
+    ++made;
+    if (key.of < 0) return fail(error_code::not_found, "no such number");
+    return std::make_shared<const int>(key.of);
+  }
+  std::atomic<int> made{0};
+};
+
+TEST_F(cache_of_numbers, makes_each_once_as_long_as_it_is_kept) {
+  numbers all(20);
+  EXPECT_EQ(**get(all, {1}), 1);
+  EXPECT_EQ(**get(all, {1}), 1);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(all.memory_bytes(), 10U);
+  EXPECT_EQ(all.at_hand({2}), nullptr);
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(cache_of_numbers, lets_go_what_was_not_asked_for_longest) {
+  numbers all(20);
+  static_cast<void>(get(all, {1}));
+  static_cast<void>(get(all, {2}));
+  static_cast<void>(get(all, {1}));
+  static_cast<void>(get(all, {3}));
+  EXPECT_NE(all.at_hand({1}), nullptr);
+  EXPECT_EQ(all.at_hand({2}), nullptr);
+  EXPECT_EQ(all.memory_bytes(), 20U);
+}
+
+TEST_F(cache_of_numbers, keeps_the_last_one_whatever_the_budget) {
+  numbers none(0);
+  static_cast<void>(get(none, {1}));
+  static_cast<void>(get(none, {2}));
+  EXPECT_EQ(none.at_hand({1}), nullptr);
+  EXPECT_NE(none.at_hand({2}), nullptr);
+}
+
+TEST_F(cache_of_numbers, serves_with_what_says_more) {
+  numbers all(100);
+  static_cast<void>(get(all, {1, 5}));
+  EXPECT_NE(all.at_hand({1, 3}), nullptr);
+  EXPECT_EQ(all.at_hand({1, 6}), nullptr);
+  EXPECT_EQ(all.at_hand({0, 3}), nullptr);
+  EXPECT_EQ(all.at_hand({2, 0}), nullptr);
+}
+
+TEST_F(cache_of_numbers, keeps_no_failure) {
+  numbers all(100);
+  EXPECT_EQ(get(all, {-1}).error().code, error_code::not_found);
+  EXPECT_EQ(get(all, {-1}).error().code, error_code::not_found);
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(all.memory_bytes(), 0U);
+}
+
+TEST_F(cache_of_numbers, shares_the_making_among_all_who_ask_at_a_time) {
+  numbers all(1000);
+  const number wanted[] = {{1}, {2}, {3}, {4}};
+  std::atomic<int> making{0};
+  std::atomic<int> together{0};
+  const auto ask = [&] {
+    const auto found = all.get_each(
+        std::span<const number>(wanted),
+        [&](const number& key) {
+          // Waits until the other makes one too: neither does all of it.
+          ++making;
+          while (making < 2 && together < 1) std::this_thread::yield();
+          ++together;
+          return make(key);
+        },
+        [](const int&) { return std::size_t{10}; });
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(**found[i], wanted[i].of);
+  };
+  std::thread other(ask);
+  ask();
+  other.join();
+  EXPECT_EQ(made, 4);
+}
+
+}  // namespace
+}  // namespace sluice::analysis
