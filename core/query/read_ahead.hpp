@@ -42,7 +42,7 @@ class read_ahead {
   [[nodiscard]] bool is_at_hand(const thing& which) const;
 
   /// A view over more epochs is too far away: those it shows would not be those that are wanted.
-  static constexpr std::size_t most_epochs = 12;
+  static constexpr std::size_t most_epochs = 24;
 
   const std::shared_ptr<const analysis::stored_tiles> tiles_;
   const std::shared_ptr<analysis::part_cache> parts_;
