@@ -7,6 +7,12 @@
 #include "core/analysis/digest_gatherer.hpp"
 
 namespace sluice::analysis {
+namespace {
+
+/// Of epochs that are larger than most, for many blocks live in them, one is enough at a time.
+constexpr std::uint64_t most_events_a_run = 200'000;
+
+}  // namespace
 
 result<digest> digest_of(const part_store& from, const beside_parts& beside, std::size_t epochs_a_run,
                          const run_visitor& also) {
@@ -14,13 +20,22 @@ result<digest> digest_of(const part_store& from, const beside_parts& beside, std
   if (epochs == 0 || epochs_a_run == 0)
     return fail(error_code::invalid_argument, "there is nothing to gather", from.snapshot().path());
   digest_gatherer all(from.snapshot(), *from.whole()->steps, beside);
-  const auto last_of = [&](std::size_t first) { return std::min(first + epochs_a_run, epochs) - 1; };
+  const auto last_of = [&](std::size_t first) {
+    std::size_t last = first;
+    std::uint64_t events = from.epochs()[first].events;
+    while (last + 1 < std::min(first + epochs_a_run, epochs)) {
+      events += from.epochs()[last + 1].events;
+      if (events > most_events_a_run) break;
+      ++last;
+    }
+    return last;
+  };
   const auto read = [&](std::size_t first) {
     return std::async(std::launch::async, [&from, first, last = last_of(first)] { return from.index_of(first, last); });
   };
   auto next = read(0);
-  for (std::size_t first = 0; first < epochs; first += epochs_a_run) {
-    const std::size_t last = last_of(first);
+  for (std::size_t first = 0, last = 0; first < epochs; first = last + 1) {
+    last = last_of(first);
     const auto run = next.get();
     if (!run) return tl::unexpected(run.error());
     if (last + 1 < epochs) next = read(last + 1);

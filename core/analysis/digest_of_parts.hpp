@@ -13,7 +13,7 @@ namespace sluice::analysis {
 /// Shown the index of a run of epochs, [first, last]. Whether to go on.
 using run_visitor = std::function<bool(const index& from, std::size_t first, std::size_t last)>;
 
-/// The digest of a recording from indexes of its parts: each of some epochs, one after another, then again those that hold the moments
+/// The digest of a recording from indexes of its parts: each of some epochs (`epochs_a_run`, fewer large ones), one after another, then again those that hold the moments
 /// of a peak. While one is looked at a thread of its own reads the next: it takes the memory of two of them, and what the figures take: something for each stack, segment, step, repeated copy,
 /// and block that was never freed. What it says is what `make_digest` says of an index of all, but for the last digits of doubles
 /// (means, shares, bytes of transfers cut by the begin of an epoch or a step).

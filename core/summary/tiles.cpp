@@ -19,9 +19,36 @@ struct spread {
   }
 };
 
+/// How many blocks live, about: what was allocated in all chunks so far and not freed.
+class live_blocks {
+ public:
+  void add(const trace::chunk_info& chunk) {
+    if (chunk.type == trace::row_type::alloc) steps_.push_back({chunk.max_time, static_cast<double>(chunk.rows)});
+    if (chunk.type == trace::row_type::free) steps_.push_back({chunk.max_time, -static_cast<double>(chunk.rows)});
+  }
+  void settle() {
+    std::sort(steps_.begin(), steps_.end(), [](const step& a, const step& b) { return a.time < b.time; });
+    double sum = 0;
+    for (step& each : steps_) each.blocks = sum += each.blocks;
+  }
+  [[nodiscard]] double at(time_ns time) const {
+    const auto behind =
+        std::upper_bound(steps_.begin(), steps_.end(), time, [](time_ns t, const step& each) { return t < each.time; });
+    return behind == steps_.begin() ? 0 : std::max(0.0, (behind - 1)->blocks);
+  }
+
+ private:
+  struct step {
+    time_ns time = 0;
+    double blocks = 0;
+  };
+  std::vector<step> steps_;
+};
+
 class planner {
  public:
-  planner(double target, std::vector<trace::epoch_row>& into) : target_(target), into_(into) {}
+  planner(double target, const live_blocks& live, std::vector<trace::epoch_row>& into)
+      : target_(target), live_(live), into_(into) {}
 
   void divide(const tile& whole, std::span<const spread> events, bool root) {
     std::vector<spread> inside;
@@ -33,7 +60,8 @@ class planner {
       inside.push_back(each);
     }
     const bool divisible = whole.level >= lowest_tile_level + trace::tile_fan_out_log2;
-    if (!divisible || (rows <= target_ && !root)) {
+    const bool is_enough = rows <= std::max(target_, events_a_live_block * live_.at(whole.end()));
+    if (!divisible || (is_enough && !root)) {
       into_.push_back({whole.begin, whole.end(), static_cast<std::uint64_t>(std::llround(rows))});
       return;
     }
@@ -43,6 +71,7 @@ class planner {
 
  private:
   double target_;
+  const live_blocks& live_;
   std::vector<trace::epoch_row>& into_;
 };
 
@@ -59,14 +88,17 @@ std::vector<tile> root_tiles(time_ns begin, time_ns end) {
 std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end, std::span<const trace::chunk_info> chunks,
                                           double target) {
   std::vector<spread> events;
+  live_blocks live;
   for (const trace::chunk_info& chunk : chunks) {
     if (!trace::is_event(chunk.type)) continue;
+    live.add(chunk);
     const time_ns first = std::clamp(chunk.min_time, begin, end);
     const time_ns last = std::clamp(chunk.max_time, first, end);
     events.push_back({first, last + 1, static_cast<double>(chunk.rows)});
   }
   std::vector<trace::epoch_row> epochs;
-  planner plan(target, epochs);
+  live.settle();
+  planner plan(target, live, epochs);
   for (const tile& root : root_tiles(begin, end)) plan.divide(root, events, true);
   return epochs;
 }
