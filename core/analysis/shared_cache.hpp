@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -104,6 +105,11 @@ class shared_cache {
   }
 
   void keep(const Key& key, std::shared_ptr<const Value> value, std::size_t bytes) {
+    // Those that it serves for as well are no longer needed.
+    for (auto next = kept_.lower_bound(key); next != kept_.begin() && std::prev(next)->first.is_in(key);) {
+      bytes_ -= std::prev(next)->second.bytes;
+      next = kept_.erase(std::prev(next));
+    }
     const bool fresh = kept_.try_emplace(key, kept{std::move(value), bytes, ++clock_}).second;
     if (fresh) bytes_ += bytes;
     while (bytes_ > most_bytes_ && kept_.size() > 1) {

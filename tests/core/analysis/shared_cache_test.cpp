@@ -69,6 +69,15 @@ TEST_F(cache_of_numbers, serves_with_what_says_more) {
   EXPECT_EQ(all.at_hand({2, 0}), nullptr);
 }
 
+TEST_F(cache_of_numbers, lets_go_what_something_kept_later_serves_for_too) {
+  numbers all(100);
+  static_cast<void>(get(all, {1, 2}));
+  static_cast<void>(get(all, {1, 3}));
+  static_cast<void>(get(all, {2, 2}));
+  EXPECT_EQ(all.memory_bytes(), 20U);
+  EXPECT_NE(all.at_hand({1, 2}), nullptr);
+}
+
 TEST_F(cache_of_numbers, keeps_no_failure) {
   numbers all(100);
   EXPECT_EQ(get(all, {-1}).error().code, error_code::not_found);

@@ -15,29 +15,29 @@ using analysis::stored_tiles;
 using epochs = std::vector<std::size_t>;
 using tiles = std::vector<summaries::tile>;
 
-constexpr time_ns epoch_length = time_ns{1} << 16;
-constexpr unsigned epoch_level = 16;
+constexpr std::size_t all_epochs = 64;
+constexpr time_ns epoch_length = time_ns{1} << 14;
+constexpr unsigned epoch_level = 14;
 constexpr std::uint32_t width = 512;  ///< As many pixels as a tile has bins.
 
-/// Sixteen epochs of 2^16 ns; four of them lie under each of four tiles, over which there is none.
+/// Epochs of 2^14 ns; four of them lie under each of sixteen tiles.
 class moving_view : public ::testing::Test {
  protected:
   moving_view() {
     recording_.standard_tables();
-    for (int i = 0; i < 16 * 256; ++i) {
-      auto row = recording_.event<trace::alloc_event>(i * epoch_length / 256);
-      row.block = trace::block_id{static_cast<std::uint64_t>(i) + 1};
-      row.bytes = 1;
+    for (int i = 0; i < 64 * 64; ++i) {
+      auto row = recording_.event<trace::kernel_event>(i * epoch_length / 64);
+      row.end = row.time + 1;
       recording_.writer().add(row);
     }
     analysis::finish_options often;
     often.least_events = 1;
-    often.epoch_events = 400;
+    often.epoch_events = 100;
     EXPECT_TRUE(analysis::finish(recording_.writer(), often));
     const auto of = recording_.open()->latest();
     drawn = stored_tiles::of(of);
     store = analysis::part_store::open(of, {}).value();
-    EXPECT_EQ(store->epochs().size(), 16U);
+    EXPECT_EQ(store->epochs().size(), all_epochs);
     parts = std::make_shared<part_cache>(store, SIZE_MAX);
     ahead = std::make_unique<read_ahead>(drawn, parts);
   }
@@ -48,14 +48,14 @@ class moving_view : public ::testing::Test {
   }
   [[nodiscard]] epochs epochs_at_hand() const {
     epochs all;
-    for (std::size_t epoch = 0; epoch < 16; ++epoch)
+    for (std::size_t epoch = 0; epoch < all_epochs; ++epoch)
       if (parts->at_hand(epoch, epoch, part_scope::timeline) != nullptr) all.push_back(epoch);
     return all;
   }
   [[nodiscard]] tiles tiles_at_hand() const {
     tiles all;
     for (const unsigned level : {epoch_level, epoch_level + 2})
-      for (time_ns begin = 0; begin < 16 * epoch_length; begin += time_ns{1} << level)
+      for (time_ns begin = 0; begin < 64 * epoch_length; begin += time_ns{1} << level)
         if (drawn->at_hand({begin, level})) all.push_back({begin, level});
     return all;
   }
@@ -99,7 +99,7 @@ TEST_F(moving_view, reads_the_epochs_in_view_and_half_a_view_beside_it) {
 
 TEST_F(moving_view, reads_no_epochs_from_afar) {
   static_cast<void>(ahead->look({0, 16 * epoch_length}, width));
-  EXPECT_TRUE(ahead->look({0, 15 * epoch_length}, width));
+  EXPECT_TRUE(ahead->look({0, 30 * epoch_length}, width));
   work();
   EXPECT_EQ(epochs_at_hand(), epochs());
 }
