@@ -122,6 +122,7 @@ TEST_P(a_pipeline, finds_the_faster_source_by_trying_both) {
 }
 
 TEST_P(a_pipeline, writes_the_right_bytes_where_the_driver_refuses_to_register_a_piece) {
+  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver registers what is registered already";
   // Pieces of several parts, so that some readers still write a piece's results while another finds that the piece behind it in
   // the slot has to be staged.
   constexpr std::size_t piece = 4 * mib, pieces = 12;

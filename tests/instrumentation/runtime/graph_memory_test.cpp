@@ -70,6 +70,7 @@ TEST_P(frees_in_captures, happen_when_the_graph_goes) {
 
 // The driver's pool hands addresses out again: one that was a graph's is an ordinary block's later.
 TEST_P(frees_in_captures, happen_when_the_graph_goes_for_blocks_at_addresses_of_graphs_before) {
+  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver keeps the memory of graphs that never ran";
   const stream s;
   const auto own = std::make_shared<async_pool_resource>(device());
   const resource_ptr drivers = std::make_shared<async_memory_resource>(device());
