@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/analysis/columns_read.hpp"
 #include "core/analysis/last_samples.hpp"
 #include "core/analysis/row_times.hpp"
 #include "core/analysis/tensors.hpp"
@@ -20,7 +21,8 @@ time_range whole_of(const trace::snapshot& from) {
 template <class Row, class Use>
 void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use) {
   std::vector<Row> rows;
-  if (auto got = from.read_into<Row>(chunk, rows); !got) {
+  const auto columns = columns_read<Row>(told_ ? told_->scope : part_scope::everything);
+  if (auto got = from.read_into<Row>(chunk, rows, columns); !got) {
     unreadable_.push_back(got.error().to_string());
     return;
   }

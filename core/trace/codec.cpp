@@ -272,18 +272,22 @@ class stored_columns {
 
   /// The integers of a column, or the lengths of its texts. False after `refuse`.
   bool integers(const stored_column& column, std::vector<std::uint64_t>& values) {
+    if (&column == reference_of_) {
+      values = reference_;
+      return true;
+    }
     std::span<const std::uint64_t> reference;
     if (refers_to_another(column.integers.form)) {
       const stored_column* const other = find_reference(column.integers.base);
       if (other != nullptr) {
-        if (reference_of_ != other) {
-          if (other->is_text || refers_to_another(other->integers.form)) return refuse_column(column);
-          reference_of_ = other;
-          reference_.resize(rows_);
-          if (!decode_integers(other->integers, other->planes, {}, reference_)) return refuse_column(*other);
-        }
+        if (other->is_text || refers_to_another(other->integers.form)) return refuse_column(column);
+        if (!decode_reference(*other)) return false;
         reference = reference_;
       }
+    } else if (is_referred_to(column)) {
+      if (!decode_reference(column)) return false;
+      values = reference_;
+      return true;
     }
     values.resize(rows_);
     return decode_integers(column.integers, column.planes, reference, values) || refuse_column(column);
@@ -311,6 +315,21 @@ class stored_columns {
       if (cursor.failed()) return refuse(line.at, name(line) + " is cut off");
     }
     if (!cursor.at_end()) refuse(cursor.at(), "bytes follow the last column");
+  }
+
+  /// Decodes a column that others refer to, once for all of them.
+  bool decode_reference(const stored_column& column) {
+    if (reference_of_ == &column) return true;
+    reference_of_ = nullptr;
+    reference_.resize(rows_);
+    if (!decode_integers(column.integers, column.planes, {}, reference_)) return refuse_column(column);
+    reference_of_ = &column;
+    return true;
+  }
+  [[nodiscard]] bool is_referred_to(const stored_column& column) const {
+    return std::any_of(columns_.begin(), columns_.end(), [&](const stored_column& other) {
+      return refers_to_another(other.integers.form) && other.integers.base == column.number;
+    });
   }
 
   static std::string name(const stored_column& column) { return "column " + std::to_string(column.number); }
@@ -351,7 +370,8 @@ bool set_members(stored_columns& from, const stored_column& column, const Field&
 }  // namespace
 
 template <class Row>
-result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded) {
+result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded,
+                         column_set<Row> wanted) {
   if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
   stored_columns columns(payload, rows);
   // What is the same in all rows is set once: that is most of what most rows say.
@@ -374,7 +394,7 @@ result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, s
   });
   if (!columns.refused()) decoded.assign(rows, alike);
   each_column(false, [&](const stored_column& column, const auto& field) {
-    set_members(columns, column, field, std::span(decoded), values);
+    if (wanted.has(field.number)) set_members(columns, column, field, std::span(decoded), values);
   });
   if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
   return {};
@@ -401,7 +421,7 @@ result<void> decode_column(std::span<const std::byte> payload, std::size_t rows,
 #define SLUICE_INSTANTIATE(row, kind)                                                                    \
   template row_encoder::outcome row_encoder::encode<row>(std::span<const row>, std::vector<std::byte>&); \
   template row_encoder::outcome row_encoder::encode<row>(row_columns<row>&, std::vector<std::byte>&);    \
-  template result<void> decode_rows<row>(std::span<const std::byte>, std::size_t, std::vector<row>&);
+  template result<void> decode_rows<row>(std::span<const std::byte>, std::size_t, std::vector<row>&, column_set<row>);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 SLUICE_INSTANTIATE(index_row, index)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/trace/column_set.hpp"
 #include "core/trace/row_columns.hpp"
 #include "core/trace/schema.hpp"
 
@@ -65,9 +66,10 @@ class row_encoder {
 };
 
 /// Puts the rows of a payload, which may be hostile, into `decoded`, whose memory is used again. The error's offset is into the
-/// payload; what `decoded` holds then means nothing. Thread-safe.
+/// payload; what `decoded` holds then means nothing. Columns that are not in `wanted` are passed over, sound or not. Thread-safe.
 template <class Row>
-[[nodiscard]] result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded);
+[[nodiscard]] result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded,
+                                       column_set<Row> wanted = {});
 
 /// One column alone: the bits of each row's value, `usual` where the payload has no such column. Fails as `decode_rows`, and for
 /// a column of texts.

@@ -176,7 +176,7 @@ struct file::state {
   }
 
   template <class Row>
-  result<void> rows(const chunk_info& chunk, std::vector<Row>& into) const {
+  result<void> rows(const chunk_info& chunk, std::vector<Row>& into, column_set<Row> wanted = {}) const {
     bool columns = false;
     const auto bytes = payload(chunk, columns);
     if (!bytes) return tl::unexpected<error>(bytes.error());
@@ -186,7 +186,7 @@ struct file::state {
       } else {
         if (!columns) return decode_rows_v1<Row>(*bytes, chunk.rows, into);
       }
-      return decode_rows<Row>(*bytes, chunk.rows, into);
+      return decode_rows<Row>(*bytes, chunk.rows, into, wanted);
     }();
     if (!decoded) {
       decoded.error().file = path;
@@ -483,8 +483,8 @@ result<std::shared_ptr<const std::vector<Row>>> file::read(const chunk_info& chu
 }
 
 template <class Row>
-result<void> file::read_into(const chunk_info& chunk, std::vector<Row>& rows) const {
-  return state_->rows<Row>(chunk, rows);
+result<void> file::read_into(const chunk_info& chunk, std::vector<Row>& rows, column_set<Row> wanted) const {
+  return state_->rows<Row>(chunk, rows, wanted);
 }
 
 result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
@@ -502,7 +502,7 @@ result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std:
 
 #define SLUICE_INSTANTIATE(row, kind)                                                                \
   template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&) const; \
-  template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&) const;
+  template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&, column_set<row>) const;
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE

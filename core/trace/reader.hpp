@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/trace/column_set.hpp"
 #include "core/trace/model.hpp"
 #include "core/trace/row_type.hpp"
 #include "core/trace/tables.hpp"
@@ -73,9 +74,10 @@ class snapshot {
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(std::size_t index) const;
 
-  /// The same into `rows`, whose memory is used again, past the cache: for who goes through a trace once.
+  /// The same into `rows`, whose memory is used again, past the cache: for who goes through a trace once. Only columns in `wanted` are
+  /// sure to be read.
   template <class Row>
-  [[nodiscard]] result<void> read_into(std::size_t index, std::vector<Row>& rows) const;
+  [[nodiscard]] result<void> read_into(std::size_t index, std::vector<Row>& rows, column_set<Row> wanted = {}) const;
 
   /// One member of each row of a chunk, which costs a fraction of the rows: for who looks for few among many. Past the cache;
   /// texts cannot be read so. Errors as of `read`.
@@ -140,7 +142,8 @@ class file : public std::enable_shared_from_this<file> {
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(const chunk_info& chunk) const;
   template <class Row>
-  [[nodiscard]] result<void> read_into(const chunk_info& chunk, std::vector<Row>& rows) const;
+  [[nodiscard]] result<void> read_into(const chunk_info& chunk, std::vector<Row>& rows,
+                                       column_set<Row> wanted = {}) const;
   /// The bits of a column; false if the chunk is of version 1, which has to be read whole.
   [[nodiscard]] result<bool> read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
                                        std::vector<std::uint64_t>& values) const;

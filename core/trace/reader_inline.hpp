@@ -20,18 +20,6 @@ template <class Row>
     return row.time;
   }
 }
-/// The number of a member's column; 0 if it has none.
-template <class Row, class Class, class Member>
-[[nodiscard]] std::uint16_t number_of(Member Class::*member) {
-  std::uint16_t number = 0;
-  const auto look = [&](const auto& field) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field.member)>, Member Class::*>) {
-      if (field.member == member) number = field.number;
-    }
-  };
-  schema<Row>::apply([&](const auto&... fields) { (look(fields), ...); });
-  return number;
-}
 }  // namespace detail
 
 template <class Row>
@@ -43,16 +31,16 @@ result<std::shared_ptr<const std::vector<Row>>> snapshot::read(std::size_t index
 }
 
 template <class Row>
-result<void> snapshot::read_into(std::size_t index, std::vector<Row>& rows) const {
+result<void> snapshot::read_into(std::size_t index, std::vector<Row>& rows, column_set<Row> wanted) const {
   if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row>) {
     return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " does not hold these rows", path());
   }
-  return file_->read_into<Row>((*chunks_)[index], rows);
+  return file_->read_into<Row>((*chunks_)[index], rows, wanted);
 }
 
 template <class Row, class Class, class Member>
 result<void> snapshot::read_column(std::size_t index, Member Class::*member, std::vector<Member>& values) const {
-  const std::uint16_t number = detail::number_of<Row>(member);
+  const std::uint16_t number = number_of<Row>(member);
   if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row> || number == 0) {
     return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " has no such column", path());
   }

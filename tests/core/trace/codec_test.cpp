@@ -34,6 +34,35 @@ TYPED_TEST(codec, brings_every_member_back) {
   }
 }
 
+/// Each column alone: it is there, and others have their defaults, or what all rows have in common.
+TYPED_TEST(codec, reads_the_columns_that_are_wanted) {
+  std::mt19937_64 random(13);
+  constexpr std::size_t count = 300;
+  std::vector<TypeParam> rows{testing::random_row<TypeParam>(random)};
+  while (rows.size() < count) rows.push_back(testing::row_after(rows.back(), random, 0));
+  std::vector<std::byte> payload;
+  row_encoder().encode<TypeParam>(rows, payload);
+  const auto check = [&](column_set<TypeParam> wanted, std::uint16_t number) {
+    std::vector<TypeParam> decoded;
+    ASSERT_TRUE(decode_rows<TypeParam>(payload, count, decoded, wanted));
+    const auto check_column = [&](const auto& field) {
+      ASSERT_EQ(wanted.has(field.number), field.number == number);
+      const auto value = [&](const TypeParam& row) { return row.*field.member; };
+      const bool alike =
+          std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return value(row) == value(rows[0]); });
+      for (std::size_t i = 0; i < count; ++i) {
+        const bool is_there = value(decoded[i]) == value(rows[i]);
+        const bool is_left_out = value(decoded[i]) == value(TypeParam{});
+        ASSERT_TRUE(field.number == number || alike ? is_there : is_left_out)
+            << "row " << i << ", column " << field.number << " where column " << number << " is wanted";
+      }
+    };
+    schema<TypeParam>::apply([&](const auto&... fields) { (check_column(fields), ...); });
+  };
+  schema<TypeParam>::apply(
+      [&](const auto&... fields) { (check(column_set<TypeParam>::of(fields.member), fields.number), ...); });
+}
+
 /// Long chunks, one after another through one encoder, which learns from the first: values as recordings have them, and outliers.
 TYPED_TEST(codec, brings_chunks_back_that_it_encodes_by_habit) {
   std::mt19937_64 random(5);

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/analysis/whole.hpp"
+#include "core/trace/column_set.hpp"
+
+/// What an index reads of rows: most of the time that it takes goes into decoding columns.
+namespace sluice::analysis {
+
+/// Of rows without a list here: all columns.
+template <class Row>
+[[nodiscard]] constexpr trace::column_set<Row> columns_read(part_scope /*scope*/) {
+  return {};
+}
+
+namespace detail {
+template <class Row, class... Members>
+[[nodiscard]] constexpr trace::column_set<Row> with_whose_and_when(Members... members) {
+  return trace::column_set<Row>::of(&Row::id, &Row::time, &Row::process, &Row::thread, members...);
+}
+}  // namespace detail
+
+template <>
+[[nodiscard]] constexpr trace::column_set<trace::alloc_event> columns_read(part_scope /*scope*/) {
+  using row = trace::alloc_event;
+  return detail::with_whose_and_when<row>(&row::block, &row::parent, &row::level, &row::kind, &row::device,
+                                          &row::stream, &row::pool, &row::address, &row::bytes, &row::reserved_bytes,
+                                          &row::flags, &row::stack, &row::name);
+}
+
+template <>
+[[nodiscard]] constexpr trace::column_set<trace::free_event> columns_read(part_scope /*scope*/) {
+  return trace::column_set<trace::free_event>::of(&trace::free_event::id, &trace::free_event::time,
+                                                  &trace::free_event::block);
+}
+
+template <>
+[[nodiscard]] constexpr trace::column_set<trace::kernel_event> columns_read(part_scope scope) {
+  using row = trace::kernel_event;
+  const auto drawn = detail::with_whose_and_when<row>(&row::end, &row::name, &row::device, &row::stream);
+  return scope == part_scope::everything ? drawn | trace::column_set<row>::of(&row::enqueued) : drawn;
+}
+
+template <>
+[[nodiscard]] constexpr trace::column_set<trace::api_call_event> columns_read(part_scope scope) {
+  using row = trace::api_call_event;
+  const auto drawn = detail::with_whose_and_when<row>(&row::end, &row::name, &row::bytes);
+  return scope == part_scope::everything ? drawn | trace::column_set<row>::of(&row::status, &row::stack) : drawn;
+}
+
+template <>
+[[nodiscard]] constexpr trace::column_set<trace::touch_event> columns_read(part_scope /*scope*/) {
+  using row = trace::touch_event;
+  return trace::column_set<row>::of(&row::id, &row::time, &row::block, &row::name, &row::graph);
+}
+
+}  // namespace sluice::analysis
