@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/analysis/span_groups.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/analysis/whole.hpp"
 #include "core/trace/reader.hpp"
@@ -14,7 +15,7 @@ namespace sluice::analysis {
 /// Immutable; may be used from many threads at once.
 class chunk_finder {
  public:
-  /// `reaches` are of chunks of `of`, and must outlive this. O(reaches).
+  /// `reaches` are of chunks of `of`. O(reaches).
   chunk_finder(std::span<const chunk_reach> reaches, const trace::snapshot& of);
 
   /// Places in `reaches`, in order: of chunks with something in `run`, and of those of kinds that matter everywhere. O(reaches / 64 + what
@@ -26,8 +27,7 @@ class chunk_finder {
     std::size_t place = 0;
     trace::row_type type{};
   };
-  std::span<const chunk_reach> reaches_;
-  std::vector<time_range> groups_;     ///< What each so many chunks span together, the last instant included.
+  span_groups reaches_;
   std::vector<far_place> everywhere_;  ///< Those of kinds that may matter everywhere.
 };
 

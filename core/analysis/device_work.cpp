@@ -47,7 +47,7 @@ void device_activity_index::add(direction_batch& batch) {
 }
 
 void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
-  stream_batch batch;
+  stream_batch batch(rows.size());
   for (const trace::kernel_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::kernel, malformed_);
     made.name = row.name;
@@ -57,7 +57,7 @@ void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
       device.either.add(made.begin, made.end);
       device.anything.add(made.begin, made.end);
     }
-    batch[{row.process, row.device, row.stream}].push_back(made);
+    batch.add({row.process, row.device, row.stream}, made);
   }
   add(batch);
 }
@@ -82,36 +82,36 @@ void device_activity_index::add_copy(const direction_key& key, const slice_item&
 }
 
 void device_activity_index::add(const std::vector<trace::transfer_event>& rows) {
-  stream_batch on_streams;
-  direction_batch by_direction;
+  stream_batch on_streams(rows.size());
+  direction_batch by_direction(rows.size());
   for (const trace::transfer_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind_of(row.direction), malformed_);
     made.bytes = row.bytes;
     made.tag = static_cast<std::uint8_t>(host_side_of(row));
     const direction_key key{row.device, row.direction};
     add_copy(key, made);
-    on_streams[{row.process, row.device, row.stream}].push_back(made);
-    by_direction[key].push_back(made);
+    on_streams.add({row.process, row.device, row.stream}, made);
+    by_direction.add(key, made);
   }
   add(on_streams);
   add(by_direction);
 }
 
 void device_activity_index::add(const std::vector<trace::migration_event>& rows) {
-  direction_batch by_direction;
+  direction_batch by_direction(rows.size());
   for (const trace::migration_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::migration, malformed_);
     made.bytes = row.bytes;
     made.tag = static_cast<std::uint8_t>(memory_kind::managed);
     const direction_key key{row.device, row.direction};
     add_copy(key, made);
-    by_direction[key].push_back(made);
+    by_direction.add(key, made);
   }
   add(by_direction);
 }
 
 void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
-  stream_batch batch;
+  stream_batch batch(rows.size());
   for (const trace::memset_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::memset, malformed_);
     made.bytes = row.bytes;
@@ -120,18 +120,18 @@ void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
       device.memsets.add(made.begin, made.end);
       device.anything.add(made.begin, made.end);
     }
-    batch[{row.process, row.device, row.stream}].push_back(made);
+    batch.add({row.process, row.device, row.stream}, made);
   }
   add(batch);
 }
 
 void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
-  stream_batch batch;
+  stream_batch batch(rows.size());
   for (const trace::graph_launch_event& row : rows) {
     if (row.end == trace::unknown_time) continue;  // The call alone: its nodes have rows of their own.
     const slice_item made = slice_of(row, row.end, slice_kind::graph, malformed_);
     if (busy_) devices_[row.device].anything.add(made.begin, made.end);
-    batch[{row.process, row.device, row.stream}].push_back(made);
+    batch.add({row.process, row.device, row.stream}, made);
   }
   add(batch);
 }

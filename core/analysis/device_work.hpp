@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/analysis/slice_batch.hpp"
 #include "core/analysis/slice_kind.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/summary/slice_set.hpp"
@@ -77,8 +78,8 @@ class device_activity_index {
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
  private:
-  using stream_batch = std::map<stream_key, std::vector<summaries::slice_item>>;
-  using direction_batch = std::map<direction_key, std::vector<summaries::slice_item>>;
+  using stream_batch = slice_batch<stream_key>;
+  using direction_batch = slice_batch<direction_key>;
 
   void add_copy(const direction_key& key, const summaries::slice_item& item);
   void add(stream_batch& batch);

@@ -17,7 +17,7 @@ bool host_activity::only_waits(trace::string_id name, const trace::tables& table
 }
 
 void host_activity::add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables) {
-  batch items;
+  batch items(rows.size());
   for (const trace::api_call_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::api_call, malformed_);
     made.name = row.name;
@@ -28,44 +28,44 @@ void host_activity::add(const std::vector<trace::api_call_event>& rows, const tr
       work.call_busy.add(made.begin, made.end);
       if (only_waits(row.name, tables)) work.wait_busy.add(made.begin, made.end);
     }
-    items[key].push_back(made);
+    items.add(key, made);
   }
   for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
 }
 
 void host_activity::add(const std::vector<trace::sync_event>& rows) {
-  batch items;
+  batch items(rows.size());
   for (const trace::sync_event& row : rows) {
     const slice_item made = slice_of(row, row.end, slice_kind::sync, malformed_);
     const thread_key key{row.process, row.thread};
     if (busy_) threads_[key].wait_busy.add(made.begin, made.end);
-    items[key].push_back(made);
+    items.add(key, made);
   }
   for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
 }
 
 void host_activity::add(const std::vector<trace::host_range_event>& rows) {
-  batch items;
+  batch items(rows.size());
   for (const trace::host_range_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::range, malformed_);
     made.name = row.name;
-    items[{row.process, row.thread}].push_back(made);
+    items.add({row.process, row.thread}, made);
   }
   for (auto& [key, fresh] : items) threads_[key].ranges.add(fresh);
 }
 
 void host_activity::add(const std::vector<trace::marker_event>& rows) {
-  batch items;
+  batch items(rows.size());
   for (const trace::marker_event& row : rows) {
     slice_item made = slice_of(row, row.time, slice_kind::marker, malformed_);
     made.name = row.name;
-    items[{row.process, row.thread}].push_back(made);
+    items.add({row.process, row.thread}, made);
   }
   for (auto& [key, fresh] : items) threads_[key].ranges.add(fresh);
 }
 
 void host_activity::add(const std::vector<trace::file_io_event>& rows) {
-  batch items;
+  batch items(rows.size());
   for (const trace::file_io_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::file_io, malformed_);
     made.name = row.file;
@@ -74,7 +74,7 @@ void host_activity::add(const std::vector<trace::file_io_event>& rows) {
     if (moves) made.bytes = row.bytes;
     const thread_key key{row.process, row.thread};
     if (busy_) threads_[key].file_busy.add(made.begin, made.end);
-    items[key].push_back(made);
+    items.add(key, made);
   }
   for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
 }

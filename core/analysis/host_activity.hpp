@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/analysis/slice_batch.hpp"
 #include "core/analysis/slice_kind.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/summary/slice_set.hpp"
@@ -57,7 +58,7 @@ class host_activity {
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
  private:
-  using batch = std::map<thread_key, std::vector<summaries::slice_item>>;
+  using batch = slice_batch<thread_key>;
   bool only_waits(trace::string_id name, const trace::tables& tables);
 
   std::map<thread_key, thread_work> threads_;

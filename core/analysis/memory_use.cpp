@@ -31,10 +31,10 @@ const block_record* memory_use::find(trace::block_id id) const {
 void memory_use::count(const block_record& block, time_ns time, double sign) {
   if (block.imported()) return;
   const summaries::delta_step step{time, sign * counted(block.bytes)};
-  use_[{block.device, block.level, block.kind}].add(step);
+  last_use_.in(use_, {block.device, block.level, block.kind}).add(step);
   changed_from_ = std::min(changed_from_, time);
   if (block.pool == trace::pool_id::none) return;
-  pool_use& pool = pools_[block.pool];
+  pool_use& pool = last_pool_.in(pools_, block.pool);
   if (block.level == trace::layer::driver) {
     // From now on the pool's reserve is not to be added to the driver's blocks, nor was it before.
     if (!pool.has_segments) changed_from_ = -latest_time;

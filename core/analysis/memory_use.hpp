@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/analysis/positions.hpp"
+#include "core/analysis/recent_entry.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/summary/time_tree.hpp"
 #include "core/trace/model.hpp"
@@ -110,7 +111,10 @@ class memory_use {
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
   /// About so many blocks will be added.
-  void expect(std::size_t blocks) { blocks_.reserve(blocks_.size() + blocks); }
+  void expect(std::size_t blocks) {
+    blocks_.reserve(blocks_.size() + blocks);
+    by_id_.expect(blocks);
+  }
 
   /// A block whose whole life is known from elsewhere: what rows say of it counts no more. Before any row.
   void tell(const block_record& block);
@@ -173,7 +177,9 @@ class memory_use {
   std::vector<block_record> blocks_;
   positions by_id_;
   std::map<memory_key, summaries::level_tree> use_;
+  recent_entry<std::map<memory_key, summaries::level_tree>> last_use_;
   std::map<trace::pool_id, pool_use> pools_;
+  recent_entry<std::map<trace::pool_id, pool_use>> last_pool_;
   std::map<trace::device_id, device_samples> devices_;
   std::vector<trace::alloc_failed_event> failed_;
   std::vector<trace::loss_event> losses_;

@@ -108,7 +108,11 @@ void save_parts(const index& from, const trace::snapshot& of, std::span<const tr
 
 void part_store::take(std::shared_ptr<const trace::snapshot> from) {
   from_ = std::move(from);
-  for (const trace::chunk_info& chunk : from_->summaries()) summaries_[chunk.type].push_back(chunk);
+  for (const trace::chunk_info& chunk : from_->summaries()) {
+    summary_chunks& of_kind = summaries_[chunk.type];
+    of_kind.list.push_back(chunk);
+    of_kind.spans.add(chunk.min_time, chunk.max_time);
+  }
 }
 
 void part_store::take(std::shared_ptr<const whole_facts> whole) {
@@ -121,13 +125,18 @@ template <class Row, class Use>
 result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use) const {
   const auto of_kind = summaries_.find(trace::type_of_row<Row>);
   if (of_kind == summaries_.end()) return {};
-  for (const trace::chunk_info& chunk : of_kind->second) {
-    if (chunk.min_time >= to || chunk.max_time < from) continue;
+  result<void> got;
+  of_kind->second.spans.for_each_in({from, to}, [&](std::size_t place) {
+    if (!got) return;
+    const trace::chunk_info& chunk = of_kind->second.list[place];
     const auto rows = from_->read_summary<Row>(chunk);
-    if (!rows) return tl::unexpected(rows.error());
+    if (!rows) {
+      got = tl::unexpected(rows.error());
+      return;
+    }
     for (const Row& row : **rows) use(row, chunk);
-  }
-  return {};
+  });
+  return got;
 }
 
 result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const trace::snapshot> from,
@@ -141,7 +150,7 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
     return tl::unexpected(got.error());
   std::optional<std::string> saved;
   std::vector<trace::saved_row> rows;
-  for (const trace::chunk_info& chunk : made->summaries_[trace::row_type::saved]) {
+  for (const trace::chunk_info& chunk : made->summaries_[trace::row_type::saved].list) {
     if (auto got = of.read_summary<trace::saved_row>(chunk, rows); !got) return tl::unexpected(got.error());
     for (trace::saved_row& row : rows)
       if (row.name == parts_name && row.version == parts_version) saved = std::move(row.bytes);
@@ -224,6 +233,8 @@ result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std
   if (!about) return tl::unexpected(about.error());
   auto made = std::make_shared<index>();
   made->absorb_part(*from_, std::move(*about));
+  // What blocks are for is drawn: whoever reads a part ahead leaves nothing of it to find out.
+  if (scope == part_scope::timeline) static_cast<void>(made->tensors(*from_));
   return std::shared_ptr<const index>(std::move(made));
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/analysis/chunk_finder.hpp"
 #include "core/analysis/index.hpp"
+#include "core/analysis/span_groups.hpp"
 #include "core/error.hpp"
 #include "core/trace/reader.hpp"
 #include "core/trace/writer.hpp"
@@ -46,6 +47,10 @@ class part_store {
                                                               part_scope scope = part_scope::everything) const;
 
  private:
+  struct summary_chunks {
+    std::vector<trace::chunk_info> list;
+    span_groups spans;
+  };
   /// Once each.
   void take(std::shared_ptr<const trace::snapshot> from);
   void take(std::shared_ptr<const whole_facts> whole);
@@ -54,7 +59,7 @@ class part_store {
   result<void> rows_in(time_ns from, time_ns to, Use&& use) const;
 
   std::shared_ptr<const trace::snapshot> from_;
-  std::map<trace::row_type, std::vector<trace::chunk_info>> summaries_;  ///< Of the file, in order.
+  std::map<trace::row_type, summary_chunks> summaries_;  ///< Of the file, in order.
   std::shared_ptr<const whole_facts> whole_;
   std::optional<chunk_finder> chunks_;  ///< Always, once it is made.
   std::vector<trace::epoch_row> epochs_;

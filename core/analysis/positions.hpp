@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -23,11 +24,14 @@ class positions {
     return sparse_[slot_of(id)].position - std::size_t{1};
   }
 
+  /// About so many more are to come: a table of those whose ids are far apart is made for all of them at once. At most 2^31.
+  void expect(std::size_t more) { expected_ = std::min(count_ + more, std::size_t{1} << 31); }
+
   /// The position of `id`, and false; or, if it had none, `next`, which is its own from now on, and true. Amortised O(1).
   std::pair<std::size_t, bool> put(std::uint64_t id, std::size_t next) {
     if (id >= dense_.size() && id <= slack * (count_ + 1) + least) widen(id);
     if (id >= dense_.size() && 2 * (in_sparse_ + 1) > sparse_.size())
-      move_sparse(std::max<std::size_t>(2 * sparse_.size(), 64));
+      move_sparse(std::max({2 * sparse_.size(), 2 * std::bit_ceil(expected_), std::size_t{64}}));
     std::uint32_t& place = id < dense_.size() ? dense_[id] : sparse_[slot_of(id)].position;
     if (place != 0) return {place - std::size_t{1}, false};
     if (id >= dense_.size()) {
@@ -83,6 +87,7 @@ class positions {
   std::vector<slot> sparse_;
   std::size_t in_sparse_ = 0;
   std::size_t count_ = 0;
+  std::size_t expected_ = 0;
 };
 
 }  // namespace sluice::analysis

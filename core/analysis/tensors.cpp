@@ -1,6 +1,7 @@
 #include "core/analysis/tensors.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/analysis/index.hpp"
 
@@ -42,9 +43,12 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
             std::map<memory_key, category_use>& into) {
   if (into.empty()) return;
   const std::span<const block_record> blocks = memory.blocks();
+  std::optional<memory_key> last;  // Most often the next is of the same.
+  auto of = into.end();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
-    const auto of = block.allocated && !block.imported() ? into.find(key_of(block)) : into.end();
+    if (!block.allocated || block.imported()) continue;
+    if (last != key_of(block)) of = into.find(*(last = key_of(block)));
     if (of == into.end()) continue;
     summaries::level_tree& tree = of->second[static_cast<std::size_t>(categories[i].what)];
     tree.add({block.born, static_cast<double>(block.bytes)});

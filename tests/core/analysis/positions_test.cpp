@@ -17,6 +17,7 @@ TEST(Positions, AreThoseOfAMap) {
     const auto recent = static_cast<std::uint64_t>(i / 2) + random() % 50;
     const std::uint64_t ids[] = {recent, recent, random() % 1'000'000, random(), UINT64_MAX - random() % 3, 0};
     const std::uint64_t id = ids[random() % std::size(ids)];
+    if (i % 50'000 == 20'000) tried.expect(random() % 100'000);
     const std::size_t next = obvious.size();
     const auto [position, fresh] = tried.put(id, next);
     const auto [place, new_there] = obvious.try_emplace(id, next);
