@@ -93,25 +93,40 @@ class bin_walk {
   double before_ = 0;
 };
 
-/// Puts slices behind those drawn so far in a lane: one that goes on from there is one with it.
-void put_slice(const summaries::drawn_slice& next, std::vector<summaries::drawn_slice>& lane) {
-  if (!lane.empty()) {
-    summaries::drawn_slice& last = lane.back();
-    const bool goes_on = last.item.event == next.item.event && last.item.end >= next.item.begin;
-    if (goes_on) {
-      const auto covered = [](const summaries::drawn_slice& s) {
-        return static_cast<double>(s.busy) * static_cast<double>(s.item.end - s.item.begin);
-      };
-      const double busy = covered(last) + covered(next);
-      last.item.end = std::max(last.item.end, next.item.end);
-      last.item.bytes += next.item.bytes;
-      last.count = std::max(1U, last.count + next.count);
-      const time_ns length = last.item.end - last.item.begin;
-      last.busy = length > 0 ? static_cast<float>(std::min(1.0, busy / static_cast<double>(length))) : 1;
-      return;
-    }
-  }
-  lane.push_back(next);
+/// Makes the last slice drawn one with that before it, if it goes on from there. Those of its lane begin at `lane`.
+void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
+  if (drawn.size() < lane + 2) return;
+  const summaries::drawn_slice& next = drawn.back();
+  summaries::drawn_slice& last = drawn[drawn.size() - 2];
+  if (last.item.event != next.item.event || last.item.end < next.item.begin) return;
+  const auto covered = [](const summaries::drawn_slice& s) {
+    return static_cast<double>(s.busy) * static_cast<double>(s.item.end - s.item.begin);
+  };
+  const double busy = covered(last) + covered(next);
+  last.item.end = std::max(last.item.end, next.item.end);
+  last.item.bytes += next.item.bytes;
+  last.count = std::max(1U, last.count + next.count);
+  const time_ns length = last.item.end - last.item.begin;
+  last.busy = length > 0 ? static_cast<float>(std::min(1.0, busy / static_cast<double>(length))) : 1;
+  drawn.pop_back();
+}
+
+/// What a row of a tile draws. Filled where it stays: to make it elsewhere and copy it took twice as long.
+void fill(summaries::drawn_slice& slice, const lane_bin_row& row, time_ns bin_end, std::size_t lane) {
+  slice.item = {row.time, bin_end, row.event, row.name, row.bytes, row.kind, row.tag};
+  // The end of one that began before is known.
+  if (row.count == 0) slice.item.end = row.time + std::clamp<time_ns>(row.busy, 0, bin_end - row.time);
+  const auto length = static_cast<double>(slice.item.end - slice.item.begin);
+  slice.busy = length > 0 ? static_cast<float>(std::min(1.0, static_cast<double>(row.busy) / length)) : 1;
+  slice.count = row.count;
+  slice.lane = static_cast<std::uint16_t>(lane);
+}
+
+/// The rows of one lane or curve, among rows in order of those.
+template <class Row>
+std::span<const Row> rows_of_one(const std::vector<Row>& rows, std::uint32_t Row::*whose, std::uint32_t which) {
+  const auto [first, last] = std::ranges::equal_range(rows, which, {}, whose);
+  return {first, last};
 }
 
 }  // namespace
@@ -346,10 +361,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
     }
     const tile_rows& rows = *(*tiles)[p];
     for (std::size_t c = 0; c < curves.size(); ++c) {
-      const auto [first, last] =
-          std::equal_range(rows.curves.begin(), rows.curves.end(), curve_bin_row{0, curves[c], 0, 0, 0, 0},
-                           [](const curve_bin_row& a, const curve_bin_row& b) { return a.curve < b.curve; });
-      bin_walk walk({first, last}, part.from);
+      bin_walk walk(rows_of_one(rows.curves, &curve_bin_row::curve, curves[c]), part.from);
       const std::span<sampled_bin> to = std::span(all[c]).subspan(part.first, part.count);
       const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
       if (part.outside) {
@@ -372,60 +384,54 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
 
 result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t first, const bin_grid& grid,
                                                                const bin_sources& from, bin_detail& detail) const {
-  std::vector<std::vector<summaries::drawn_slice>> lanes;
   std::uint32_t behind = first;
   while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
-  lanes.resize(behind - first);
   std::vector<piece> pieces = pieces_of(grid, from, detail);
   std::erase_if(pieces, [](const piece& each) { return each.outside; });
   const auto tiles = rows_of(pieces);
   if (!tiles) return tl::unexpected<error>(tiles.error());
+  const auto range_of = [&](const piece& part) {
+    return time_range{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
+                      grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
+  };
+  // What indexes draw of all lanes, the upper ones first.
+  std::vector<std::vector<summaries::drawn_slice>> of_indexes(pieces.size());
+  std::size_t lanes = behind - first;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
-    const piece& part = pieces[p];
-    const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
-                          grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
-    if (part.instead) {
-      for (const index_slices& owner : slices_of(*part.instead)) {
-        if (!same_owner(owner.about, lanes_[first])) continue;
-        std::vector<summaries::drawn_slice> drawn;
-        owner.slices->draw(over.begin, over.end, part.count, drawn);
-        for (const summaries::drawn_slice& slice : drawn) {
-          if (slice.lane >= lanes.size()) lanes.resize(slice.lane + std::size_t{1});
-          put_slice(slice, lanes[slice.lane]);
-        }
-      }
-      continue;
-    }
-    const tile_rows& rows = *(*tiles)[p];
-    for (std::uint32_t l = first; l < behind; ++l) {
-      lane_bin_row probe;
-      probe.lane = l;
-      const auto [begin, end] =
-          std::equal_range(rows.lanes.begin(), rows.lanes.end(), probe,
-                           [](const lane_bin_row& a, const lane_bin_row& b) { return a.lane < b.lane; });
-      for (auto row = begin; row != end; ++row) {
-        const time_ns bin_end = row->time + (time_ns{1} << part.from.bin_level());
-        if (bin_end <= over.begin || row->time >= over.end) continue;
-        summaries::drawn_slice slice;
-        slice.item = {row->time, bin_end, row->event, row->name, row->bytes, row->kind, row->tag};
-        // The end of one that began before is known.
-        if (row->count == 0) slice.item.end = row->time + std::clamp<time_ns>(row->busy, 0, bin_end - row->time);
-        const auto length = static_cast<double>(slice.item.end - slice.item.begin);
-        slice.busy = length > 0 ? static_cast<float>(std::min(1.0, static_cast<double>(row->busy) / length)) : 1;
-        slice.count = row->count;
-        slice.lane = static_cast<std::uint16_t>(l - first);
-        put_slice(slice, lanes[l - first]);
-      }
-    }
+    if (!pieces[p].instead) continue;
+    const time_range over = range_of(pieces[p]);
+    for (const index_slices& owner : slices_of(*pieces[p].instead))
+      if (same_owner(owner.about, lanes_[first]))
+        owner.slices->draw(over.begin, over.end, pieces[p].count, of_indexes[p]);
+    if (!of_indexes[p].empty()) lanes = std::max<std::size_t>(lanes, of_indexes[p].back().lane + std::size_t{1});
   }
   std::vector<summaries::drawn_slice> all;
-  std::size_t count = 0;
-  for (const std::vector<summaries::drawn_slice>& lane : lanes) count += lane.size();
-  all.reserve(count);
-  for (std::vector<summaries::drawn_slice>& lane : lanes) {
-    for (summaries::drawn_slice& slice : lane) slice.count = std::max(slice.count, 1U);
-    all.insert(all.end(), lane.begin(), lane.end());
+  all.reserve(grid.count);
+  std::vector<std::size_t> next(pieces.size());
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const std::size_t lane = all.size();
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+      const piece& part = pieces[p];
+      if (part.instead) {
+        const std::vector<summaries::drawn_slice>& drawn = of_indexes[p];
+        for (; next[p] < drawn.size() && drawn[next[p]].lane <= l; ++next[p]) {
+          all.push_back(drawn[next[p]]);
+          join_last(lane, all);
+        }
+        continue;
+      }
+      if (l >= behind - first) continue;
+      const time_range over = range_of(part);
+      const auto number = static_cast<std::uint32_t>(first + l);
+      for (const lane_bin_row& row : rows_of_one((*tiles)[p]->lanes, &lane_bin_row::lane, number)) {
+        const time_ns bin_end = row.time + (time_ns{1} << part.from.bin_level());
+        if (bin_end <= over.begin || row.time >= over.end) continue;
+        fill(all.emplace_back(), row, bin_end, l);
+        join_last(lane, all);
+      }
+    }
   }
+  for (summaries::drawn_slice& slice : all) slice.count = std::max(slice.count, 1U);
   return all;
 }
 

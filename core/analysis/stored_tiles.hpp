@@ -47,7 +47,7 @@ class stored_tiles {
  public:
   /// Null if the file has none that can be used; what is wrong with some is in its `warnings` then.
   static std::shared_ptr<const stored_tiles> of(std::shared_ptr<const trace::snapshot> trace,
-                                                std::size_t cache_bytes = std::size_t{32} << 20);
+                                                std::size_t cache_bytes = std::size_t{64} << 20);
 
   [[nodiscard]] std::span<const trace::epoch_row> epochs() const { return epochs_; }
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }

@@ -15,9 +15,10 @@ time_ns centre_of(time_range before, time_range now) {
   return now.begin + static_cast<time_ns>(place * static_cast<double>(now.length()));
 }
 
-/// Half of it, in which `centre` has the same place.
+/// What a view shows after the next notch of the wheel, or of a slow one: `centre` has the same place in it.
 time_range closer(time_range range, time_ns centre) {
-  return {range.begin + (centre - range.begin) / 2, range.end - (range.end - centre) / 2};
+  constexpr time_ns cut = 6;
+  return {range.begin + (centre - range.begin) / cut, range.end - (range.end - centre) / cut};
 }
 
 }  // namespace
@@ -27,16 +28,16 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   const std::scoped_lock lock(mutex_);
   if (seen_ && *seen_ == range) return false;
   const std::optional<time_range> before = std::exchange(seen_, range);
-  if (!before) return false;
-  const time_ns centre = centre_of(*before, range);
+  const time_ns centre = centre_of(before.value_or(range), range);
   const time_ns beside = range.length() / 2;
   wanted_.clear();
   next_ = 0;
   want_tiles(range, centre, width);
-  want_tiles(closer(range, centre), centre, width);
-  want_epochs({range.begin - beside, range.end + beside}, centre);
+  want_tiles(closer(range, centre), centre, 2 * width);  // The next smaller bins, whenever they are due.
+  if (!before) return !wanted_.empty() && !std::exchange(working_, true);
   want_tiles({range.begin - beside, range.begin}, range.begin, width / 2);
   want_tiles({range.end, range.end + beside}, range.end, width / 2);
+  want_epochs({range.begin - beside, range.end + beside}, centre);  // Last: one takes as long as ten tiles.
   return !wanted_.empty() && !std::exchange(working_, true);
 }
 

@@ -27,7 +27,7 @@ bool belongs(const trace::lane_row& lane, const track& row) {
 void append(const std::vector<summaries::drawn_slice>& drawn, std::size_t depth, time_ns end_of_all, slice_list& to) {
   to.slices.reserve(to.slices.size() + drawn.size());
   for (const summaries::drawn_slice& d : drawn) {
-    slice made;
+    slice& made = to.slices.emplace_back();
     made.begin = d.item.begin;
     // What has not ended lasts as long as the recording.
     made.end = d.item.end == analysis::latest_time ? std::max(d.item.begin, end_of_all) : d.item.end;
@@ -42,7 +42,6 @@ void append(const std::vector<summaries::drawn_slice>& drawn, std::size_t depth,
     } else {
       made.bytes = d.item.bytes;
     }
-    to.slices.push_back(made);
   }
 }
 

@@ -1,7 +1,8 @@
 // What a window asks of a trace, without the window: trace_questions FILE [WINDOWS]. Opens the file, asks for every track at 1600 pixels
-// over the whole trace, then zooms and pans as a user does: once waiting for each to be exact, once as a view does, which draws the first answer
-// that it gets, and once as fast as a wheel turns; and asks for the blocks that live, and for how memory lies, at random times, each twice in a row. Prints one line a figure,
-// times in ms: the median and the worst.
+// over the whole trace, then zooms and pans as a user does: as fast as a wheel turns, so that what comes next can be read ahead in between;
+// without any pause; jumping to places that it never looked near; as a view does, which draws the first answer that it gets; and as a view
+// until all is exact. Then it asks for the blocks that live, and for how memory lies, at random times, each twice in a row. Prints one line
+// a figure, times in ms: the median and the worst.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@ namespace sluice {
 namespace {
 
 constexpr std::uint32_t width = 1600;
+constexpr double notch = 16;  ///< ms: a wheel, and a screen, gives no more than some sixty views a second.
 
 class stopwatch {
  public:
@@ -170,12 +172,27 @@ std::vector<query::time_range> zooms_and_pans(query::time_range whole, int wante
   return windows;
 }
 
+/// Places that were never looked near, at any zoom.
+std::vector<query::time_range> jumps(query::time_range whole, int wanted) {
+  std::mt19937_64 random(23);
+  std::vector<query::time_range> windows;
+  while (static_cast<int>(windows.size()) < wanted) {
+    const auto length = std::max<trace::time_ns>(whole.length() >> (random() % 20), 1000);
+    const auto begin = whole.begin + static_cast<trace::time_ns>(random() % static_cast<std::uint64_t>(whole.length()));
+    windows.push_back({begin, begin + length});
+  }
+  return windows;
+}
+
 using trace_file = std::shared_ptr<trace::file>;
 using windows = std::vector<query::time_range>;
 
+void wait_for_the_next_notch(const stopwatch& since) {
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(std::max(0.0, notch - since.ms())));
+}
+
 /// As a hand on the wheel does: a notch every 16 ms, whether or not what was asked for has come.
 void zoom_at_a_wheels_pace(const trace_file& file, const query::track_list& tracks, const windows& seen) {
-  constexpr double notch = 16;
   query::engine engine(file, {});
   ask(engine, query::tracks_question{});
   standing_questions questions(tracks);
@@ -185,7 +202,7 @@ void zoom_at_a_wheels_pace(const trace_file& file, const query::track_list& trac
     const stopwatch one;
     if (!questions.draw(engine, window, true, notch)) ++late;
     times.push_back(one.ms());
-    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(std::max(0.0, notch - one.ms())));
+    wait_for_the_next_notch(one);
   }
   print("a notch of the wheel each 16 ms, all tracks, until exact", times);
   std::printf("of those not exact before the next notch: %zu\n", late);
@@ -205,16 +222,25 @@ void zoom_in_a_view(const trace_file& file, const query::track_list& tracks, con
   print("a zoom or pan, all tracks, until drawn", times);
 }
 
-void zoom(query::engine& engine, const query::track_list& tracks, const windows& seen) {
-  for (const char* turn : {"first time", "again"}) {
-    std::vector<double> times;
-    for (const auto& window : seen) {
-      const stopwatch one;
-      ask_all_tracks(engine, tracks, window);
-      times.push_back(one.ms());
-    }
-    print((std::string("a zoom or pan, all tracks, ") + turn).c_str(), times);
+/// Asks for all tracks in each window, one after another, and prints what that took.
+void show(query::engine& engine, const query::track_list& tracks, const windows& seen, const char* what, bool pauses) {
+  std::vector<double> times;
+  for (const auto& window : seen) {
+    if (pauses) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(notch));
+    const stopwatch one;
+    ask_all_tracks(engine, tracks, window);
+    times.push_back(one.ms());
   }
+  print(what, times);
+}
+
+/// With an engine that has read nothing but the tracks.
+void show_afresh(const trace_file& file, const query::track_list& tracks, const windows& seen, const char* what,
+                 bool pauses) {
+  query::engine engine(file, {});
+  ask(engine, query::tracks_question{});
+  ask_all_tracks(engine, tracks, tracks.span);
+  show(engine, tracks, seen, what, pauses);
 }
 
 void ask_at_random_times(query::engine& engine, query::time_range whole) {
@@ -271,13 +297,16 @@ int measure(const std::string& path, int wanted) {
     print("first look at all tracks", {first.ms()});
     std::printf("tracks: %zu\n", tracks->tracks.size());
     seen = zooms_and_pans(tracks->span, wanted);
-    zoom(engine, *tracks, seen);
+    show(engine, *tracks, seen, "a zoom or pan, all tracks, one each 16 ms", true);
+    show(engine, *tracks, seen, "a zoom or pan, all tracks, again", false);
     ask_at_random_times(engine, tracks->span);
     ask_about_half(engine, tracks->span);
   }
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   std::printf("resident at most: %ld KiB\n", used.ru_maxrss);
+  show_afresh(*opened, *tracks, seen, "a zoom or pan, all tracks, without a pause", false);
+  show_afresh(*opened, *tracks, jumps(tracks->span, wanted), "a jump to another place, all tracks", true);
   zoom_in_a_view(*opened, *tracks, seen);
   zoom_at_a_wheels_pace(*opened, *tracks, seen);
   ask_for_maps(*opened, tracks->span);
