@@ -21,7 +21,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr double patience = 120;  // s until a picture that is not complete is given up
+constexpr double patience = 120;  // s without any progress until a picture that is not complete is given up
 constexpr int smallest_side = 64;
 constexpr int largest_side = 8192;
 
@@ -103,7 +103,7 @@ result<void> draw(const wish& wanted) {
   if (!wanted.file.empty()) shown.app().open(wanted.file);
   const auto settle = [&]() -> result<void> {
     if (!shown.settle(patience))
-      return fail(error_code::io, "the recording could not be read within two minutes", wanted.file,
+      return fail(error_code::io, "the recording could not be drawn within two minutes", wanted.file,
                   "try a shorter --range");
     if (!shown.app().failures().empty()) return tl::unexpected(shown.app().failures().front());
     return {};

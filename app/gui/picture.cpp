@@ -75,10 +75,18 @@ double picture::step() {
 void picture::move_mouse(float x, float y) { ImGui::GetIO().AddMousePosEvent(x, y); }
 
 bool picture::settle(double seconds) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  const auto patience =
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  auto deadline = std::chrono::steady_clock::now() + patience;
+  float done = 0;
   int quiet = 0;
   while (quiet < 4) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (const float done_now = app_->state().opening_progress(); done_now != done) {
+      done = done_now;
+      deadline = now + patience;
+    }
+    if (now > deadline) return false;
     step();
     if (app_->busy() || app_->animating()) {
       quiet = 0;

@@ -31,7 +31,8 @@ class picture {
   [[nodiscard]] application& app() { return *app_; }
   /// Draws one frame; returns the seconds it took, until the GL had finished.
   double step();
-  /// Draws frames until every question is answered and nothing moves. False when that took longer than `seconds`.
+  /// Draws frames until every question is answered and nothing moves. False when that took longer than `seconds`, not counting the time in
+  /// which a recording that is imported or summed up first got further: a large one takes minutes.
   bool settle(double seconds);
   /// Puts the mouse there, in pixels.
   void move_mouse(float x, float y);

@@ -3,22 +3,14 @@
 #include <utility>
 
 namespace sluice::analysis {
-namespace {
-
-std::size_t bytes_of(const index& made) { return made.memory_bytes(); }
-
-}  // namespace
-
 part_cache::part_cache(std::shared_ptr<const part_store> store, std::size_t most_bytes)
-    : store_(std::move(store)), kept_(most_bytes) {}
-
-result<std::shared_ptr<const index>> part_cache::build(const wanted& which) const {
-  return store_->index_of(which.first, which.last, which.scope);
-}
+    : store_(std::move(store)),
+      kept_(
+          most_bytes, [this](const wanted& which) { return store_->index_of(which.first, which.last, which.scope); },
+          [](const index& made) { return made.memory_bytes(); }) {}
 
 result<std::shared_ptr<const index>> part_cache::get(std::size_t first, std::size_t last, part_scope scope) {
-  return kept_.get(
-      {first, last, scope}, [this](const wanted& which) { return build(which); }, bytes_of);
+  return kept_.get({first, last, scope});
 }
 
 std::vector<std::shared_ptr<const index>> part_cache::get_each(std::span<const std::size_t> epochs, part_scope scope) {
@@ -27,9 +19,7 @@ std::vector<std::shared_ptr<const index>> part_cache::get_each(std::span<const s
   for (const std::size_t epoch : epochs) all.push_back({epoch, epoch, scope});
   std::vector<std::shared_ptr<const index>> found;
   found.reserve(epochs.size());
-  for (auto& each : kept_.get_each(
-           all, [this](const wanted& which) { return build(which); }, bytes_of))
-    found.push_back(each ? std::move(*each) : nullptr);
+  for (auto& each : kept_.get_each(all)) found.push_back(each ? std::move(*each) : nullptr);
   return found;
 }
 

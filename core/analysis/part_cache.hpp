@@ -19,12 +19,12 @@ class part_cache {
 
   [[nodiscard]] const part_store& store() const { return *store_; }
 
-  /// An index of epochs [first, last] of that scope or a wider one. One that is not kept is built by the caller; others who ask for it meanwhile wait. What is
-  /// given out stays as long as it is held, be it kept or not. Errors as of `part_store::index_of`.
+  /// An index of epochs [first, last] of that scope or a wider one. One that is not kept is built by the caller; others who ask for it
+  /// meanwhile wait. What is given out stays as long as it is held, be it kept or not. Errors as of `part_store::index_of`.
   [[nodiscard]] result<std::shared_ptr<const index>> get(std::size_t first, std::size_t last, part_scope scope);
 
-  /// An index of each of some epochs alone, as `get` gives it; null where that fails. Callers who ask for the same at a time share the work: none waits while one is left that
-  /// nobody builds.
+  /// An index of each of some epochs alone, as `get` gives it; null where that fails. Callers who ask for the same at a time share the
+  /// work: none waits while one is left that nobody builds.
   [[nodiscard]] std::vector<std::shared_ptr<const index>> get_each(std::span<const std::size_t> epochs,
                                                                    part_scope scope);
 
@@ -42,8 +42,6 @@ class part_cache {
       return first == other.first && last == other.last && scope <= other.scope;
     }
   };
-  [[nodiscard]] result<std::shared_ptr<const index>> build(const wanted& which) const;
-
   const std::shared_ptr<const part_store> store_;
   shared_cache<wanted, index> kept_;
 };

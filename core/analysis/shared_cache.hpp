@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -26,20 +27,19 @@ class shared_cache {
  public:
   using made = result<std::shared_ptr<const Value>>;
 
-  /// Keeps at most `most_bytes` of what is kept, but always the last one.
-  explicit shared_cache(std::size_t most_bytes) : most_bytes_(most_bytes) {}
+  /// `make` makes the thing of a key, maybe several at a time; `bytes_of` says what it takes of memory. Keeps things of at most
+  /// `most_bytes`, but always the last one.
+  shared_cache(std::size_t most_bytes, std::function<made(const Key&)> make,
+               std::function<std::size_t(const Value&)> bytes_of)
+      : most_bytes_(most_bytes), make_(std::move(make)), bytes_of_(std::move(bytes_of)) {}
 
-  /// What is kept, else what `make(key)` makes, with `bytes_of(value)` of memory. Others who ask for it meanwhile wait. What is given out stays as
-  /// long as it is held, be it kept or not. Errors: those of `make`.
-  template <class Make, class BytesOf>
-  [[nodiscard]] made get(const Key& key, const Make& make, const BytesOf& bytes_of) {
-    return std::move(get_each(std::span(&key, 1), make, bytes_of).front());
-  }
+  /// What is kept, or is made now; others who ask for it meanwhile wait. What is given out stays as long as it is held, be it kept or
+  /// not. Errors: those of `make`.
+  [[nodiscard]] made get(const Key& key) { return std::move(get_each(std::span(&key, 1)).front()); }
 
   /// The same of each of some. Callers who ask for the same at a time share the work: none waits while one is left that nobody
   /// makes.
-  template <class Make, class BytesOf>
-  [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys, const Make& make, const BytesOf& bytes_of) {
+  [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys) {
     std::vector<std::optional<made>> found(keys.size());
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -62,8 +62,8 @@ class shared_cache {
       const Key& key = keys[*mine];
       making_.insert(key);
       lock.unlock();
-      made fresh = make(key);
-      const std::size_t bytes = fresh ? bytes_of(**fresh) : 0;
+      made fresh = make_(key);
+      const std::size_t bytes = fresh ? bytes_of_(**fresh) : 0;
       lock.lock();
       making_.erase(key);
       if (fresh) keep(key, *fresh, bytes);
@@ -121,6 +121,8 @@ class shared_cache {
   }
 
   const std::size_t most_bytes_;
+  const std::function<made(const Key&)> make_;
+  const std::function<std::size_t(const Value&)> bytes_of_;
   mutable std::mutex mutex_;  ///< Held for moments only.
   std::condition_variable was_made_;
   std::map<Key, kept> kept_;

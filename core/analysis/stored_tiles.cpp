@@ -215,9 +215,7 @@ result<std::vector<std::shared_ptr<const stored_tiles::tile_rows>>> stored_tiles
   std::vector<tile_key> tiles;
   for (const piece& each : pieces)
     if (!each.instead) tiles.push_back({each.from});
-  auto read_tiles = kept_.get_each(
-      std::span<const tile_key>(tiles), [this](const tile_key& one) { return read(one.which); },
-      [](const tile_rows& rows) { return rows.bytes(); });
+  auto read_tiles = kept_.get_each(tiles);
   std::vector<std::shared_ptr<const tile_rows>> all;
   auto next = read_tiles.begin();
   for (const piece& each : pieces) {
@@ -231,11 +229,7 @@ result<std::vector<std::shared_ptr<const stored_tiles::tile_rows>>> stored_tiles
   return all;
 }
 
-void stored_tiles::prepare(const tile& which) const {
-  static_cast<void>(kept_.get(
-      {which}, [this](const tile_key& one) { return read(one.which); },
-      [](const tile_rows& rows) { return rows.bytes(); }));
-}
+void stored_tiles::prepare(const tile& which) const { static_cast<void>(kept_.get({which})); }
 
 std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
   std::vector<tile> all;

@@ -103,7 +103,10 @@ class stored_tiles {
   };
   using kept_tiles = shared_cache<tile_key, tile_rows>;
 
-  explicit stored_tiles(std::size_t cache_bytes) : kept_(cache_bytes) {}
+  explicit stored_tiles(std::size_t cache_bytes)
+      : kept_(
+            cache_bytes, [this](const tile_key& one) { return read(one.which); },
+            [](const tile_rows& rows) { return rows.bytes(); }) {}
   [[nodiscard]] bool load();
   [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
   [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const bin_sources& from, bin_detail& detail) const;

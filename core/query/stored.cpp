@@ -11,7 +11,7 @@ namespace {
 
 /// What the program takes beside the indexes of parts that it keeps: itself, the window, caches of tiles and chunks, and an index of
 /// some epochs while a question about a long time goes through them.
-constexpr std::size_t taken_otherwise = 240'000'000;
+constexpr std::size_t taken_otherwise = 260'000'000;
 /// Some eight epochs.
 constexpr std::size_t least_for_parts = 40'000'000;
 /// A question about more epochs than these is answered from them some at a time.

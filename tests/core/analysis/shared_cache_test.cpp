@@ -19,9 +19,9 @@ using numbers = shared_cache<number, int>;
 
 class cache_of_numbers : public ::testing::Test {
  protected:
-  numbers::made get(numbers& from, number which) {
-    return from.get(
-        which, [&](const number& key) { return make(key); }, [](const int&) { return std::size_t{10}; });
+  /// Each takes 10 bytes.
+  numbers of(std::size_t most_bytes) {
+    return {most_bytes, [this](const number& key) { return make(key); }, [](const int&) { return std::size_t{10}; }};
   }
   numbers::made make(const number& key) {
     ++made;
@@ -32,9 +32,9 @@ class cache_of_numbers : public ::testing::Test {
 };
 
 TEST_F(cache_of_numbers, makes_each_once_as_long_as_it_is_kept) {
-  numbers all(20);
-  EXPECT_EQ(**get(all, {1}), 1);
-  EXPECT_EQ(**get(all, {1}), 1);
+  numbers all = of(20);
+  EXPECT_EQ(**all.get({1}), 1);
+  EXPECT_EQ(**all.get({1}), 1);
   EXPECT_EQ(made, 1);
   EXPECT_EQ(all.memory_bytes(), 10U);
   EXPECT_EQ(all.at_hand({2}), nullptr);
@@ -42,27 +42,27 @@ TEST_F(cache_of_numbers, makes_each_once_as_long_as_it_is_kept) {
 }
 
 TEST_F(cache_of_numbers, lets_go_what_was_not_asked_for_longest) {
-  numbers all(20);
-  static_cast<void>(get(all, {1}));
-  static_cast<void>(get(all, {2}));
-  static_cast<void>(get(all, {1}));
-  static_cast<void>(get(all, {3}));
+  numbers all = of(20);
+  static_cast<void>(all.get({1}));
+  static_cast<void>(all.get({2}));
+  static_cast<void>(all.get({1}));
+  static_cast<void>(all.get({3}));
   EXPECT_NE(all.at_hand({1}), nullptr);
   EXPECT_EQ(all.at_hand({2}), nullptr);
   EXPECT_EQ(all.memory_bytes(), 20U);
 }
 
 TEST_F(cache_of_numbers, keeps_the_last_one_whatever_the_budget) {
-  numbers none(0);
-  static_cast<void>(get(none, {1}));
-  static_cast<void>(get(none, {2}));
+  numbers none = of(0);
+  static_cast<void>(none.get({1}));
+  static_cast<void>(none.get({2}));
   EXPECT_EQ(none.at_hand({1}), nullptr);
   EXPECT_NE(none.at_hand({2}), nullptr);
 }
 
 TEST_F(cache_of_numbers, serves_with_what_says_more) {
-  numbers all(100);
-  static_cast<void>(get(all, {1, 5}));
+  numbers all = of(100);
+  static_cast<void>(all.get({1, 5}));
   EXPECT_NE(all.at_hand({1, 3}), nullptr);
   EXPECT_EQ(all.at_hand({1, 6}), nullptr);
   EXPECT_EQ(all.at_hand({0, 3}), nullptr);
@@ -70,38 +70,36 @@ TEST_F(cache_of_numbers, serves_with_what_says_more) {
 }
 
 TEST_F(cache_of_numbers, lets_go_what_something_kept_later_serves_for_too) {
-  numbers all(100);
-  static_cast<void>(get(all, {1, 2}));
-  static_cast<void>(get(all, {1, 3}));
-  static_cast<void>(get(all, {2, 2}));
+  numbers all = of(100);
+  static_cast<void>(all.get({1, 2}));
+  static_cast<void>(all.get({1, 3}));
+  static_cast<void>(all.get({2, 2}));
   EXPECT_EQ(all.memory_bytes(), 20U);
   EXPECT_NE(all.at_hand({1, 2}), nullptr);
 }
 
 TEST_F(cache_of_numbers, keeps_no_failure) {
-  numbers all(100);
-  EXPECT_EQ(get(all, {-1}).error().code, error_code::not_found);
-  EXPECT_EQ(get(all, {-1}).error().code, error_code::not_found);
+  numbers all = of(100);
+  EXPECT_EQ(all.get({-1}).error().code, error_code::not_found);
+  EXPECT_EQ(all.get({-1}).error().code, error_code::not_found);
   EXPECT_EQ(made, 2);
   EXPECT_EQ(all.memory_bytes(), 0U);
 }
 
 TEST_F(cache_of_numbers, shares_the_making_among_all_who_ask_at_a_time) {
-  numbers all(1000);
-  const number wanted[] = {{1}, {2}, {3}, {4}};
   std::atomic<int> making{0};
   std::atomic<int> together{0};
+  const auto make_beside_another = [&](const number& key) {
+    // Waits until the other makes one too: neither does all of it.
+    ++making;
+    while (making < 2 && together < 1) std::this_thread::yield();
+    ++together;
+    return make(key);
+  };
+  numbers all(1000, make_beside_another, [](const int&) { return std::size_t{10}; });
+  const number wanted[] = {{1}, {2}, {3}, {4}};
   const auto ask = [&] {
-    const auto found = all.get_each(
-        std::span<const number>(wanted),
-        [&](const number& key) {
-          // Waits until the other makes one too: neither does all of it.
-          ++making;
-          while (making < 2 && together < 1) std::this_thread::yield();
-          ++together;
-          return make(key);
-        },
-        [](const int&) { return std::size_t{10}; });
+    const auto found = all.get_each(wanted);
     for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(**found[i], wanted[i].of);
   };
   std::thread other(ask);
