@@ -283,6 +283,7 @@ void index::absorb_part(const trace::snapshot& from, part about) {
     take(from, chunk);
     taken[chunk] = true;
   }
+  for (const complete_checkpoint& each : told_->checkpoints) memory_.infer_deaths(each, told_->freed);
   next_ = chunks.size();
   settle(from);
   if (told_->scope == part_scope::everything && !told_->unfolding) find_stacks_of_copies(from, taken);

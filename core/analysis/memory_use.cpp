@@ -184,24 +184,36 @@ void memory_use::add(const trace::checkpoint_event& row) {
   known.seen = true;
 }
 
+bool tells_of_deaths(const trace::checkpoint_event& about, std::size_t listed,
+                     std::span<const trace::loss_event> losses) {
+  if (!about.exact || listed != about.blocks) return false;
+  return std::any_of(losses.begin(), losses.end(), [&](const trace::loss_event& loss) {
+    return loss.memory_events > 0 && loss.process == about.process && loss.time <= bounded(about.time);
+  });
+}
+
+void memory_use::infer_deaths(const complete_checkpoint& by, const id_set* freed) {
+  for (block_record& block : blocks_) {
+    const bool had_it = block.allocated && !block.freed() && block.process == by.process && block.born < by.time;
+    if (!had_it || std::binary_search(by.live.begin(), by.live.end(), block.id)) continue;
+    if (freed != nullptr && freed->contains(raw(block.id))) continue;
+    block.died = by.time;
+    block.death_inferred = true;
+    count(block, by.time, -1);
+  }
+}
+
 void memory_use::reconcile() {
-  for (auto& entry : checkpoints_) {
-    checkpoint& known = entry.second;
-    if (!known.seen || !known.about.exact || known.blocks.size() != known.about.blocks) continue;
-    const time_ns time = bounded(known.about.time);
-    const bool lost = std::any_of(losses_.begin(), losses_.end(), [&](const trace::loss_event& loss) {
-      return loss.memory_events > 0 && loss.process == known.about.process && loss.time <= time;
-    });
-    if (!lost) continue;
-    std::sort(known.blocks.begin(), known.blocks.end());
-    for (block_record& block : blocks_) {
-      const bool gone = block.allocated && !block.freed() && block.process == known.about.process &&
-                        block.born < time && !std::binary_search(known.blocks.begin(), known.blocks.end(), block.id);
-      if (!gone) continue;
-      block.died = time;
-      block.death_inferred = true;
-      count(block, time, -1);
-    }
+  std::vector<checkpoint*> telling;
+  for (auto& [id, known] : checkpoints_)
+    if (known.seen && tells_of_deaths(known.about, known.blocks.size(), losses_)) telling.push_back(&known);
+  // Of two that do not list a block the earlier one tells of its death.
+  std::sort(telling.begin(), telling.end(), [](const checkpoint* a, const checkpoint* b) {
+    return std::tuple(a->about.time, a->about.id) < std::tuple(b->about.time, b->about.id);
+  });
+  for (checkpoint* known : telling) {
+    std::sort(known->blocks.begin(), known->blocks.end());
+    infer_deaths({known->about.process, bounded(known->about.time), known->blocks});
   }
   std::erase_if(checkpoints_, [](const auto& entry) {
     return entry.second.seen && entry.second.blocks.size() >= entry.second.about.blocks;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/analysis/id_set.hpp"
 #include "core/analysis/positions.hpp"
 #include "core/analysis/recent_entry.hpp"
 #include "core/analysis/time_range.hpp"
@@ -95,6 +96,18 @@ struct device_samples {
   summaries::sample_tree untracked;  ///< See untracked_statistics.
 };
 
+/// A checkpoint with all the blocks that a process has at a time.
+struct complete_checkpoint {
+  trace::process_id process{};
+  time_ns time = 0;
+  std::vector<trace::block_id> live;  ///< In order.
+};
+
+/// Whether a checkpoint, of which there are `listed` blocks, tells of blocks that died unseen: it is complete, and memory events of its
+/// process were lost before. O(losses).
+[[nodiscard]] bool tells_of_deaths(const trace::checkpoint_event& about, std::size_t listed,
+                                   std::span<const trace::loss_event> losses);
+
 /// Takes memory events in any order and keeps totals that can be asked at any zoom. Not thread-safe.
 ///
 /// A block counts from the time the host had it to the time its free was asked for. Nothing that a file says is
@@ -115,6 +128,10 @@ class memory_use {
     blocks_.reserve(blocks_.size() + blocks);
     by_id_.expect(blocks);
   }
+
+  /// What a checkpoint says after events were lost: a block that its process had before and that it does not list died unseen, at that
+  /// time, if no row here frees it, nor one anywhere, as `freed` knows. O(blocks * log live).
+  void infer_deaths(const complete_checkpoint& by, const id_set* freed = nullptr);
 
   /// A block whose whole life is known from elsewhere: what rows say of it counts no more. Before any row.
   void tell(const block_record& block);

@@ -63,13 +63,44 @@ void survey::take(const trace::alloc_event& row) {
   of.last.erase(cut, of.last.end());
 }
 
+void survey::take(const trace::checkpoint_event& row) {
+  listed_blocks& known = checkpoints_[row.id];
+  known.of.about = row;
+  known.seen = true;
+}
+
 void survey::take(const trace::live_block_event& row) {
+  listed_blocks& listed = checkpoints_[row.checkpoint];
+  const std::size_t chunk = chunks_.back().chunk;
+  if (listed.blocks++ == 0) listed.of.first_chunk = chunk;
+  listed.of.last_chunk = chunk;
   take_block(row, row.born);
   if (row.block == trace::block_id::none || allocated_.contains(raw(row.block)) ||
       in_checkpoints_.contains(raw(row.block)))
     return;
   in_checkpoints_.insert(raw(row.block));
   only_in_checkpoints_.push_back(row);
+}
+
+std::vector<survey::telling_checkpoint> survey::telling_checkpoints() const {
+  std::vector<telling_checkpoint> all;
+  for (const auto& [id, known] : checkpoints_)
+    if (known.seen && tells_of_deaths(known.of.about, known.blocks, losses_)) all.push_back(known.of);
+  std::sort(all.begin(), all.end(), [](const telling_checkpoint& a, const telling_checkpoint& b) {
+    return std::tuple(a.about.time, a.about.id) < std::tuple(b.about.time, b.about.id);
+  });
+  return all;
+}
+
+id_set survey::freed() const {
+  id_set all;
+  std::vector<trace::block_id> blocks;
+  for (const chunk_reach& reach : chunks_) {
+    if (of_.chunks()[reach.chunk].type != trace::row_type::free) continue;
+    if (!of_.read_column<trace::free_event>(reach.chunk, &trace::free_event::block, blocks)) continue;
+    for (const trace::block_id block : blocks) all.insert(raw(block));
+  }
+  return all;
 }
 
 void survey::take_block(const trace::alloc_event& row, time_ns born) {

@@ -55,6 +55,16 @@ class survey {
   [[nodiscard]] const process_clues& clues() const { return clues_; }
   /// Of each block that no allocation tells of, but some checkpoint does, the first row.
   [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
+  /// A checkpoint after memory events were lost, and the chunks [first, last] that list its blocks, among others.
+  struct telling_checkpoint {
+    trace::checkpoint_event about;
+    std::size_t first_chunk = 0;
+    std::size_t last_chunk = 0;
+  };
+  /// Those that tell of deaths which no row does, in order of time.
+  [[nodiscard]] std::vector<telling_checkpoint> telling_checkpoints() const;
+  /// The blocks that rows free. Reads the file again: O(frees).
+  [[nodiscard]] id_set freed() const;
   /// Whether any row tells of the block's birth.
   [[nodiscard]] bool is_born(trace::block_id block) const {
     return allocated_.contains(raw(block)) || in_checkpoints_.contains(raw(block));
@@ -92,7 +102,8 @@ class survey {
     if constexpr (requires { row.end; })
       if (row.end != trace::unknown_time && bounded(row.end) < bounded(row.time)) ++malformed_;
   }
-  void take(const trace::loss_event& /*row*/) {}
+  void take(const trace::loss_event& row) { losses_.push_back(row); }
+  void take(const trace::checkpoint_event& row);
   void take(const trace::alloc_event& row);
   void take(const trace::live_block_event& row);
   void take(const trace::alloc_failed_event& row) { faults_.add(row); }
@@ -128,6 +139,13 @@ class survey {
   id_set allocated_;
   id_set in_checkpoints_;  ///< Of those that were not allocated until then.
   std::vector<trace::live_block_event> only_in_checkpoints_;
+  struct listed_blocks {
+    telling_checkpoint of;
+    bool seen = false;
+    std::size_t blocks = 0;
+  };
+  std::vector<trace::loss_event> losses_;
+  std::map<trace::event_id, listed_blocks> checkpoints_;
   std::uint64_t touches_ = 0;
   touch_index graph_touches_;  ///< Only of nodes of graphs.
   std::set<trace::pool_id> with_segments_;

@@ -64,6 +64,9 @@ class sweeper {
     whole_->steps = steps_;
     for (const trace::live_block_event& row : known.only_in_checkpoints())
       only_in_checkpoints_[epoch_of(begins_, bounded(row.born))].push_back(row);
+    for (const survey::telling_checkpoint& each : known.telling_checkpoints())
+      checkpoints_[epoch_of(begins_, bounded(each.about.time))].push_back(each);
+    if (!checkpoints_.empty()) freed_anywhere_ = known.freed();
     for (const trace::pool_id pool : known.pools_with_segments()) whole_->pools.push_back({pool, true, false, 0});
   }
 
@@ -105,6 +108,21 @@ class sweeper {
     made.chunks = chunks_.in(made.run, made.samples_told);
     if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
       made.births = born->second;
+    if (const auto told = checkpoints_.find(epoch); told != checkpoints_.end())
+      for (const survey::telling_checkpoint& each : told->second) made.checkpoints.push_back(blocks_of(each));
+    made.freed = &freed_anywhere_;
+    return made;
+  }
+
+  [[nodiscard]] complete_checkpoint blocks_of(const survey::telling_checkpoint& of) const {
+    complete_checkpoint made{of.about.process, bounded(of.about.time), {}};
+    std::vector<trace::live_block_event> rows;
+    for (std::size_t chunk = of.first_chunk; chunk <= of.last_chunk; ++chunk) {
+      if (of_.chunks()[chunk].type != trace::row_type::live_block || !of_.read_into(chunk, rows)) continue;
+      for (const trace::live_block_event& row : rows)
+        if (row.checkpoint == of.about.id) made.live.push_back(row.block);
+    }
+    std::sort(made.live.begin(), made.live.end());
     return made;
   }
 
@@ -347,6 +365,8 @@ class sweeper {
   const std::shared_ptr<whole_facts> whole_ = std::make_shared<whole_facts>();
 
   std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By the epoch of their birth.
+  std::map<std::size_t, std::vector<survey::telling_checkpoint>> checkpoints_;       ///< By the epoch that they lie in.
+  id_set freed_anywhere_;                                                            ///< Where there is any of them.
   std::vector<carried_block> carried_;
   std::vector<trace::last_sample_row> samples_before_;
   std::vector<trace::open_slice_row> open_;  ///< Their owners are `owners_`.

@@ -152,6 +152,9 @@ struct part {
   std::vector<carried_block> carried;
   std::vector<trace::live_block_event>
       births;  ///< Likewise of blocks born in the run of which only later checkpoints tell.
+  /// Likewise those in the run that tell of deaths, in order of time, and the blocks that rows anywhere free: null, if there are none.
+  std::vector<complete_checkpoint> checkpoints;
+  const id_set* freed = nullptr;
 };
 
 /// Whether rows of this kind say anything that is in the scope.

@@ -26,6 +26,7 @@ class random_recording {
     for (int i = 0; i < 30; ++i) tell_samples();
     for (int i = 0; i < 80; ++i) tell_touch();
     if (random_() % 2 == 0) tell_checkpoint();
+    if (random_() % 2 == 0) tell_deaths_by_checkpoints();
     std::shuffle(rows_.begin(), rows_.end(), random_);
     for (const auto& row : rows_) row();
   }
@@ -84,12 +85,14 @@ class random_recording {
     row.stack = trace::stack_id{random_() % 7};
     row.name = made.text(fmt::format("site {}", random_() % 4));
     if (one_in(12)) row.flags = one_in(2) ? trace::born_before : trace::ipc_import;
+    lives_.push_back({row, latest});
     const time_ns length = one_in(3) ? at() : static_cast<time_ns>(random_() % 200);
     later(row);
     if (!one_in(6)) {
       auto freed = event<trace::free_event>(row.time + length);
       freed.block = row.block;
       if (hostile_ && one_in(8)) freed.time = at();
+      lives_.back().freed = freed.time;
       later(freed);
       if (hostile_ && one_in(8)) freed.id = made.writer().next_event(), freed.time = at(), later(freed);
     }
@@ -271,8 +274,42 @@ class random_recording {
     }
   }
 
+  /// Events are lost; from then on what a checkpoint does not list is gone, unless some row frees it.
+  void tell_deaths_by_checkpoints() {
+    auto lost = event<trace::loss_event>(at() / 2);
+    lost.memory_events = 3;
+    lost.events = 5;
+    later(lost);
+    for (std::size_t i = 1 + random_() % 3; i > 0; --i) {
+      auto about = event<trace::checkpoint_event>(at());
+      about.exact = !one_in(6);
+      std::vector<trace::live_block_event> live;
+      for (const life& each : lives_) {
+        const trace::alloc_event& block = each.block;
+        if (block.time >= about.time || one_in(4) || (each.freed < about.time && !hostile_)) continue;
+        trace::live_block_event row;
+        static_cast<trace::alloc_event&>(row) = block;
+        row.id = made.writer().next_event();
+        row.time = about.time;
+        row.checkpoint = about.id;
+        row.born = block.time;
+        row.alloc = block.id;
+        live.push_back(row);
+      }
+      about.blocks = live.size() + (one_in(6) ? 1 : 0);  // Some are cut short.
+      later(about);
+      for (const trace::live_block_event& row : live) later(row);
+    }
+  }
+
   std::mt19937_64 random_;
   bool hostile_;
+  struct life {
+    trace::alloc_event block;
+    time_ns freed = 0;
+  };
+  static constexpr time_ns latest = 1'000'000;  ///< Of a block that is never freed.
+  std::vector<life> lives_;
   std::vector<std::function<void()>> rows_;
 };
 
