@@ -51,11 +51,14 @@ std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noe
 
 graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stream_(stream) {
   backend::device& device = stream.device().backend();
+  capture_list& all = capture_list::get();
+  // Nobody else asks about the stream between its being captured and our having said so.
+  const std::lock_guard beginning(all.beginning);
   value_or_throw(device.begin_capture(stream.handle(), mode));
   const auto info = device.stream_capture(stream.handle());
   active_ = std::make_shared<active_capture>(info ? info->id : 0, mode);
-  const std::lock_guard lock(capture_list::get().mutex);
-  capture_list::get().by_id[{&device, active_->id()}] = active_;
+  const std::lock_guard lock(all.mutex);
+  all.by_id[{&device, active_->id()}] = active_;
   detail::captures.fetch_add(1, std::memory_order_release);
 }
 

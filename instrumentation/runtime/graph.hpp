@@ -82,7 +82,7 @@ class announced_captures {
  public:
   using key = std::pair<std::uint64_t, std::uint64_t>;  ///< the group's name, unique on the device
 
-  /// One may begin. `takes` says whether a stream is part of it, once it has begun; it is called until `end`.
+  /// One may begin: until `end`, pools ask about no stream and wait for none. `takes` says whether a stream is part of it, once it has begun; it is called until `end`.
   static void begin(const device_ref& device, key group, std::function<bool(std::uintptr_t)> takes);
   /// It has ended.
   static void end(const device_ref& device, key group);

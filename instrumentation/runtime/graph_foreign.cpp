@@ -43,7 +43,10 @@ void settle() {
     gone.swap(all.gone);
   }
   for (auto& [device, capture] : gone) {
-    if (!capturing() && device.backend().synchronize()) continue;
+    {
+      const captures_held_off held;
+      if (!capturing() && device.backend().synchronize()) continue;
+    }
     const std::lock_guard lock(all.mutex);
     all.gone.emplace_back(device, std::move(capture));
   }
@@ -97,11 +100,14 @@ void forget_capture(const device_ref& device, std::uint64_t id) {
 
 void announced_captures::begin(const device_ref& device, key group, std::function<bool(std::uintptr_t)> takes) {
   foreign_list& all = foreign();
+  capture_list& own = capture_list::get();
+  const std::lock_guard beginning(own.beginning);
   const std::lock_guard lock(all.mutex);
   capture_group& g = all.groups[{&device.backend(), group.first, group.second}];
   g.takes = std::move(takes);
   ++g.graphs;
   ++g.open;
+  own.announced.fetch_add(1, std::memory_order_relaxed);
   detail::captures.fetch_add(1, std::memory_order_release);
 }
 
@@ -112,6 +118,7 @@ void announced_captures::end(const device_ref& device, key group) {
     const auto it = all.groups.find({&device.backend(), group.first, group.second});
     if (it == all.groups.end() || it->second.open == 0) return;
     if (--it->second.open == 0) it->second.takes = nullptr;
+    capture_list::get().announced.fetch_sub(1, std::memory_order_relaxed);
     detail::captures.fetch_sub(1, std::memory_order_release);
   }
   settle();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "instrumentation/runtime/capture_list.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_core.hpp"
@@ -10,7 +11,8 @@
 namespace sluice::runtime::pooling {
 
 bool pool_core::is_out_of_reach(std::uint64_t stream) const noexcept {
-  if (stream == no_stream) return true;
+  // One that was announced may begin on any stream, and does not say when.
+  if (stream == no_stream || capture_list::get().announced.load(std::memory_order_relaxed) != 0) return true;
   const auto handle = streams().handle_of(stream);
   if (handle == backend::stream_handle::null) return capturing();
   // Whoever began it: to ask a captured stream whether it is idle ends its capture.
@@ -127,6 +129,7 @@ void pool_core::release_arena(std::uint64_t capture) noexcept {
   if (!closed_.load(std::memory_order_relaxed)) return;
   // A stream that was being captured when the pool went is not waited for yet, and may be gone, too.
   const auto busy = heap_.busy_zones();
+  const captures_held_off held;
   if (!busy.empty() && !capturing() && device_.backend().synchronize()) {
     for (zone* z : busy) retag(*z, heap_.clean());
   }

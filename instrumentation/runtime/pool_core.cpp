@@ -4,6 +4,7 @@
 
 #include "instrumentation/backend/driver_log.hpp"
 #include "instrumentation/backend/simulated/clock.hpp"
+#include "instrumentation/runtime/capture_list.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
@@ -259,9 +260,11 @@ block* pool_core::take_grown(std::uint64_t bytes, zone& own) {
 }
 
 // A stream that is being captured can be neither asked nor waited for, nor the default stream beside one that keeps order with it:
-// that would break the capture. What such a stream freed stays its own for now.
+// that would break the capture. What such a stream freed stays its own for now. Nor may a capture begin between the look and the
+// question; but waiting takes long, and goes by an event, which a capture that begins meanwhile does not mind.
 
 void pool_core::clean_idle_streams() {
+  const captures_held_off held;
   const backend::beside_captures here(device_.backend());
   for (zone* z : heap_.busy_zones()) {
     if (is_out_of_reach(z->stream) || streams().is_of_another_thread(z->stream)) continue;
@@ -270,26 +273,35 @@ void pool_core::clean_idle_streams() {
   }
 }
 
+backend::event_handle pool_core::event_behind(std::uint64_t stream) noexcept {
+  const captures_held_off held;
+  if (is_out_of_reach(stream)) return backend::event_handle::null;
+  backend::device& d = device_.backend();
+  const auto event = d.create_event({});
+  if (!event) return backend::event_handle::null;
+  if (d.record_event(*event, streams().handle_of(stream))) return *event;
+  d.destroy_event(*event);
+  return backend::event_handle::null;
+}
+
 /// False: it could not be waited for.
 bool pool_core::wait_for(std::uint64_t stream) noexcept {
   backend::device& d = device_.backend();
-  const backend::stream_handle handle = streams().handle_of(stream);
-  if (!streams().is_of_another_thread(stream)) return d.sync_stream(handle).has_value();
-  // Who waits for the default stream need not wait for those that it keeps order with; an event on it comes after them.
-  const auto event = d.create_event({});
-  if (!event) return false;
-  const bool done = d.record_event(*event, handle) && d.sync_event(*event);
-  d.destroy_event(*event);
+  const backend::beside_captures here(d);
+  const backend::event_handle event = event_behind(stream);
+  if (event == backend::event_handle::null) return false;
+  const bool done = d.sync_event(event).has_value();
+  d.destroy_event(event);
   return done;
 }
 
 void pool_core::wait_for_streams() noexcept {
-  const backend::beside_captures here(device_.backend());
   for (zone* z : heap_.busy_zones()) {
-    if (is_out_of_reach(z->stream)) continue;
     if (wait_for(z->stream)) retag(*z, heap_.clean());
   }
   zone& left = withheld();
+  const captures_held_off held;
+  const backend::beside_captures here(device_.backend());
   if ((left.blocks != 0 || left.held != 0) && !capturing() && device_.backend().synchronize()) {
     retag(left, heap_.clean());
   }
@@ -298,6 +310,7 @@ void pool_core::wait_for_streams() noexcept {
 void pool_core::steal(const stream_ref& stream) {
   backend::device& d = device_.backend();
   zone& own = heap_.zone_of(stream.identity());
+  const captures_held_off held;
   for (zone* z : heap_.busy_zones()) {
     if (z == &own || is_out_of_reach(z->stream)) continue;
     // One event now covers every free on that stream so far.
@@ -402,7 +415,7 @@ zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
     return heap_.zone_of(stream);
   } catch (const std::bad_alloc&) {
     // No room to remember the stream: what waits for nobody needs none.
-    return !is_out_of_reach(stream) && wait_for(stream) ? heap_.clean() : withheld();
+    return wait_for(stream) ? heap_.clean() : withheld();
   }
 }
 
@@ -437,7 +450,7 @@ void pool_core::retire(std::uint64_t stream) noexcept {
   }
   for (zone* z : heap_.busy_zones()) {
     if (z->stream != stream) continue;
-    const bool waited = !is_out_of_reach(stream) && wait_for(stream);
+    const bool waited = wait_for(stream);
     if (!waited) note_withheld(z->bytes);
     retag(*z, waited ? heap_.clean() : withheld());
   }

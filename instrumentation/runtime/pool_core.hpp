@@ -182,7 +182,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* look_again(const void* address) noexcept;
 
   // Captures.
-  /// It can be neither asked nor waited for now.
+  /// It can be neither asked nor waited for now. True or false for as long as `captures_held_off` lives.
   [[nodiscard]] bool is_out_of_reach(std::uint64_t stream) const noexcept;
   [[nodiscard]] capture_arena& arena_of(active_capture& capture);
   void release_arena(std::uint64_t capture) noexcept;
@@ -200,6 +200,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* find_idle(std::uint64_t bytes);
   [[nodiscard]] block* find_by_waiting(std::uint64_t bytes, zone& own);
   void clean_idle_streams();
+  /// Behind all that the stream has to do so far; null: it is out of reach, or the device has failed.
+  [[nodiscard]] backend::event_handle event_behind(std::uint64_t stream) noexcept;
   [[nodiscard]] bool wait_for(std::uint64_t stream) noexcept;
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);

@@ -52,7 +52,8 @@ struct pool_options {
 /// pool that maps its segments can grow; another one has what lies free and belongs to no stream.
 ///
 /// The same holds for captures that others begin on their own streams (`stream_ref::from_native`), which the pool asks about at each
-/// allocation, hit or miss, or is told of (`foreign_captures`). Nobody says when such a graph goes: what was allocated in one and
+/// allocation, hit or miss, or is told of (`foreign_captures`). While one that was announced may begin, or goes on, what a stream
+/// freed serves that stream alone. Nobody says when such a graph goes: what was allocated in one and
 /// freed is kept for it (`pool_stats::kept_for_graphs`) until `forget_capture` or `announced_captures::release`. Memory from before
 /// the capture is the caller's to keep as long as the graph. Beside a foreign capture of a blocking stream that was not announced,
 /// nothing may be freed on the default stream: the pool would ask about it, and break the capture.

@@ -42,8 +42,8 @@ struct simulated_config {
 /// addresses. Kernels of streams of different priority run side by side, each at full speed: the more urgent never waits
 /// behind the less.
 ///
-/// Thread-safe: one mutex. Kernel bodies run under it and must not call the device.
-class simulated_device final : public device {
+/// Thread-safe: one mutex. Kernel bodies run under it and must not call the device. Tests derive from it.
+class simulated_device : public device {
  public:
   explicit simulated_device(simulated_config config);
   ~simulated_device() override;

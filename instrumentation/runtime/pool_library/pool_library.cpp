@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "instrumentation/runtime/c_boundary.hpp"
+#include "instrumentation/runtime/capture_list.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_library/sluice_pool.h"
@@ -285,18 +286,21 @@ SLUICE_EXPORT int sluice_free_after_all(void* const* addresses, size_t count, in
     device_pools& of = pools_of(device);
     std::vector<void*> batch;
     {
-      const std::lock_guard lock(of.mutex);
-      of.after_all.insert(of.after_all.end(), addresses, addresses + count);
-      // To wait for the device would break a capture.
-      if (of.after_all.empty() || capturing()) return 0;
-      batch.swap(of.after_all);
-    }
-    try {
-      of.device.sync();
-    } catch (const error&) {
-      const std::lock_guard lock(of.mutex);
-      of.after_all.insert(of.after_all.end(), batch.begin(), batch.end());
-      throw;
+      const captures_held_off held;
+      {
+        const std::lock_guard lock(of.mutex);
+        of.after_all.insert(of.after_all.end(), addresses, addresses + count);
+        // To wait for the device would break a capture.
+        if (of.after_all.empty() || capturing()) return 0;
+        batch.swap(of.after_all);
+      }
+      try {
+        of.device.sync();
+      } catch (const error&) {
+        const std::lock_guard lock(of.mutex);
+        of.after_all.insert(of.after_all.end(), batch.begin(), batch.end());
+        throw;
+      }
     }
     for (void* const address : batch) give_back(of.device_pool(), address, nullptr);
     return last_error::there() ? 1 : 0;

@@ -1,0 +1,165 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "tests/instrumentation/runtime/on_each_device.hpp"
+
+// Captures that begin while other threads' pools ask about the very stream that is captured, or wait for it.
+
+namespace sluice::runtime {
+namespace {
+
+constexpr std::size_t bytes = 2u << 20;
+
+/// Says whether a stream is captured, and lets others run before the caller can act on the answer.
+class pausing_device final : public backend::simulated_device {
+ public:
+  using simulated_device::simulated_device;
+  [[nodiscard]] backend::outcome<backend::capture_info> stream_capture(backend::stream_handle stream) override {
+    auto answer = simulated_device::stream_capture(stream);
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return answer;
+  }
+};
+
+class capture_race : public on_each_device {
+ protected:
+  void SetUp() override {
+    on_each_device::SetUp();
+    if (IsSkipped()) return;
+    device_ = simulated() ? device_ref(std::make_shared<pausing_device>(backend::simulated_config{}))
+                          : on_each_device::device();
+    guard_ = std::make_unique<device_guard>(*device_);
+  }
+  void TearDown() override {
+    guard_.reset();
+    on_each_device::TearDown();
+  }
+  [[nodiscard]] const device_ref& device() const { return *device_; }
+
+  /// Room for one block of `bytes`, and nothing stays in fronts: who allocates after a free on another stream asks about that one.
+  [[nodiscard]] std::shared_ptr<pool_memory_resource> make() const {
+    return std::make_shared<pool_memory_resource>(
+        std::make_shared<device_memory_resource>(device()),
+        pool_options{.limit_bytes = bytes, .growth_bytes = bytes, .front_bytes = 1});
+  }
+
+  /// Does `before` and `capture` again and again, while another thread does `work` again and again. Either may find that the other
+  /// has all the memory for the moment.
+  void capture_beside(const std::function<void()>& before, const std::function<void(capture_mode)>& capture,
+                      const std::function<void()>& work) const {
+    constexpr int captures = 300;
+    std::atomic<bool> done{false};
+    const auto tried = [](const std::function<void()>& what) {
+      try {
+        what();
+      } catch (const out_of_memory&) {
+      }
+    };
+    std::thread other([&] {
+      const device_guard here(device());
+      while (!done.load()) tried(work);
+    });
+    std::vector<std::string> broken;
+    for (int i = 0; i < captures; ++i) {
+      try {
+        tried(before);
+        // Now as the other begins to ask, now as it has the answer.
+        std::this_thread::sleep_for(std::chrono::microseconds(i % 8 * 20));
+        capture(i % 2 == 0 ? capture_mode::this_thread : capture_mode::relaxed);
+      } catch (const error& e) {
+        broken.emplace_back(e.what());
+      }
+    }
+    done.store(true);
+    other.join();
+    EXPECT_TRUE(broken.empty()) << broken.size() << " of " << captures << " captures: " << broken.front();
+  }
+
+  [[nodiscard]] static std::function<void(capture_mode)> of(const stream& owner) {
+    return [&owner](capture_mode mode) { (void)graph_capture(owner, mode).finish(); };
+  }
+
+ private:
+  std::optional<device_ref> device_;
+  std::unique_ptr<device_guard> guard_;
+};
+SLUICE_ON_EACH_DEVICE(capture_race);
+
+TEST_P(capture_race, a_miss_that_looks_for_idle_streams_breaks_no_capture) {
+  const auto p = make();
+  const stream owner, other;
+  capture_beside([&] { p->deallocate(owner, p->allocate(owner, bytes), bytes); }, of(owner),
+                 [&] { p->deallocate(other, p->allocate(other, bytes), bytes); });
+}
+
+TEST_P(capture_race, a_miss_that_takes_a_busy_streams_memory_breaks_no_capture) {
+  const auto p = make();
+  const stream owner, other;
+  const auto use = [&](const stream& on) {
+    void* const block = p->allocate(on, bytes);
+    set_async(block, 1, 4096, on);
+    p->deallocate(on, block, bytes);
+  };
+  capture_beside([&] { use(owner); }, of(owner), [&] { use(other); });
+}
+
+TEST_P(capture_race, a_trim_breaks_no_capture) {
+  const auto p = make();
+  const stream owner;
+  capture_beside([&] { p->deallocate(owner, p->allocate(owner, bytes), bytes); }, of(owner),
+                 [&] {
+                   p->trim();
+                   std::this_thread::sleep_for(std::chrono::microseconds(50));
+                 });
+}
+
+TEST_P(capture_race, a_miss_that_asks_about_the_default_stream_breaks_no_capture_of_one_that_keeps_order_with_it) {
+  const auto p = make();
+  const stream owner(stream_mode::blocking), other;
+  const stream_ref by_default(device());
+  capture_beside([] {}, of(owner),
+                 [&] {
+                   // Beside a capture nobody may use the default stream; that the memory was freed there is enough.
+                   p->deallocate(by_default, p->allocate(other, bytes), bytes);
+                 });
+}
+
+/// It is known before it begins, and the moment at which it begins is not.
+TEST_P(capture_race, a_miss_breaks_no_capture_that_was_announced) {
+  const auto p = make();
+  const stream owner, other;
+  const auto named = [&](const stream& s) {
+    return stream_ref::from_native(device(), s.get(), foreign_captures::announced);
+  };
+  const stream_ref captured = named(owner), beside = named(other);
+  backend::device& d = device().backend();
+  const announced_captures::key group{1, 0};
+  capture_beside([&] { p->deallocate(captured, p->allocate(captured, bytes), bytes); },
+                 [&](capture_mode mode) {
+                   announced_captures::begin(device(), group, [](std::uintptr_t) { return false; });
+                   std::this_thread::sleep_for(std::chrono::microseconds(20));
+                   auto begun = d.begin_capture(captured.handle(), mode);
+                   std::this_thread::sleep_for(std::chrono::microseconds(60));
+                   auto made = d.end_capture(captured.handle());
+                   announced_captures::end(device(), group);
+        announced_captures::release(device(), group);
+                   value_or_throw(std::move(begun));
+                   d.destroy_graph(value_or_throw(std::move(made)));
+                 },
+                 [&] { p->deallocate(beside, p->allocate(beside, bytes), bytes); });
+}
+
+}  // namespace
+}  // namespace sluice::runtime
