@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,12 @@ struct assembler_options {
   std::uint64_t most_device_bytes = 0;  ///< More of it in use is worth a dump; 0: no limit.
 };
 
+/// What a process says is live, as far as it has come.
+struct told_set {
+  std::vector<block_ledger::known_block> blocks;
+  trace::time_ns from = trace::unknown_time;
+};
+
 /// Everything known of one recorded process.
 struct recorded_process {
   recorded_process(trace::file_writer& file, std::uint64_t& last_block, std::uint64_t& last_graph)
@@ -43,10 +50,10 @@ struct recorded_process {
   work_joiner work;
   graph_nodes graphs;
   open_ranges ranges;
-  bool inexact = false;                             ///< Memory events were lost.
-  std::vector<block_ledger::known_block> live_set;  ///< What it says is live, as far as it has come.
-  trace::time_ns live_set_from = trace::unknown_time;
-  trace::time_ns reconciled = INT64_MIN;  ///< Losses before this have been made good.
+  bool inexact = false;                                        ///< Memory events were lost.
+  told_set live_set;                                           ///< The capture library's.
+  std::unordered_map<std::uint64_t, told_set> pool_live_sets;  ///< By pool key.
+  trace::time_ns reconciled = INT64_MIN;                       ///< Losses before this have been made good.
   trace::loss_event laneless;  ///< Allocations and frees of lanes that nobody introduced, since the last turn.
   bool heard = false;          ///< It has said something.
 };
@@ -239,7 +246,10 @@ class assembler {
   void on(const context& c, const loss_record& r);
   void on_event_edge(const context& c, const event_edge_record& r, bool recorded);
   void on(const context& c, const share_record& r);
+  template <class Record>
+  bool take_part(const context& c, const record_view& record, const Record& r, told_set& set);
   void on_live_set(const context& c, const record_view& record);
+  void on_pool_live_set(const context& c, const record_view& record);
   void on_copy_parts(const context& c, const record_view& record);
   void on_fault(const context& c, const record_view& record);
   void add_loss(recorded_process& process, trace::loss_event loss);

@@ -113,6 +113,9 @@ bool assembler::dispatch_memory(const context& c, const record_view& record) {
     case record_type::live_set:
       on_live_set(c, record);
       return true;
+    case record_type::pool_live_set:
+      on_pool_live_set(c, record);
+      return true;
     case record_type::context_end:
       c.process.blocks.end_context(names_.context(c.process.names, decode<context_end_record>(record).context), c.time);
       return true;
@@ -290,38 +293,6 @@ void assembler::on(const context& c, const share_record& r) {
   row.from = block->id;
   if (kind == shared_thing::pool_block) return shares_.imported_from_pool(r.key, names.id, r.pool, row);
   shares_.imported(r.key, row);
-}
-
-void assembler::on_live_set(const context& c, const record_view& record) {
-  const auto r = decode<live_set_record>(record);
-  recorded_process& process = c.process;
-  if (r.last == live_set_begins) {
-    process.live_set.clear();
-    process.live_set_from = c.time;
-  }
-  if (process.live_set_from == unknown_time) return;
-  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
-  const std::size_t count = std::min<std::size_t>(r.count, words.size() / (3 * sizeof(std::uint64_t)));
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t word[3];
-    std::memcpy(word, words.data() + i * sizeof word, sizeof word);
-    block_ledger::known_block block;
-    block.address = word[0];
-    block.bytes = word[1];
-    block.level = checked<layer>(static_cast<std::uint8_t>(word[2]));
-    block.kind = checked<memory_kind>(static_cast<std::uint8_t>(word[2] >> 8));
-    block.device = names_.device(process.names, static_cast<std::uint32_t>(word[2] >> 16));
-    process.live_set.push_back(block);
-  }
-  if (r.last != live_set_ends) return;
-  // It comes from the capture library, which sees the driver's pools, and not what the program's own make of their memory.
-  const bool all = process.blocks.reconcile(process.live_set, catalogue::pools_of_program(process.names),
-                                            process.names.id, process.live_set_from, c.time, now_);
-  process.live_set.clear();
-  process.reconciled = process.live_set_from;
-  process.live_set_from = unknown_time;
-  process.inexact = process.inexact && (!all || (c.flags & flag_estimated) != 0);
-  write_checkpoint(c.time);
 }
 
 void assembler::on(const context& c, const pool_state_record& r) {

@@ -13,14 +13,16 @@ namespace {
 constexpr time_ns in_motion = 20'000'000;
 }  // namespace
 
-bool block_ledger::reconcile(const std::vector<known_block>& live, const std::unordered_set<pool_id>& others,
-                             process_id process, time_ns from, time_ns to, const patience& now) {
+bool block_ledger::reconcile(const std::vector<known_block>& live, const set_scope& scope, process_id process,
+                             time_ns from, time_ns to, const patience& now) {
+  const bool one_pool = scope.pool != pool_id::none;
   std::array<std::unordered_map<std::uint64_t, const known_block*>, layer_count * spaces> named;
   std::array<bool, layer_count> known_layer{true};
   for (const known_block& block : live) {
     named[place_of(block.level, block.kind)][block.address] = &block;
     known_layer[static_cast<std::size_t>(block.level)] = true;
   }
+  if (one_pool) known_layer[static_cast<std::size_t>(layer::pool)] = true;
 
   bool in_doubt = false;
   std::vector<alloc_event> gone;
@@ -30,7 +32,7 @@ bool block_ledger::reconcile(const std::vector<known_block>& live, const std::un
       continue;
     }
     live_[place].for_each([&](const alloc_event& block) {
-      if (others.contains(block.pool)) {
+      if (one_pool ? block.pool != scope.pool : scope.others.contains(block.pool)) {
         in_doubt = true;
         return;
       }
@@ -68,10 +70,33 @@ bool block_ledger::reconcile(const std::vector<known_block>& live, const std::un
     row.device = block.device;
     row.address = block.address;
     row.bytes = block.bytes;
+    row.pool = scope.pool;
     row.flags = born_before;
     add(row, {}, now);
   }
+  end_orphans(from);
   return !in_doubt;
+}
+
+/// What users have lies in blocks of the layers below, and has gone with them, unless it may lie in what came in their place unseen.
+void block_ledger::end_orphans(time_ns when) {
+  std::unordered_set<block_id> live;
+  for_each_live([&](const alloc_event& block) { live.insert(block.block); });
+  std::vector<alloc_event> orphans;
+  for (std::size_t place = place_of(layer::user, {}); place < live_.size(); ++place) {
+    live_[place].for_each([&](const alloc_event& block) {
+      if (block.time > when - in_motion || block.parent == block_id::none || live.contains(block.parent)) return;
+      const alloc_event* there = find_in(occupied_ & below(block.level), block.address);
+      const bool unseen = there != nullptr && there->source == provenance::inferred && there->time > block.time;
+      if (!unseen) orphans.push_back(block);
+    });
+  }
+  for (const alloc_event& block : orphans) {
+    const std::size_t place = place_of(block.level, block.kind);
+    end_by_inference(block, when);
+    retire(block, place, when);
+    erase(place, block);
+  }
 }
 
 }  // namespace sluice::collector

@@ -155,6 +155,15 @@ struct live_set_record {
 };
 inline constexpr std::uint32_t live_set_part = 0, live_set_ends = 1, live_set_begins = 2;
 
+/// The same of one pool that the program has, by whoever has it: it speaks of that pool's blocks and of no others, all of them if
+/// none is named.
+struct pool_live_set_record {
+  record_header header;
+  std::uint64_t pool;  ///< As in `alloc_record`.
+  std::uint32_t count;
+  std::uint32_t last;
+};
+
 /// Memory is made known to other processes, or (`imported`) has been had from one: after the record of its allocation here. `key`
 /// is what the handle holds that both sides see; 0: it could not be told.
 struct share_record {

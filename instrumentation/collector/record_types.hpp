@@ -60,6 +60,7 @@ enum class record_type : std::uint16_t {
   lane = 57,
   lane_alloc = 58,
   lane_free = 59,
+  pool_live_set = 60,
 };
 
 struct record_header {

@@ -90,6 +90,7 @@ SLUICE_RECORD(node_switch);
 SLUICE_RECORD(lane);
 SLUICE_RECORD(lane_alloc);
 SLUICE_RECORD(lane_free);
+SLUICE_RECORD(pool_live_set);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::collector

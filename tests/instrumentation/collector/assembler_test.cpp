@@ -302,6 +302,54 @@ TEST_F(Assembler, ALiveSetSaysNothingOfPoolsThatItsSenderDoesNotKnow) {
   EXPECT_FALSE(trace.all<checkpoint_event>().back().exact) << "nobody has said what the runtime's pool holds";
 }
 
+// Whoever has a pool knows all of its blocks, and nothing of others'; what users had in them is gone with them.
+TEST_F(Assembler, ALiveSetOfAPoolSpeaksOfThatPoolAlone) {
+  thread& t = add_thread();
+  const auto block = [&](std::uint64_t address, std::uint64_t pool, layer level) {
+    alloc_record r{};
+    r.address = address;
+    r.bytes = 512;
+    r.pool = pool;
+    r.device = no_device;
+    r.level = static_cast<std::uint8_t>(level);
+    r.kind = static_cast<std::uint8_t>(memory_kind::device);
+    put(t, 10, r);
+  };
+  for (const std::uint64_t address : {0x1000u, 0x2000u}) {
+    block(address, 1, layer::pool);
+    block(address, 0, layer::user);
+  }
+  block(0x3000, 2, layer::pool);
+  block(0x3000, 0, layer::user);
+  turns(2);
+  present_ = 1'000'000'000;
+  const auto what = static_cast<std::uint64_t>(layer::pool) | static_cast<std::uint64_t>(memory_kind::device) << 8 |
+                    std::uint64_t{no_device} << 16;
+  const auto part = [&](std::uint64_t pool, std::uint32_t place, std::vector<std::uint64_t> words) {
+    pool_live_set_record r{};
+    r.header.time = raw_time(present_);
+    r.pool = pool;
+    r.count = static_cast<std::uint32_t>(words.size() / 3);
+    r.last = place;
+    ASSERT_TRUE(t.pair.producer.put(&r.header, record_type::pool_live_set, sizeof r, words.data(), words.size() * 8));
+  };
+  // Sets of two pools may come at once.
+  part(1, live_set_begins, {});
+  part(2, live_set_begins, {});
+  part(1, live_set_part, {0x1000, 512, what});
+  part(2, live_set_part, {0x3000, 512, what});
+  part(1, live_set_ends, {});
+  part(2, live_set_ends, {});
+  const recorded& trace = finish();
+  const auto frees = trace.all<free_event>();
+  ASSERT_EQ(frees.size(), 2u);
+  for (const free_event& f : frees) {
+    EXPECT_EQ(f.address, 0x2000u);
+    EXPECT_EQ(f.source, provenance::inferred);
+  }
+  EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, 4u);
+}
+
 class AssemblerWithManyCheckpoints : public Assembler {
  protected:
   AssemblerWithManyCheckpoints() : Assembler({.checkpoint_every = 50}) {}
