@@ -72,6 +72,11 @@ class device_state {
     for (device_observer* observer : observers_) observer->announce();
   }
 
+  void list_live(std::vector<pool_live_set>& to) {
+    const std::lock_guard lock(mutex_);
+    for (device_observer* observer : observers_) observer->list_live(to);
+  }
+
   /// What buffers use, of device memory or of pinned; null: the driver's. Returns the one before.
   [[nodiscard]] std::shared_ptr<memory_resource> resource(bool pinned) {
     const std::lock_guard lock(mutex_);

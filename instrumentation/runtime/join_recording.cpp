@@ -1,6 +1,7 @@
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
+#include "instrumentation/runtime/live_sets.hpp"
 #include "instrumentation/runtime/recording.hpp"
 
 // Apart from recording.cpp: shared libraries are recorded by others, and have no writer in them.
@@ -13,6 +14,10 @@ bool join_recording(std::span<const device_ref> devices) {
   if (!collector::start(collector::producer_options{})) return false;
   layer_log::recording_is_here();
   for (const device_ref& device : devices) device.state()->announce();
+  // Never destroyed, like the devices.
+  static const auto* const teller =
+      new live_set_teller([all = std::vector<device_ref>(devices.begin(), devices.end())] { return all; });
+  (void)teller;
   return true;
 }
 

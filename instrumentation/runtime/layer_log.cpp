@@ -44,6 +44,10 @@ std::uint64_t simulated_now(const backend::simulated_clock& clock) noexcept {
   return static_cast<std::uint64_t>(clock.now());
 }
 
+std::uint64_t simulated_latest(const backend::simulated_clock& clock) noexcept {
+  return static_cast<std::uint64_t>(clock.latest());
+}
+
 void recording_comes() noexcept { recordings.fetch_add(1, std::memory_order_relaxed); }
 void recording_is_here() noexcept { recordings.fetch_add(1, std::memory_order_relaxed); }
 

@@ -23,11 +23,18 @@ namespace sluice::runtime::layer_log {
 /// The clock of a simulated recording; null otherwise.
 inline constinit std::atomic<backend::simulated_clock*> recording_clock{nullptr};
 [[nodiscard]] std::uint64_t simulated_now(const backend::simulated_clock& clock) noexcept;
+[[nodiscard]] std::uint64_t simulated_latest(const backend::simulated_clock& clock) noexcept;
 
 /// Now, on the clock of the recording: simulated if the recording is, else the collector's.
 [[nodiscard]] inline std::uint64_t now() noexcept {
   const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire);
   return clock == nullptr ? collector::now() : simulated_now(*clock);
+}
+
+/// The same of the whole process: on a simulated clock threads have times of their own.
+[[nodiscard]] inline std::uint64_t latest() noexcept {
+  const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire);
+  return clock == nullptr ? collector::now() : simulated_latest(*clock);
 }
 
 /// Counts recordings: what is called by a key in one is called by another in the next. Never 0. It moves twice a recording, by

@@ -8,6 +8,7 @@
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
+#include "instrumentation/runtime/live_sets.hpp"
 #include "instrumentation/runtime/pool_core.hpp"
 
 namespace sluice::runtime {
@@ -166,6 +167,7 @@ void pool_memory_resource::retire(backend::stream_handle stream) noexcept {
 }
 
 void pool_memory_resource::announce() noexcept { core_->announce(); }
+void pool_memory_resource::list_live(std::vector<pool_live_set>& to) { to.push_back(core_->live_set()); }
 
 pool_stats pool_memory_resource::stats() const { return core_->stats(); }
 void pool_memory_resource::reset_peaks() { core_->reset_peaks(); }

@@ -5,6 +5,7 @@
 #include "instrumentation/backend/driver_log.hpp"
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
+#include "instrumentation/runtime/live_sets.hpp"
 #include "instrumentation/runtime/pool_core.hpp"
 #include "instrumentation/runtime/tags.hpp"
 
@@ -147,6 +148,22 @@ void pool_core::announce() noexcept {
     b.recorded = layer_log::generation();
   });
   state(trace::pool_operation::sample);
+}
+
+pool_live_set pool_core::live_set() {
+  const std::lock_guard lock(mutex_);
+  pool_live_set set{.pool = trace_key_, .time = layer_log::latest(), .words = {}};
+  // Not while threads wait for their fronts. What callers have is of what the heap has given, and that stays.
+  set.words.reserve(3 * heap_.taken_blocks());
+  const std::uint64_t what = static_cast<std::uint64_t>(trace::layer::pool) |
+                             static_cast<std::uint64_t>(backend::trace_kind(space_)) << 8 |
+                             std::uint64_t{ordinal_} << 16;
+  const claim all(fronts_);
+  heap_.for_each([&](const block& b) {
+    if (b.state.load(std::memory_order_relaxed) != block_state::used) return;
+    set.words.insert(set.words.end(), {b.trace_address, b.requested, what});
+  });
+  return set;
 }
 
 void pool_core::refuse_free(const void* address) noexcept {

@@ -7,6 +7,7 @@
 #include "instrumentation/collector/session.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
+#include "instrumentation/runtime/live_sets.hpp"
 
 namespace sluice::runtime {
 
@@ -31,6 +32,7 @@ struct recording::state {
 
   device_ref device;
   std::optional<collector::session> session;
+  std::optional<live_set_teller> teller;
 };
 
 recording::recording(const std::string& path, const device_ref& device) : state_(std::make_unique<state>(device)) {
@@ -55,6 +57,7 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   for (const device_ref& d : all) d.backend().recording_begins(state_->session->socket_name());
   layer_log::recording_is_here();
   for (const device_ref& d : all) d.state()->announce();
+  state_->teller.emplace([state = state_.get()] { return state->all(); });
 }
 
 recording::~recording() {
@@ -71,6 +74,7 @@ recording_summary recording::finish() {
   const auto all = state_->all();
   for (const device_ref& d : all) (void)d.backend().synchronize();
   for (const device_ref& d : all) d.backend().recording_ends();
+  state_->teller.reset();
   collector::stop();
   layer_log::use_clock(nullptr);
   auto done = state_->session->stop();

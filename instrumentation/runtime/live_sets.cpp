@@ -1,0 +1,115 @@
+#include "instrumentation/runtime/live_sets.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/producer_losses.hpp"
+#include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/layer_log.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto period = 50ms;
+constexpr std::size_t words_each = 3;
+constexpr std::size_t most_words = 300 * words_each;  // In a part: a record has 8 KiB.
+
+/// We can wait, the program's threads cannot. Longer than that, and the writer is stuck: the next period tries again.
+bool wait_for_room() {
+  for (int i = 0; i < 1000; ++i) {
+    if (collector::has_room(most_words * sizeof(std::uint64_t) + sizeof(collector::pool_live_set_record))) return true;
+    std::this_thread::sleep_for(200us);
+  }
+  return false;
+}
+
+/// False: not all of it got through.
+bool send(const pool_live_set& set) {
+  const std::span<const std::uint64_t> all = set.words;
+  const auto part = [&](std::uint32_t place, std::span<const std::uint64_t> words) {
+    collector::pool_live_set_record r{};
+    r.header.time = set.time;
+    r.pool = set.pool;
+    r.count = static_cast<std::uint32_t>(words.size() / words_each);
+    r.last = place;
+    return wait_for_room() &&
+           collector::emit_with(&r.header, collector::record_type::pool_live_set, sizeof r, words.data(), words.size());
+  };
+  bool whole = part(collector::live_set_begins, {});
+  for (std::size_t at = 0; whole && at < all.size(); at += most_words) {
+    whole = part(collector::live_set_part, all.subspan(at, std::min(most_words, all.size() - at)));
+  }
+  return whole && part(collector::live_set_ends, {});
+}
+
+/// A thread inherits the mask: there is no moment at which it takes a signal.
+class signals_blocked {
+ public:
+  signals_blocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_blocked(const signals_blocked&) = delete;
+  signals_blocked& operator=(const signals_blocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+live_set_teller::live_set_teller(std::function<std::vector<device_ref>()> devices) : devices_(std::move(devices)) {
+  // On a simulated clock each thread has a time of its own, and no moment is everybody's before the end.
+  if (layer_log::recording_clock.load(std::memory_order_acquire) != nullptr) return;
+  const signals_blocked here;
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+  } catch (const std::system_error&) {
+    // No thread is to be had: only the last look remains.
+  }
+}
+
+live_set_teller::~live_set_teller() {
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    thread_.join();
+  }
+  look(true);
+}
+
+void live_set_teller::watch(const std::stop_token& stop) {
+  pthread_setname_np(pthread_self(), "sluice-live");
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    wake_.wait_for(lock, stop, period, [] { return false; });
+    look(false);
+  }
+}
+
+void live_set_teller::look(bool last) noexcept {
+  const std::uint64_t lost = collector::lost_memory_events();
+  const bool settled = lost == std::exchange(seen_, lost);
+  if (lost == told_ || !(settled || last)) return;
+  try {
+    std::vector<pool_live_set> sets;
+    for (const device_ref& device : devices_()) device.state()->list_live(sets);
+    if (std::all_of(sets.begin(), sets.end(), send)) told_ = lost;
+  } catch (const std::bad_alloc&) {
+    // The next period tries again.
+  }
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "instrumentation/runtime/device.hpp"
+
+// After a full ring lost allocations or frees of pools' blocks the writer does not know what is live any more; the pools do, and say
+// it. Internal.
+
+namespace sluice::runtime {
+
+/// What a pool has given out, as a recording is told it.
+struct pool_live_set {
+  std::uint64_t pool = 0;            ///< key
+  std::uint64_t time = 0;            ///< before it was looked up, on the recording's clock
+  std::vector<std::uint64_t> words;  ///< as in `collector::pool_live_set_record`
+};
+
+/// Tells the present recording what the pools of `devices()` hold, each time that memory events were lost and no more are being lost:
+/// a set of a pool every 50 ms at most, as the capture library does with what it knows. The program's threads never wait for it
+/// longer than a pool takes to list its blocks. Signals are blocked in its thread. Of a simulated recording only at its end.
+class live_set_teller {
+ public:
+  /// `devices` is called in the teller's thread.
+  explicit live_set_teller(std::function<std::vector<device_ref>()> devices);
+  /// Looks once more, for whatever was lost since.
+  ~live_set_teller();
+  live_set_teller(const live_set_teller&) = delete;
+  live_set_teller& operator=(const live_set_teller&) = delete;
+
+ private:
+  void watch(const std::stop_token& stop);
+  void look(bool last) noexcept;
+
+  std::function<std::vector<device_ref>()> devices_;
+  std::uint64_t told_ = 0;  ///< losses that the writer has been given sets for
+  std::uint64_t seen_ = 0;  ///< as of the last look
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;
+};
+
+}  // namespace sluice::runtime

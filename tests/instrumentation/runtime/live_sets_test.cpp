@@ -1,0 +1,92 @@
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/trace/reader.hpp"
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/recording.hpp"
+#include "tests/instrumentation/runtime/on_each_device.hpp"
+
+// A ring that is too small loses what becomes of a pool's blocks; the recording learns it afterwards all the same.
+
+namespace sluice::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t mib = 1u << 20;
+constexpr std::size_t gone_bytes = 1000, kept_bytes = 2000, hit_bytes = 3000;
+
+class lost_events : public on_each_device {
+ protected:
+  void SetUp() override {
+    on_each_device::SetUp();
+    setenv("SLUICE_RING_BYTES", "16384", 1);
+    path_ = fs::temp_directory_path() / ("sluice_lost_events_" + std::to_string(getpid()) + ".sluice");
+  }
+  void TearDown() override {
+    unsetenv("SLUICE_RING_BYTES");
+    on_each_device::TearDown();
+    fs::remove(path_);
+  }
+
+  /// Blocks of a layer at the last checkpoint: how many of which size.
+  [[nodiscard]] std::map<std::uint64_t, int> live_at_end(trace::layer level) const {
+    auto file = trace::file::open(path_.string());
+    EXPECT_TRUE(file) << file.error().to_string();
+    const auto snapshot = (*file)->latest();
+    trace::event_id last{};
+    EXPECT_TRUE(snapshot->for_each<trace::checkpoint_event>(
+        [&](const trace::checkpoint_event& row) { last = std::max(last, row.id); }));
+    std::map<std::uint64_t, int> found;
+    EXPECT_TRUE(snapshot->for_each<trace::live_block_event>([&](const trace::live_block_event& row) {
+      if (row.checkpoint == last && row.level == level) ++found[row.bytes];
+    }));
+    return found;
+  }
+
+  /// Longer than a block may take from its record to the pool's own books.
+  void let_time_pass() const {
+    if (simulated()) return device().backend().host_spends(backend::host_work::read_file, 4096 * mib);
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  }
+
+  fs::path path_;
+};
+SLUICE_ON_EACH_DEVICE(lost_events);
+
+TEST_P(lost_events, leave_no_block_of_a_pool_live_that_was_freed) {
+  const auto p = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()));
+  const stream s;
+  recording r(path_.string(), device());
+  std::vector<device_buffer> gone, kept;
+  for (int i = 0; i < 10; ++i) {
+    gone.emplace_back(gone_bytes, s, p);
+    kept.emplace_back(kept_bytes, s, p);
+    let_time_pass();  // The writer empties the ring: what was allocated is known.
+  }
+  const auto flood = [&] {
+    for (int i = 0; i < 2000; ++i) p->deallocate(s, p->allocate(s, hit_bytes), hit_bytes);
+  };
+  for (device_buffer& buffer : gone) {
+    flood();
+    buffer.reset();
+  }
+  flood();
+  let_time_pass();
+  EXPECT_GT(r.finish().lost, 0u);
+
+  EXPECT_THAT(live_at_end(trace::layer::pool), testing::UnorderedElementsAre(testing::Pair(kept_bytes, 10)));
+  EXPECT_THAT(live_at_end(trace::layer::user), testing::UnorderedElementsAre(testing::Pair(kept_bytes, 10)));
+}
+
+}  // namespace
+}  // namespace sluice::runtime
