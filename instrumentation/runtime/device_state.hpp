@@ -79,11 +79,11 @@ class device_state {
 
   /// What buffers use, of device memory or of pinned; null: the driver's. Returns the one before.
   [[nodiscard]] std::shared_ptr<memory_resource> resource(bool pinned) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(resources_mutex_);
     return pinned ? pinned_resource_ : resource_;
   }
   std::shared_ptr<memory_resource> set_resource(bool pinned, std::shared_ptr<memory_resource> resource) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(resources_mutex_);
     std::swap(pinned ? pinned_resource_ : resource_, resource);
     return resource;
   }
@@ -99,8 +99,9 @@ class device_state {
   std::shared_ptr<backend::device> device_;
   int id_;
   std::uint64_t mark_ = next_mark();
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< held while observers are told, which may wait for streams
   std::vector<device_observer*> observers_;
+  std::mutex resources_mutex_;
   std::shared_ptr<memory_resource> resource_, pinned_resource_;
 };
 

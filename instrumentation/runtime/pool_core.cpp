@@ -295,7 +295,44 @@ bool pool_core::wait_for(std::uint64_t stream) noexcept {
   return done;
 }
 
+/// What is called meanwhile may use this pool, or wait for a thread that does, or throw; the limit knows what is on its way.
+struct pool_core::without_mutex {
+  pool_core* core;  ///< null: the mutex is kept
+  std::uint64_t bytes;
+  without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
+    if (core == nullptr) return;
+    core->growing_ += bytes;
+    core->mutex_.unlock();
+  }
+  without_mutex(const without_mutex&) = delete;
+  without_mutex& operator=(const without_mutex&) = delete;
+  ~without_mutex() {
+    if (core == nullptr) return;
+    core->mutex_.lock();
+    core->growing_ -= bytes;
+  }
+};
+
+/// Others go on meanwhile; what they free or enqueue on those streams is not waited for.
+void pool_core::wait_without_mutex(const std::vector<zone*>& zones) noexcept {
+  backend::device& d = device_.backend();
+  std::vector<backend::event_handle> behind;
+  for (const zone* z : zones) {
+    const backend::event_handle event = event_behind(z->stream);
+    if (event != backend::event_handle::null) behind.push_back(event);
+  }
+  const without_mutex meanwhile(this, 0);
+  const backend::beside_captures here(d);
+  for (const backend::event_handle event : behind) {
+    (void)d.sync_event(event);
+    d.destroy_event(event);
+  }
+}
+
 void pool_core::wait_for_streams() noexcept {
+  // Most of the time goes by here. What streams got to do meanwhile is left, or nothing.
+  wait_without_mutex(heap_.busy_zones());
+  clean_idle_streams();
   for (zone* z : heap_.busy_zones()) {
     if (wait_for(z->stream)) retag(*z, heap_.clean());
   }
@@ -322,24 +359,6 @@ void pool_core::steal(const stream_ref& stream) {
     d.destroy_event(*event);
   }
 }
-
-/// What is called meanwhile may use this pool, or wait for a thread that does, or throw; the limit knows what is on its way.
-struct pool_core::without_mutex {
-  pool_core* core;  ///< null: the mutex is kept
-  std::uint64_t bytes;
-  without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
-    if (core == nullptr) return;
-    core->growing_ += bytes;
-    core->mutex_.unlock();
-  }
-  without_mutex(const without_mutex&) = delete;
-  without_mutex& operator=(const without_mutex&) = delete;
-  ~without_mutex() {
-    if (core == nullptr) return;
-    core->mutex_.lock();
-    core->growing_ -= bytes;
-  }
-};
 
 bool pool_core::grow(std::uint64_t bytes, const zone& own) {
   const std::uint64_t step = source_->step();
@@ -448,6 +467,9 @@ void pool_core::retire(std::uint64_t stream) noexcept {
       }
     }
   }
+  auto busy = heap_.busy_zones();
+  std::erase_if(busy, [&](const zone* z) { return z->stream != stream; });
+  if (!busy.empty()) wait_without_mutex(busy);
   for (zone* z : heap_.busy_zones()) {
     if (z->stream != stream) continue;
     const bool waited = wait_for(stream);

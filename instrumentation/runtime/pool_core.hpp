@@ -205,6 +205,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// Behind all that the stream has to do so far; null: it is out of reach, or the device has failed.
   [[nodiscard]] backend::event_handle event_behind(std::uint64_t stream) noexcept;
   [[nodiscard]] bool wait_for(std::uint64_t stream) noexcept;
+  void wait_without_mutex(const std::vector<zone*>& zones) noexcept;
+  /// Without the mutex for most of the time.
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
   [[nodiscard]] block* take_grown(std::uint64_t bytes, zone& own);
