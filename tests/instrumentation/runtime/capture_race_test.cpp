@@ -154,7 +154,7 @@ TEST_P(capture_race, a_miss_breaks_no_capture_that_was_announced) {
                    std::this_thread::sleep_for(std::chrono::microseconds(60));
                    auto made = d.end_capture(captured.handle());
                    announced_captures::end(device(), group);
-        announced_captures::release(device(), group);
+                   announced_captures::release(device(), group);
                    value_or_throw(std::move(begun));
                    d.destroy_graph(value_or_throw(std::move(made)));
                  },
