@@ -103,7 +103,7 @@ result<void> draw(const wish& wanted) {
   if (!wanted.file.empty()) shown.app().open(wanted.file);
   const auto settle = [&]() -> result<void> {
     if (!shown.settle(patience))
-      return fail(error_code::io, "the recording could not be drawn within two minutes", wanted.file,
+      return fail(error_code::io, "nothing more of the recording could be drawn for two minutes", wanted.file,
                   "try a shorter --range");
     if (!shown.app().failures().empty()) return tl::unexpected(shown.app().failures().front());
     return {};

@@ -184,12 +184,15 @@ void memory_use::add(const trace::checkpoint_event& row) {
   known.seen = true;
 }
 
-bool tells_of_deaths(const trace::checkpoint_event& about, std::size_t listed,
-                     std::span<const trace::loss_event> losses) {
-  if (!about.exact || listed != about.blocks) return false;
-  return std::any_of(losses.begin(), losses.end(), [&](const trace::loss_event& loss) {
-    return loss.memory_events > 0 && loss.process == about.process && loss.time <= bounded(about.time);
-  });
+void note(const trace::loss_event& row, first_losses& in) {
+  if (row.memory_events == 0) return;
+  const auto [known, fresh] = in.try_emplace(row.process, bounded(row.time));
+  if (!fresh) known->second = std::min(known->second, bounded(row.time));
+}
+
+bool tells_of_deaths(const trace::checkpoint_event& about, std::size_t listed, const first_losses& losses) {
+  const auto lost = losses.find(about.process);
+  return about.exact && listed == about.blocks && lost != losses.end() && lost->second <= bounded(about.time);
 }
 
 void memory_use::infer_deaths(const complete_checkpoint& by, const id_set* freed) {
@@ -204,9 +207,11 @@ void memory_use::infer_deaths(const complete_checkpoint& by, const id_set* freed
 }
 
 void memory_use::reconcile() {
+  first_losses losses;
+  for (const trace::loss_event& row : losses_) note(row, losses);
   std::vector<checkpoint*> telling;
   for (auto& [id, known] : checkpoints_)
-    if (known.seen && tells_of_deaths(known.about, known.blocks.size(), losses_)) telling.push_back(&known);
+    if (known.seen && tells_of_deaths(known.about, known.blocks.size(), losses)) telling.push_back(&known);
   // Of two that do not list a block the earlier one tells of its death.
   std::sort(telling.begin(), telling.end(), [](const checkpoint* a, const checkpoint* b) {
     return std::tuple(a->about.time, a->about.id) < std::tuple(b->about.time, b->about.id);

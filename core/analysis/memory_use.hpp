@@ -103,10 +103,14 @@ struct complete_checkpoint {
   std::vector<trace::block_id> live;  ///< In order.
 };
 
+/// When each process first lost memory events, of those that did.
+using first_losses = std::map<trace::process_id, time_ns>;
+void note(const trace::loss_event& row, first_losses& in);
+
 /// Whether a checkpoint, of which there are `listed` blocks, tells of blocks that died unseen: it is complete, and memory events of its
-/// process were lost before. O(losses).
+/// process were lost before. O(log processes).
 [[nodiscard]] bool tells_of_deaths(const trace::checkpoint_event& about, std::size_t listed,
-                                   std::span<const trace::loss_event> losses);
+                                   const first_losses& losses);
 
 /// Takes memory events in any order and keeps totals that can be asked at any zoom. Not thread-safe.
 ///

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "core/analysis/columns_read.hpp"
 #include "core/analysis/row_times.hpp"
 #include "core/analysis/tensors.hpp"
 
@@ -24,7 +25,7 @@ survey::survey(const trace::snapshot& of, const std::function<bool()>& wanted) :
 template <class Row>
 void survey::each(std::size_t chunk) {
   std::vector<Row> rows;
-  if (auto got = of_.read_into<Row>(chunk, rows); !got) {
+  if (auto got = of_.read_into<Row>(chunk, rows, columns_read<Row>(part_scope::everything)); !got) {
     unreadable_.push_back(got.error().to_string());
     return;
   }
@@ -92,12 +93,42 @@ std::vector<survey::telling_checkpoint> survey::telling_checkpoints() const {
   return all;
 }
 
-id_set survey::freed() const {
+std::optional<std::vector<complete_checkpoint>> survey::listed_by(std::span<const telling_checkpoint> checkpoints,
+                                                                  const std::function<bool()>& wanted) const {
+  std::vector<complete_checkpoint> all;
+  std::unordered_map<std::uint64_t, std::size_t> places;
+  std::size_t first = SIZE_MAX, last = 0;
+  for (const telling_checkpoint& each : checkpoints) {
+    places.emplace(raw(each.about.id), all.size());
+    all.push_back({each.about.process, bounded(each.about.time), {}});
+    if (each.about.blocks == 0) continue;
+    first = std::min(first, each.first_chunk);
+    last = std::max(last, each.last_chunk);
+  }
+  std::vector<trace::event_id> ids;
+  std::vector<trace::block_id> blocks;
+  for (const chunk_reach& reach : chunks_) {
+    using row = trace::live_block_event;
+    const std::size_t chunk = reach.chunk;
+    if (chunk < first || chunk > last || of_.chunks()[chunk].type != trace::row_type::live_block) continue;
+    if (!wanted() || !of_.read_column<row>(chunk, &row::checkpoint, ids) ||
+        !of_.read_column<row>(chunk, &trace::alloc_event::block, blocks))
+      return std::nullopt;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (const auto place = places.find(raw(ids[i])); place != places.end())
+        all[place->second].live.push_back(blocks[i]);
+  }
+  for (complete_checkpoint& each : all) std::sort(each.live.begin(), each.live.end());
+  return all;
+}
+
+std::optional<id_set> survey::freed(const std::function<bool()>& wanted) const {
   id_set all;
   std::vector<trace::block_id> blocks;
   for (const chunk_reach& reach : chunks_) {
     if (of_.chunks()[reach.chunk].type != trace::row_type::free) continue;
-    if (!of_.read_column<trace::free_event>(reach.chunk, &trace::free_event::block, blocks)) continue;
+    if (!wanted() || !of_.read_column<trace::free_event>(reach.chunk, &trace::free_event::block, blocks))
+      return std::nullopt;
     for (const trace::block_id block : blocks) all.insert(raw(block));
   }
   return all;
@@ -213,6 +244,26 @@ std::shared_ptr<const step_facts> survey::steps() const {
   return made;
 }
 
+/// As `memory_use` does, of the blocks at `places`, by id.
+void survey::infer_deaths(trace::process_id process, const std::unordered_map<std::uint64_t, std::size_t>& places,
+                          std::span<block_record> blocks) const {
+  for (const telling_checkpoint& each : telling_checkpoints()) {
+    if (each.about.process != process) continue;
+    const time_ns time = bounded(each.about.time);
+    const bool is_later = std::any_of(blocks.begin(), blocks.end(),
+                                      [&](const block_record& block) { return !block.freed() && block.born < time; });
+    if (!is_later) continue;
+    const auto listed = listed_by(std::span(&each, 1), [] { return true; });
+    if (!listed) continue;  // It could be read before: whoever needs it more will say so.
+    const std::vector<trace::block_id>& live = listed->front().live;
+    for (const auto& [id, place] : places) {
+      block_record& block = blocks[place];
+      if (!block.freed() && block.born < time && !std::binary_search(live.begin(), live.end(), trace::block_id{id}))
+        block.died = time;
+    }
+  }
+}
+
 step_list survey::pattern_of(trace::process_id process, time_ns end) const {
   for (const trace::layer level : telling_layers) {
     const auto known = births_.find({process, level});
@@ -239,6 +290,7 @@ step_list survey::pattern_of(trace::process_id process, time_ns end) const {
         blocks[place->second].died = std::max(blocks[place->second].born, bounded(row.time));
       }
     }
+    infer_deaths(process, places, blocks);
     std::vector<const block_record*> in_order;
     for (const block_record& each : blocks) in_order.push_back(&each);
     return find_pattern(in_order, end);

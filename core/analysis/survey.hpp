@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -25,7 +26,7 @@
 
 /// What must be known of a recording as a whole before any part of it can be summed up. Found by going through its rows once, in the
 /// order of the file; what it keeps does not grow with blocks, copies or kernels, but with what a program says by name, as steps, tags and
-/// imports, and with copies whose contents were looked at.
+/// imports, with copies whose contents were looked at, and with checkpoints.
 namespace sluice::analysis {
 
 struct step_facts;
@@ -63,8 +64,12 @@ class survey {
   };
   /// Those that tell of deaths which no row does, in order of time.
   [[nodiscard]] std::vector<telling_checkpoint> telling_checkpoints() const;
-  /// The blocks that rows free. Reads the file again: O(frees).
-  [[nodiscard]] id_set freed() const;
+  /// What some of them list, one for each. Reads their chunks again. Nothing, if one cannot be read, or once `wanted`, which is asked
+  /// before each, says no. O(rows in the chunks).
+  [[nodiscard]] std::optional<std::vector<complete_checkpoint>> listed_by(
+      std::span<const telling_checkpoint> checkpoints, const std::function<bool()>& wanted) const;
+  /// The blocks that rows free; nothing as of `listed_by`. Reads the file again: O(frees).
+  [[nodiscard]] std::optional<id_set> freed(const std::function<bool()>& wanted) const;
   /// Whether any row tells of the block's birth.
   [[nodiscard]] bool is_born(trace::block_id block) const {
     return allocated_.contains(raw(block)) || in_checkpoints_.contains(raw(block));
@@ -102,7 +107,7 @@ class survey {
     if constexpr (requires { row.end; })
       if (row.end != trace::unknown_time && bounded(row.end) < bounded(row.time)) ++malformed_;
   }
-  void take(const trace::loss_event& row) { losses_.push_back(row); }
+  void take(const trace::loss_event& row) { note(row, losses_); }
   void take(const trace::checkpoint_event& row);
   void take(const trace::alloc_event& row);
   void take(const trace::live_block_event& row);
@@ -121,6 +126,8 @@ class survey {
   void take_block(const trace::alloc_event& row, time_ns born);
   template <class Fill>
   void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
+  void infer_deaths(trace::process_id process, const std::unordered_map<std::uint64_t, std::size_t>& places,
+                    std::span<block_record> blocks) const;
   [[nodiscard]] step_list pattern_of(trace::process_id process, time_ns end) const;
 
   const trace::snapshot& of_;
@@ -144,7 +151,7 @@ class survey {
     bool seen = false;
     std::size_t blocks = 0;
   };
-  std::vector<trace::loss_event> losses_;
+  first_losses losses_;
   std::map<trace::event_id, listed_blocks> checkpoints_;
   std::uint64_t touches_ = 0;
   touch_index graph_touches_;  ///< Only of nodes of graphs.

@@ -48,11 +48,13 @@ struct owners {
 
 class sweeper {
  public:
-  sweeper(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into)
+  sweeper(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
+          const std::function<bool()>& wanted)
       : known_(known),
         of_(known.trace()),
         span_(whole_of(of_)),
         into_(into),
+        wanted_(wanted),
         begins_(into.begins()),
         steps_(std::move(steps)),
         judge_({known.clues(), steps_->lists, known.category_tags(), of_.tables(), span_}),
@@ -66,15 +68,19 @@ class sweeper {
       only_in_checkpoints_[epoch_of(begins_, bounded(row.born))].push_back(row);
     for (const survey::telling_checkpoint& each : known.telling_checkpoints())
       checkpoints_[epoch_of(begins_, bounded(each.about.time))].push_back(each);
-    if (!checkpoints_.empty()) freed_anywhere_ = known.freed();
     for (const trace::pool_id pool : known.pools_with_segments()) whole_->pools.push_back({pool, true, false, 0});
   }
 
-  swept all(const std::function<bool()>& wanted) {
-    for (std::size_t epoch = 0; epoch < begins_.size(); ++epoch) {
-      if (!wanted() || !go_through(epoch)) return {};
+  swept all() {
+    if (!checkpoints_.empty()) {
+      auto freed = known_.freed(wanted_);
+      if (!freed) return {};
+      freed_anywhere_ = std::move(*freed);
     }
-    settle_late_words();
+    for (std::size_t epoch = 0; epoch < begins_.size(); ++epoch) {
+      if (!wanted_() || !go_through(epoch)) return {};
+    }
+    if (!settle_late_words()) return {};
     into_.add_blocks(kept_);
     write_open_slices();
     samples_.settle(of_.tables());
@@ -99,7 +105,8 @@ class sweeper {
             epoch + 1 < begins_.size() ? begins_[epoch + 1] : latest_time + 1};
   }
 
-  [[nodiscard]] part begin_of(std::size_t epoch) const {
+  /// Nothing, if something could not be read.
+  [[nodiscard]] std::optional<part> begin_of(std::size_t epoch) const {
     part made;
     made.run = run_of(epoch);
     made.whole = whole_;
@@ -108,27 +115,20 @@ class sweeper {
     made.chunks = chunks_.in(made.run, made.samples_told);
     if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
       made.births = born->second;
-    if (const auto told = checkpoints_.find(epoch); told != checkpoints_.end())
-      for (const survey::telling_checkpoint& each : told->second) made.checkpoints.push_back(blocks_of(each));
-    made.freed = &freed_anywhere_;
-    return made;
-  }
-
-  [[nodiscard]] complete_checkpoint blocks_of(const survey::telling_checkpoint& of) const {
-    complete_checkpoint made{of.about.process, bounded(of.about.time), {}};
-    std::vector<trace::live_block_event> rows;
-    for (std::size_t chunk = of.first_chunk; chunk <= of.last_chunk; ++chunk) {
-      if (of_.chunks()[chunk].type != trace::row_type::live_block || !of_.read_into(chunk, rows)) continue;
-      for (const trace::live_block_event& row : rows)
-        if (row.checkpoint == of.about.id) made.live.push_back(row.block);
+    if (const auto told = checkpoints_.find(epoch); told != checkpoints_.end()) {
+      auto listed = known_.listed_by(told->second, wanted_);
+      if (!listed) return std::nullopt;
+      made.checkpoints = std::move(*listed);
+      made.freed = &freed_anywhere_;
     }
-    std::sort(made.live.begin(), made.live.end());
     return made;
   }
 
   /// Whether all of it could be read.
   bool go_through(std::size_t epoch) {
-    part about = begin_of(epoch);
+    auto begun = begin_of(epoch);
+    if (!begun) return false;
+    part& about = *begun;
     about.carried = std::exchange(carried_, {});
     const auto tell = [&](std::span<const trace::last_sample_row> rows) {
       for (const trace::last_sample_row& row : rows)
@@ -222,7 +222,8 @@ class sweeper {
   }
 
   /// Late rows are added to what is kept of a block; of one of which nothing was kept its epoch is read again.
-  void settle_late_words() {
+  /// False: not all could be read.
+  bool settle_late_words() {
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
     std::map<std::size_t, std::vector<std::uint64_t>> to_read;
     for (const auto& [id, late] : late_words_) {
@@ -233,8 +234,10 @@ class sweeper {
       }
     }
     for (const auto& [epoch, ids] : to_read) {
+      auto about = begin_of(epoch);
+      if (!about) return false;
       index part;
-      part.absorb_part(of_, begin_of(epoch));
+      part.absorb_part(of_, std::move(*about));
       for (const std::uint64_t id : ids) {
         const block_record* block = part.memory().find(trace::block_id{id});
         if (block == nullptr) continue;
@@ -246,6 +249,7 @@ class sweeper {
       }
     }
     for (auto& [epoch, rows] : categories) into_.add_categories(epoch, rows);
+    return true;
   }
 
   void amend(kept_block& kept, uses_so_far& uses, const late_word& late,
@@ -356,6 +360,7 @@ class sweeper {
   const trace::snapshot& of_;
   const time_range span_;
   parts_writer& into_;
+  const std::function<bool()>& wanted_;
   const std::span<const time_ns> begins_;
   const std::shared_ptr<const step_facts> steps_;
   category_judge judge_;
@@ -396,7 +401,7 @@ class sweeper {
 
 swept sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
             const std::function<bool()>& wanted) {
-  return sweeper(known, std::move(steps), into).all(wanted);
+  return sweeper(known, std::move(steps), into, wanted).all();
 }
 
 }  // namespace sluice::analysis

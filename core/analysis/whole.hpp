@@ -152,7 +152,7 @@ struct part {
   std::vector<carried_block> carried;
   std::vector<trace::live_block_event>
       births;  ///< Likewise of blocks born in the run of which only later checkpoints tell.
-  /// Likewise those in the run that tell of deaths, in order of time, and the blocks that rows anywhere free: null, if there are none.
+  /// Likewise those in the run that tell of deaths, in order of time, and, where there are any, the blocks that rows anywhere free.
   std::vector<complete_checkpoint> checkpoints;
   const id_set* freed = nullptr;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <type_traits>
 
@@ -30,6 +31,7 @@ class column_set {
   /// Those of these members, which must have columns.
   template <class... Members>
   [[nodiscard]] static constexpr column_set of(Members... members) {
+    assert(((number_of<Row>(members) != 0) && ...));
     return column_set((bit(number_of<Row>(members)) | ...));
   }
   [[nodiscard]] constexpr column_set operator|(column_set more) const { return column_set(bits_ | more.bits_); }

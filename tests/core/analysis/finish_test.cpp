@@ -159,6 +159,36 @@ TEST(a_pattern_cut_short, has_the_steps_of_all_that_can_be_read) {
   expect_same_as_of_all(left, 100);
 }
 
+/// Of the last steps no frees were recorded, but checkpoints of what lives after them: nothing.
+TEST(a_pattern_cut_short, has_steps_that_end_where_a_checkpoint_shows_what_is_gone) {
+  recording made(8);
+  made.standard_tables();
+  constexpr int a_step = 20;
+  constexpr int lossy = 6 * a_step;
+  for (int i = 0; i < 12 * a_step; ++i) {
+    made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
+                   trace::memory_kind::device, trace::layer::framework, "tensor");
+    if (i == lossy) {
+      auto lost = made.event<trace::loss_event>(i * 100 + 10);
+      lost.memory_events = 1;
+      made.writer().add(lost);
+    }
+    if (i % a_step != 12) continue;
+    if (i < lossy) {
+      for (int j = 0; j < a_step && i - j >= 0; ++j)
+        made.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
+    } else {
+      made.writer().add(made.event<trace::checkpoint_event>(i * 100 + 50));
+    }
+  }
+  made.close();
+  const remains left(made.path());
+  left.cut_at(left.bytes() - 1);
+  const auto summed = summed_up(left.open()->latest(), however_small()).value();
+  EXPECT_EQ(find_digest(*summed)->steps.size(), 1U);
+  expect_same_as_of_all(left, 100);
+}
+
 /// 3,000 kernels and an end that is missing.
 class cut_short : public ::testing::Test {
  protected:
