@@ -297,7 +297,7 @@ int measure(const std::string& path, int wanted) {
     print("first look at all tracks", {first.ms()});
     std::printf("tracks: %zu\n", tracks->tracks.size());
     seen = zooms_and_pans(tracks->span, wanted);
-    show(engine, *tracks, seen, "a zoom or pan, all tracks, one each 16 ms", true);
+    show(engine, *tracks, seen, "a zoom or pan, all tracks, 16 ms after the last", true);
     show(engine, *tracks, seen, "a zoom or pan, all tracks, again", false);
     ask_at_random_times(engine, tracks->span);
     ask_about_half(engine, tracks->span);
