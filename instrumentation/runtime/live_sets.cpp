@@ -1,7 +1,6 @@
 #include "instrumentation/runtime/live_sets.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +11,7 @@
 
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/collector/producer_losses.hpp"
+#include "instrumentation/collector/producer_state.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
 
@@ -53,28 +53,13 @@ bool send(const pool_live_set& set) {
   return whole && part(collector::live_set_ends, {});
 }
 
-/// A thread inherits the mask: there is no moment at which it takes a signal.
-class signals_blocked {
- public:
-  signals_blocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  signals_blocked(const signals_blocked&) = delete;
-  signals_blocked& operator=(const signals_blocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 live_set_teller::live_set_teller(std::function<std::vector<device_ref>()> devices) : devices_(std::move(devices)) {
   // On a simulated clock each thread has a time of its own, and no moment is everybody's before the end.
   if (layer_log::recording_clock.load(std::memory_order_acquire) != nullptr) return;
-  const signals_blocked here;
+  // A thread inherits the mask: there is no moment at which it takes a signal.
+  const collector::detail::signals_held here;
   try {
     thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
   } catch (const std::system_error&) {
