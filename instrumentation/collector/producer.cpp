@@ -6,6 +6,7 @@
 #include "instrumentation/collector/clock.hpp"
 #include "instrumentation/collector/hot.hpp"
 #include "instrumentation/collector/process_identity.hpp"
+#include "instrumentation/collector/producer_emit.hpp"
 #include "instrumentation/collector/producer_losses.hpp"
 #include "instrumentation/collector/producer_state.hpp"
 #include "instrumentation/collector/record_classes.hpp"
@@ -22,7 +23,13 @@ using namespace detail;
 /// What `emit` looks at before the first `start`: only its epoch is ever read.
 constinit std::atomic<std::uint32_t> no_connection{0};
 
-SLUICE_HOT_DATA constinit std::atomic<std::atomic<std::uint32_t>*> epoch_in_force{&no_connection};
+}  // namespace
+
+SLUICE_HOT_DATA constinit std::atomic<std::atomic<std::uint32_t>*> detail::epoch_in_force{&no_connection};
+SLUICE_THREAD_LOCAL detail::thread_state detail::this_thread;
+
+namespace {
+
 SLUICE_HOT_DATA constinit forgetful* region = nullptr;
 constinit std::atomic<bool> environment_refused{false};  // `start` from the environment is not tried twice.
 constinit std::atomic<std::uint32_t> last_epoch{0};
@@ -31,7 +38,6 @@ constinit connection destination;  // Guarded by the region's lock.
 constinit ring_slot slots[maximum_rings];
 constinit std::atomic<std::size_t> slots_used{0};  // Slots at and past this were never touched.
 constinit pthread_key_t exit_key = 0;
-SLUICE_THREAD_LOCAL thread_state this_thread;
 
 // ------------------------------------------------------------------------------------------------- the process's state
 
@@ -66,7 +72,7 @@ std::uint32_t next_epoch() noexcept {
   std::uint32_t epoch = 0;
   do {
     epoch = last_epoch.fetch_add(1, std::memory_order_relaxed) + 1;
-  } while (epoch == 0 || epoch == thread_state::no_epoch);
+  } while (epoch == 0 || epoch == thread_state::no_epoch || epoch == thread_state::in_emit);
   return epoch;
 }
 
@@ -245,25 +251,21 @@ SLUICE_RARE void after_drop(const ring_slot& slot) noexcept {
   if (told || time_to_ask) call_writer(slot);
 }
 
-struct outgoing {
-  record_header* record;
-  record_type type;
-  std::size_t bytes;
-  const void* extra;
-  std::size_t extra_bytes;
-};
-
-SLUICE_INLINE bool after_put(ring_slot& slot, bool written) noexcept {
-  if (!written) [[unlikely]]
+SLUICE_RARE bool put_slowly(ring_slot& slot, const outgoing& out) noexcept {
+  const bool written = slot.ring.put_slowly(out.record, out.type, out.bytes, out.extra, out.extra_bytes);
+  if (!written) {
     after_drop(slot);
-  else if (slot.ring.wants_reader()) [[unlikely]]
+  } else if (slot.ring.wants_reader()) {
     call_writer(slot);
+  }
   return written;
 }
 
-SLUICE_INLINE bool put(ring_slot& slot, const outgoing& out) noexcept {
-  return after_put(slot, slot.ring.put(out.record, out.type, out.bytes, out.extra, out.extra_bytes));
+SLUICE_INLINE bool put_simply(ring_producer& ring, const outgoing& out) noexcept {
+  return ring.put_simply(out.record, out.type, out.bytes, out.extra, out.extra_bytes);
 }
+
+bool put(ring_slot& slot, const outgoing& out) noexcept { return put_simply(slot.ring, out) || put_slowly(slot, out); }
 
 void count_ringless(record_type type) noexcept {
   region->ringless_events.fetch_add(1, std::memory_order_relaxed);
@@ -280,10 +282,18 @@ bool emit_after_end(const outgoing& out) noexcept {
   return written;
 }
 
-SLUICE_RARE bool emit_slowly(const outgoing& out) noexcept {
+}  // namespace
+
+bool detail::finish_slowly(std::uint32_t in_force, const outgoing& out) noexcept {
+  const bool written = put_slowly(*this_thread.slot, out);
+  end_emit(in_force);
+  return written;
+}
+
+bool detail::emit_slowly(const outgoing& out) noexcept {
   if (current_phase.load(std::memory_order_acquire) != phase::active) return false;
   thread_state& self = this_thread;
-  if (self.busy) {  // A signal handler interrupted `emit` and emits: the ring is between two states.
+  if (self.epoch == thread_state::in_emit) {  // A signal handler interrupted `emit`: the ring is between two states.
     count_ringless(out.type);
     return false;
   }
@@ -298,37 +308,16 @@ SLUICE_RARE bool emit_slowly(const outgoing& out) noexcept {
   return put(*slot, out);
 }
 
-/// Writes by `write(slot)`, or, where more than that is to be done, by `slowly()`.
-template <class Write, class Slowly>
-SLUICE_INLINE bool emit_by(Write&& write, Slowly&& slowly) noexcept {
-  thread_state& self = this_thread;
-  const std::uint32_t in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
-  if (self.epoch != in_force || self.busy) [[unlikely]]
-    return slowly();
-  self.busy = true;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool written = write(*self.slot);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  self.busy = false;
-  return written;
-}
+namespace {
 
 SLUICE_INLINE bool emit_out(const outgoing& out) noexcept {
-  return emit_by([&](ring_slot& slot) { return put(slot, out); }, [&] { return emit_slowly(out); });
-}
-
-template <class... Words>
-SLUICE_RARE bool emit_words_slowly(record_type type, std::uint64_t time, Words... rest) noexcept {
-  record_header header{};
-  header.time = time;
-  const std::uint64_t words[] = {rest...};
-  return emit_slowly({&header, type, sizeof header, words, sizeof words});
-}
-
-template <class... Words>
-SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... rest) noexcept {
-  return emit_by([&](ring_slot& slot) { return after_put(slot, slot.ring.put_words(type, time, rest...)); },
-                 [&] { return emit_words_slowly(type, time, rest...); });
+  std::uint32_t in_force = 0;
+  if (!begin_emit(in_force)) [[unlikely]]
+    return emit_slowly(out);
+  if (!put_simply(this_thread.slot->ring, out)) [[unlikely]]
+    return finish_slowly(in_force, out);
+  end_emit(in_force);
+  return true;
 }
 
 /// Where `key` is noted once it has been sent, or would be; null if the table is full around there, and then it is sent each
@@ -456,20 +445,6 @@ SLUICE_HOT bool emit_bytes(record_header* record, record_type type, std::size_t 
 SLUICE_HOT bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
                           std::size_t words) noexcept {
   return emit_out({record, type, bytes, extra, words * sizeof *extra});
-}
-
-SLUICE_HOT bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
-                                std::uint64_t reserved_bytes) noexcept {
-  return emit_words(record_type::lane_alloc, time, address, bytes, reserved_bytes, lane);
-}
-
-SLUICE_HOT bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
-                                std::uint64_t reserved_bytes, std::uint64_t name, std::uint64_t parent) noexcept {
-  return emit_words(record_type::lane_alloc, time, address, bytes, reserved_bytes, lane, name, parent);
-}
-
-SLUICE_HOT bool emit_lane_free(std::uint64_t time, std::uint64_t lane, std::uint64_t address) noexcept {
-  return emit_words(record_type::lane_free, time, address, lane);
 }
 
 std::uint64_t introduce_lane(lane_record lane) noexcept {

@@ -73,13 +73,6 @@ bool emit_with(record_header* record, record_type type, std::size_t bytes, const
 /// and a fork's child, may call it until the next `start`; 0 if it could not be sent, or nobody records.
 std::uint64_t introduce_lane(lane_record lane) noexcept;
 
-/// A `lane_alloc_record` and a `lane_free_record` of a lane that the calling thread has introduced. As `emit_bytes`, and in less time.
-bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
-                     std::uint64_t reserved_bytes) noexcept;
-bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
-                     std::uint64_t reserved_bytes, std::uint64_t name, std::uint64_t parent) noexcept;
-bool emit_lane_free(std::uint64_t time, std::uint64_t lane, std::uint64_t address) noexcept;
-
 /// An ordinary record of `bytes` would be taken from this thread now. For the recorder's own threads: they can wait where the
 /// program's must not. True as well when nobody records: there is nothing to wait for.
 [[nodiscard]] bool has_room(std::size_t bytes) noexcept;

@@ -12,7 +12,7 @@
 #include "instrumentation/collector/protocol.hpp"
 #include "instrumentation/collector/ring.hpp"
 
-/// What the producer keeps in a recorded process. Private to producer.cpp and producer_rings.cpp.
+/// What the producer keeps in a recorded process. Private to producer.cpp, producer_rings.cpp and producer_emit.hpp.
 namespace sluice::collector::detail {
 
 /// Where rings go, as `start` was told.
@@ -55,14 +55,14 @@ inline constexpr std::size_t maximum_rings = 4096;
 
 /// A thread's own state; constant-initialised, so that touching it first costs nothing.
 struct thread_state {
-  std::uint32_t epoch = no_epoch;  ///< The connection `slot` belongs to and is introduced in.
+  std::uint32_t epoch = no_epoch;  ///< The connection `slot` belongs to and is introduced in; or `in_emit`.
   std::uint32_t lineage = 0;       ///< The process `slot` belongs to: grows with each fork.
   ring_slot* slot = nullptr;
   std::uint32_t wait = 0;  ///< Records to drop before trying again to make a ring.
-  bool busy = false;       ///< Inside `emit`: a signal handler that emits must not.
   bool ended = false;      ///< The thread's own destructor has run.
 
   static constexpr std::uint32_t no_epoch = ~std::uint32_t{0};
+  static constexpr std::uint32_t in_emit = no_epoch - 1;  ///< A record is being written: a signal handler must not.
 };
 
 /// Leaves errno as it was.

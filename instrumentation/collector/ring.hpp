@@ -87,6 +87,7 @@ class ring_producer {
     head_ = 0;
     tail_ = 0;
     next_look_ = capacity / 2;
+    wants_reader_ = false;
     lost_ = reported_ = lost_memory_ = reported_memory_ = 0;
     reconsider();
     header_->version = ring_version;
@@ -101,29 +102,46 @@ class ring_producer {
   /// fills in its type and length. False: no room, counted as lost. About 5 ns for a record of 100 bytes.
   SLUICE_INLINE bool put(record_header* record, record_type type, std::size_t bytes, const void* extra = nullptr,
                          std::size_t extra_bytes = 0) noexcept {
+    return put_simply(record, type, bytes, extra, extra_bytes) || put_slowly(record, type, bytes, extra, extra_bytes);
+  }
+
+  /// `put` where that takes no thought, which is nearly always. False: nothing was done, and `put_slowly` is for it. After a true
+  /// there is nothing to tell the reader.
+  [[nodiscard]] SLUICE_INLINE bool put_simply(record_header* record, record_type type, std::size_t bytes,
+                                              const void* extra, std::size_t extra_bytes) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
-    const std::size_t offset = head_ & (capacity_ - 1);
-    if (length > maximum_record_bytes || !fits_simply(length, offset)) [[unlikely]]
-      return put_slowly(record, type, bytes, extra, extra_bytes);
-    write_at(data_ + offset, record, type, bytes, extra, extra_bytes);
+    if (length > maximum_record_bytes || !fits_simply(length)) [[unlikely]]
+      return false;
+    write_at(data_ + (head_ & (capacity_ - 1)), record, type, bytes, extra, extra_bytes);
     return true;
   }
 
   /// The same of a record without flags that is words throughout, `rest` what follows its time: from registers to its place.
   template <class... Words>
-  SLUICE_INLINE bool put_words(record_type type, std::uint64_t time, Words... rest) noexcept {
+  [[nodiscard]] SLUICE_INLINE bool put_words_simply(record_type type, std::uint64_t time, Words... rest) noexcept {
     constexpr std::size_t length = sizeof(record_header) + sizeof...(rest) * sizeof(std::uint64_t);
-    const std::size_t offset = head_ & (capacity_ - 1);
-    if (!fits_simply(length, offset)) [[unlikely]]
-      return put_words_slowly(type, time, rest...);
+    const std::uint64_t head = head_;
+    if (head + length > simple_until_) [[unlikely]]
+      return false;
+    char* const begin = data_ + (head & (capacity_ - 1));
     // One at a time: gathered on the stack they would be loaded again as wider ones, which wait for the stores before them.
-    auto* place = reinterpret_cast<std::uint64_t*>(data_ + offset);
+    auto* place = reinterpret_cast<std::uint64_t*>(begin);
     const auto write = [&](std::uint64_t word) { __atomic_store_n(place++, word, __ATOMIC_RELAXED); };
     write(first_word(type, length, 0));
     write(time);
     (write(rest), ...);
-    publish(length);
+    publish(begin, head + length, length);
     return true;
+  }
+
+  SLUICE_RARE bool put_slowly(record_header* record, record_type type, std::size_t bytes, const void* extra,
+                              std::size_t extra_bytes) noexcept {
+    if (lost_ != reported_) report_loss();
+    const bool written = write(record, type, bytes, extra, extra_bytes);
+    if (!written) count_loss(type, record->time);
+    if (head_ >= next_look_) look_at_level();
+    reconsider();
+    return written;
   }
 
   /// A record comes soon: asks for the lines that it will be written to.
@@ -144,13 +162,9 @@ class ring_producer {
   /// True once each time the ring has become half full since it was last looked at: time to tell the reader, who looks
   /// every so often only.
   [[nodiscard]] bool wants_reader() noexcept {
-    if (head_ < next_look_) [[likely]]
-      return false;
-    const std::uint64_t half = capacity_ / 2;
-    look_at_tail();
-    const bool half_full = head_ - tail_ >= half;
-    next_look_ = half_full ? head_ + half : tail_ + half;
-    return half_full;
+    const bool wants = wants_reader_;
+    wants_reader_ = false;
+    return wants;
   }
 
   /// Counts records that never reached `put` because their thread had no ring.
@@ -167,34 +181,34 @@ class ring_producer {
   [[nodiscard]] std::uint64_t unreported_loss() const noexcept { return lost_ - reported_; }
 
  private:
-  /// A record of `length` can go to `offset` as it is.
-  [[nodiscard]] SLUICE_INLINE bool fits_simply(std::size_t length, std::size_t offset) const noexcept {
-    return length <= capacity_ - offset && head_ + length <= simple_until_;
+  /// A record of `length` can go where `head_` is, as it is.
+  [[nodiscard]] SLUICE_INLINE bool fits_simply(std::size_t length) const noexcept {
+    return head_ + length <= simple_until_;
   }
 
-  /// After a change of `tail_`, `lost_` or `reported_`.
-  void reconsider() noexcept { simple_until_ = lost_ == reported_ ? tail_ + ordinary_limit() : 0; }
+  /// After a change of `tail_`, `lost_`, `reported_` or `next_look_`, and on each lap. Three limits in one, so that a record is
+  /// held against one.
+  void reconsider() noexcept {
+    simple_until_ = 0;
+    if (lost_ != reported_) return;
+    const std::uint64_t lap_ends = (head_ | (capacity_ - 1)) + 1, room_ends = tail_ + ordinary_limit();
+    simple_until_ = lap_ends < room_ends ? lap_ends : room_ends;
+    // A record that ends there is the first to be looked at.
+    if (next_look_ <= simple_until_) simple_until_ = next_look_ - 1;
+  }
+
+  void look_at_level() noexcept {
+    const std::uint64_t half = capacity_ / 2;
+    look_at_tail();
+    const bool half_full = head_ - tail_ >= half;
+    next_look_ = half_full ? head_ + half : tail_ + half;
+    wants_reader_ = wants_reader_ || half_full;
+  }
 
   [[nodiscard]] SLUICE_INLINE static std::uint64_t first_word(record_type type, std::size_t length,
                                                               std::uint32_t flags) noexcept {
     return static_cast<std::uint64_t>(type) | (static_cast<std::uint64_t>(length / 8) << 16) |
            (static_cast<std::uint64_t>(flags) << 32);
-  }
-
-  template <class... Words>
-  SLUICE_RARE bool put_words_slowly(record_type type, std::uint64_t time, Words... rest) noexcept {
-    record_header header{};
-    header.time = time;
-    const std::uint64_t words[] = {rest...};
-    return put_slowly(&header, type, sizeof header, words, sizeof words);
-  }
-
-  SLUICE_RARE bool put_slowly(record_header* record, record_type type, std::size_t bytes, const void* extra,
-                              std::size_t extra_bytes) noexcept {
-    if (lost_ != reported_) report_loss();
-    if (write(record, type, bytes, extra, extra_bytes)) return true;
-    count_loss(type, record->time);
-    return false;
   }
 
   bool write(record_header* record, record_type type, std::size_t bytes, const void* extra,
@@ -232,17 +246,17 @@ class ring_producer {
       std::memset(place + bytes + whole, 0, 8);
       std::memcpy(place + bytes + whole, static_cast<const char*>(extra) + whole, extra_bytes - whole);
     }
-    publish(length);
+    publish(place, head_ + length, length);
   }
 
-  SLUICE_INLINE void publish(std::size_t length) noexcept {
-    const std::uint64_t head = head_ + length;
+  /// The record of `length` at `place` is there, up to `head`.
+  SLUICE_INLINE void publish(const char* place, std::uint64_t head, std::size_t length) noexcept {
     head_ = head;
-    // The reader's core has had the lines that come next: asked for now, they are here when they are written.
-    const char* ahead = data_ + ((head + write_ahead) & (capacity_ - 1));
     header_->head.store(head, std::memory_order_release);
-    expect_write(ahead);
-    if (length > 64) expect_write(ahead + 64);
+    // The reader's core has had the lines that come next: asked for now, they are here when they are written. Those at the begin
+    // of a lap are not: past the ring's end lies nothing, or something that can be asked for as well.
+    expect_write(place + write_ahead);
+    if (length > 64) expect_write(place + write_ahead + 64);
   }
 
   /// A line takes as long to come as some records take to be written; further ahead (2 KiB) brings no more.
@@ -319,12 +333,13 @@ class ring_producer {
   std::size_t capacity_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t simple_until_ = 0;  ///< Up to here `head_` may go without a thought. 0: a loss is to be reported first.
-  std::uint64_t next_look_ = 0;     ///< Where `head_` makes the fill level interesting.
   // And what some need.
-  std::uint64_t tail_ = 0;  ///< As last seen; the real one is at or past it.
+  std::uint64_t next_look_ = 0;  ///< Where `head_` makes the fill level interesting.
+  std::uint64_t tail_ = 0;       ///< As last seen; the real one is at or past it.
   std::uint64_t lost_ = 0, reported_ = 0;
   std::uint64_t lost_memory_ = 0, reported_memory_ = 0;
   clock_kind clock_ = clock_kind::tsc;
+  bool wants_reader_ = false;
 };
 
 }  // namespace sluice::collector

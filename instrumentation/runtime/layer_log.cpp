@@ -40,8 +40,9 @@ std::uint8_t byte(memory_space space) noexcept { return static_cast<std::uint8_t
 
 }  // namespace
 
-std::uint64_t simulated_now(const backend::simulated_clock& clock) noexcept {
-  return static_cast<std::uint64_t>(clock.now());
+std::uint64_t now_otherwise() noexcept {
+  const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire);
+  return clock == nullptr ? collector::now() : static_cast<std::uint64_t>(clock->now());
 }
 
 std::uint64_t simulated_latest(const backend::simulated_clock& clock) noexcept {

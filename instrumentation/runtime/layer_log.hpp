@@ -22,13 +22,19 @@ namespace sluice::runtime::layer_log {
 
 /// The clock of a simulated recording; null otherwise.
 inline constinit std::atomic<backend::simulated_clock*> recording_clock{nullptr};
-[[nodiscard]] std::uint64_t simulated_now(const backend::simulated_clock& clock) noexcept;
 [[nodiscard]] std::uint64_t simulated_latest(const backend::simulated_clock& clock) noexcept;
+
+/// A recording is on the time-stamp counter, which is usual. False of a simulated clock's.
+[[nodiscard]] inline bool by_counter() noexcept {
+  return collector::detail::current_clock.load(std::memory_order_relaxed) == collector::clock_kind::tsc;
+}
+[[nodiscard]] std::uint64_t now_otherwise() noexcept;
 
 /// Now, on the clock of the recording: simulated if the recording is, else the collector's.
 [[nodiscard]] inline std::uint64_t now() noexcept {
-  const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire);
-  return clock == nullptr ? collector::now() : simulated_now(*clock);
+  if (by_counter()) [[likely]]
+    return collector::read_tsc();
+  return now_otherwise();
 }
 
 /// The same of the whole process: on a simulated clock threads have times of their own.

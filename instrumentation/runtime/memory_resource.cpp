@@ -13,9 +13,6 @@ namespace sluice::runtime {
 
 namespace {
 
-// No resource here gives less than this: the driver's own granule and the pools'.
-constexpr std::size_t greatest_alignment = 512;
-
 void* address_or_throw(backend::outcome<void*> result, std::size_t bytes, const stream_ref& stream) {
   if (result) return *result;
   if (result.error().code == status::out_of_memory) {
@@ -106,27 +103,17 @@ void driver_pools::free(const device_ref& device, const stream_ref& stream, void
   (void)device.backend().free_async(address, stream.handle());
 }
 
-void* memory_resource::allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment) {
-  // By hand: where no processor with an instruction for it may be assumed, std::has_single_bit is a call that counts bits.
-  const bool power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
-  if (!power_of_two || alignment > greatest_alignment) [[unlikely]] {
-    throw error({status::invalid_value, 0, "allocate",
-                 fmt::format("alignment {}: expected a power of two up to {}", alignment, greatest_alignment)});
-  }
-  if (bytes == 0) return nullptr;
-  void* address = do_allocate(stream, bytes);
-  if ((reinterpret_cast<std::uintptr_t>(address) & (alignment - 1)) != 0) [[unlikely]] {
-    do_deallocate(stream, address, bytes);
-    throw error(
-        {status::invalid_value, 0, "allocate",
-         fmt::format("the resource gave {}: expected an address aligned to {} bytes", fmt::ptr(address), alignment)});
-  }
-  return address;
+void memory_resource::refuse_alignment(std::size_t alignment) {
+  throw error({status::invalid_value, 0, "allocate",
+               fmt::format("alignment {}: expected a power of two up to {}", alignment, greatest_alignment)});
 }
 
-void memory_resource::deallocate(const stream_ref& stream, void* address, std::size_t bytes,
-                                 std::size_t /*alignment*/) noexcept {
-  if (address) do_deallocate(stream, address, bytes);
+void memory_resource::refuse_address(const stream_ref& stream, void* address, std::size_t bytes,
+                                     std::size_t alignment) {
+  do_deallocate(stream, address, bytes);
+  throw error(
+      {status::invalid_value, 0, "allocate",
+       fmt::format("the resource gave {}: expected an address aligned to {} bytes", fmt::ptr(address), alignment)});
 }
 
 void* memory_resource::allocate_sync(std::size_t bytes, std::size_t alignment) {

@@ -12,6 +12,8 @@ namespace sluice::runtime {
 
 /// The alignment every resource gives without being asked, in bytes.
 inline constexpr std::size_t default_alignment = 256;
+/// No resource here gives less than this: the driver's own granule and the pools'.
+inline constexpr std::size_t greatest_alignment = 512;
 
 /// What every memory resource can do. Allocation and deallocation are ordered on a stream: the memory may be used by
 /// work enqueued on that stream after `allocate` returns, and is given up once the work enqueued before `deallocate`
@@ -41,11 +43,23 @@ class memory_resource {
 
   /// `bytes` of memory, aligned to `alignment` bytes (a power of two, at most 512). Throws out_of_memory, error; error also
   /// for a resource that does not keep to the alignment.
-  [[nodiscard]] void* allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment = default_alignment);
+  [[nodiscard]] void* allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment = default_alignment) {
+    // By hand: where no processor with an instruction for it may be assumed, std::has_single_bit is a call that counts bits.
+    const bool power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
+    if (!power_of_two || alignment > greatest_alignment) [[unlikely]]
+      refuse_alignment(alignment);
+    if (bytes == 0) return nullptr;
+    void* const address = do_allocate(stream, bytes);
+    if ((reinterpret_cast<std::uintptr_t>(address) & (alignment - 1)) != 0) [[unlikely]]
+      refuse_address(stream, address, bytes, alignment);
+    return address;
+  }
   /// `bytes` and `alignment` as in `allocate`; the stream may be another, if the caller has ordered the two. In a capture the
   /// memory may go later: see `graph_capture`.
   void deallocate(const stream_ref& stream, void* address, std::size_t bytes,
-                  std::size_t alignment = default_alignment) noexcept;
+                  std::size_t /*alignment*/ = default_alignment) noexcept {
+    if (address != nullptr) do_deallocate(stream, address, bytes);
+  }
 
   /// As `allocate`; waits for the default stream where fresh memory is not every stream's at once, and throws what that throws.
   [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
@@ -63,6 +77,10 @@ class memory_resource {
   [[nodiscard]] virtual bool ordered() const noexcept { return true; }
 
  private:
+  [[noreturn]] static void refuse_alignment(std::size_t alignment);
+  /// What `do_allocate` gave goes back.
+  [[noreturn]] void refuse_address(const stream_ref& stream, void* address, std::size_t bytes, std::size_t alignment);
+
   device_ref device_;
   memory_space space_;
 };

@@ -137,8 +137,9 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;
   /// The same of a hit in the lane `own`, over in less than the clock can tell, so that one reading does for both edges.
   void note_hit(const lane& own, const stream_ref& stream, block& b) noexcept;
-  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's lane; null: none.
-  void note_freed(const lane* own, const stream_ref& stream, const block& b, std::uint64_t now) noexcept;
+  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's lane; null: none. `on`: the stream's.
+  void note_freed(const lane* own, std::uint64_t on, const stream_ref& stream, const block& b,
+                  std::uint64_t now) noexcept;
   void note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept;
   /// Somebody has freed what is no block of ours.
   void refuse_free(const void* address) noexcept;
@@ -216,6 +217,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// Gives segments back, without the mutex meanwhile if that may call back.
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
   void count(front* f, const block& b, std::int64_t sign) noexcept;
+  void note_hit_in_full(const lane& own, const stream_ref& stream, block& b) noexcept;
   void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
   [[nodiscard]] std::uint64_t used_about() const noexcept;
   [[nodiscard]] pool_stats stats_from(const front_counts& counts) const noexcept;

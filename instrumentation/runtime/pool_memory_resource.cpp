@@ -140,7 +140,7 @@ SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, v
     return core_->refuse_free(address), false;
   const std::uint64_t on = stream.identity();
   pooling::lane* own = core_->own_lane(on);
-  if (told) core_->note_freed(own, stream, *b, now);
+  if (told) core_->note_freed(own, on, stream, *b, now);
   if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
   if (capturing() || !core_->keep(own, on, b)) [[unlikely]]
     give_back(own, stream, b);

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "instrumentation/backend/driver_log.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/producer_emit.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
 #include "instrumentation/runtime/live_sets.hpp"
 #include "instrumentation/runtime/pool_core.hpp"
@@ -57,10 +57,18 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
   found.generation = found.lane != 0 ? generation : 0;
 }
 
-/// A hit's lane is its stream's.
+/// A hit's lane is its stream's. Only what is usual is here, so that it needs no registers of its caller's.
 SLUICE_HOT void pool_core::note_hit(const lane& own, const stream_ref& stream, block& b) noexcept {
-  if (own.names.generation != layer_log::generation()) [[unlikely]]
-    return note_allocated(stream, b, 0);
+  const bool usual =
+      own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
+  if (!usual) [[unlikely]]
+    return note_hit_in_full(own, stream, b);
+  b.recorded = own.names.generation;
+  collector::emit_lane_alloc(collector::read_tsc(), own.names.lane, b.trace_address, b.requested, b.bytes);
+}
+
+[[gnu::noinline]] void pool_core::note_hit_in_full(const lane& own, const stream_ref& stream, block& b) noexcept {
+  if (own.names.generation != layer_log::generation()) return note_allocated(stream, b, 0);
   const std::uint64_t tag = scoped_tag::current_key();
   b.recorded = own.names.generation;
   const std::uint64_t now = layer_log::now();
@@ -92,9 +100,9 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
   collector::emit(r);
 }
 
-SLUICE_HOT void pool_core::note_freed(const lane* own, const stream_ref& stream, const block& b,
+SLUICE_HOT void pool_core::note_freed(const lane* own, std::uint64_t on, const stream_ref& stream, const block& b,
                                       std::uint64_t now) noexcept {
-  if (own == nullptr || !is_told(*own, stream.identity())) [[unlikely]]
+  if (own == nullptr || !is_told(*own, on)) [[unlikely]]
     return note_freed_in_full(stream, b, now);
   collector::emit_lane_free(now, own->names.lane, b.trace_address);
 }

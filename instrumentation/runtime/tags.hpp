@@ -23,6 +23,9 @@ class scoped_tag {
   /// innermost lives.
   [[nodiscard]] static std::string_view current() noexcept;
 
+  /// The calling thread is in a scope.
+  [[nodiscard]] static bool any() noexcept { return innermost_ != nullptr; }
+
   /// The key of `current` in the present recording, 0: there is no scope. Internal.
   [[nodiscard]] static std::uint64_t current_key() noexcept { return innermost_ == nullptr ? 0 : innermost_->key(); }
 

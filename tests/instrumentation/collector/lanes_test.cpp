@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "instrumentation/collector/listener.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/producer_emit.hpp"
 #include "tests/instrumentation/collector/assembler_fixture.hpp"
 
 namespace sluice::collector {
@@ -32,11 +32,11 @@ class Lanes : public Assembler {
     return l.key;
   }
   static void alloc_of(thread& t, time_ns time, std::uint64_t lane, std::uint64_t address) {
-    EXPECT_TRUE(t.pair.producer.put_words(record_type::lane_alloc, raw_time(time), address, std::uint64_t{100},
-                                          std::uint64_t{512}, lane));
+    EXPECT_TRUE(put_words(t.pair.producer, record_type::lane_alloc, raw_time(time), address, std::uint64_t{100},
+                          std::uint64_t{512}, lane));
   }
   static void free_of(thread& t, time_ns time, std::uint64_t lane, std::uint64_t address) {
-    EXPECT_TRUE(t.pair.producer.put_words(record_type::lane_free, raw_time(time), address, lane));
+    EXPECT_TRUE(put_words(t.pair.producer, record_type::lane_free, raw_time(time), address, lane));
   }
 };
 
@@ -107,8 +107,8 @@ TEST_F(Lanes, LeaveNamesAndParentsToThoseThatHaveTheirOwn) {
   const std::uint64_t key = introduce(t);
   alloc(t, 1, 0x50000, 0x1000);
   const auto put_named = [&](time_ns time, std::uint64_t address, auto... more) {
-    t.pair.producer.put_words(record_type::lane_alloc, raw_time(time), address, std::uint64_t{1}, std::uint64_t{512},
-                              key, more...);
+    put_words(t.pair.producer, record_type::lane_alloc, raw_time(time), address, std::uint64_t{1}, std::uint64_t{512},
+              key, more...);
   };
   put_named(10, 0x1000, text(t, "tag"));
   put_named(20, 0x2000, text(t, "tag"), std::uint64_t{0x50000});
@@ -132,7 +132,7 @@ TEST_F(Lanes, ThatNobodyIntroducedAreALossAndSaidSoOnce) {
   alloc_of(t, 30, 0, 0x1000);
   alloc_of(t, 40, key, 0x2000);
   // Cut short, and nothing but a header.
-  t.pair.producer.put_words(record_type::lane_alloc, raw_time(50), std::uint64_t{0x1000});
+  put_words(t.pair.producer, record_type::lane_alloc, raw_time(50), std::uint64_t{0x1000});
   record_header bare{};
   bare.time = raw_time(60);
   t.pair.producer.put(&bare, record_type::lane_free, sizeof bare);
@@ -198,7 +198,7 @@ TEST(LaneRing, HoldsWordsAsItHoldsTheStruct) {
   died.address = 22;
   died.lane = 33;
   ASSERT_TRUE(pair.producer.put(&died.header, record_type::lane_free, sizeof died));
-  ASSERT_TRUE(pair.producer.put_words(record_type::lane_free, 11, std::uint64_t{22}, std::uint64_t{33}));
+  ASSERT_TRUE(put_words(pair.producer, record_type::lane_free, 11, std::uint64_t{22}, std::uint64_t{33}));
   std::vector<std::byte> bytes;
   ASSERT_EQ(reader->drain(bytes).value(), 2 * sizeof died);
   EXPECT_EQ(std::memcmp(bytes.data(), bytes.data() + sizeof died, sizeof died), 0);
@@ -228,8 +228,8 @@ TEST(LaneRing, WrapsAndFillsAsWithOtherRecords) {
   for (int round = 0; round < 10; ++round) {
     const int some = round == 5 ? 1000 : 250;  // Once more than there is room for.
     for (int i = 0; i < some; ++i) {
-      const bool put = pair.producer.put_words(record_type::lane_alloc, 1, sent++, std::uint64_t{2}, std::uint64_t{3},
-                                               std::uint64_t{4});
+      const bool put = put_words(pair.producer, record_type::lane_alloc, 1, sent++, std::uint64_t{2}, std::uint64_t{3},
+                                 std::uint64_t{4});
       dropped += put ? 0 : 1;
     }
     drain();

@@ -41,4 +41,14 @@ class ring_pair {
   void* memory_ = nullptr;
 };
 
+/// A record that is words throughout, as `emit` writes it.
+template <class... Words>
+bool put_words(ring_producer& ring, record_type type, std::uint64_t time, Words... rest) {
+  if (ring.put_words_simply(type, time, rest...)) return true;
+  record_header header{};
+  header.time = time;
+  const std::uint64_t words[] = {rest...};
+  return ring.put_slowly(&header, type, sizeof header, words, sizeof words);
+}
+
 }  // namespace sluice::collector
