@@ -47,6 +47,24 @@ std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noe
   return nullptr;
 }
 
+void wait_beside_captures(const stream_ref& stream) noexcept {
+  backend::device& device = stream.device().backend();
+  const backend::beside_captures here(device);
+  auto behind = backend::event_handle::null;
+  {
+    const captures_held_off held;
+    if (capture_that_holds(stream) != nullptr) return;
+    const auto idle = device.stream_idle(stream.handle());
+    if (!idle || *idle) return;
+    const auto made = device.create_event({});
+    if (!made) return;
+    behind = *made;
+    if (!device.record_event(behind, stream.handle())) return device.destroy_event(behind);
+  }
+  (void)device.sync_event(behind);
+  device.destroy_event(behind);
+}
+
 // --- capture -----------------------------------------------------------------------------------------------
 
 graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stream_(stream) {
@@ -131,6 +149,7 @@ void let_go(const device_ref& device, backend::graph_exec_handle exec, std::vect
   const bool waits = !kept.empty() && last;
   const bool destroys = exec != backend::graph_exec_handle::null;
   const stream_ref stream = last ? *last : stream_ref(device);
+  if (waits) wait_beside_captures(stream);
   auto work = [device, exec, waits, destroys, kept = std::move(kept), stream] {
     if (waits) (void)stream.device().backend().sync_stream(stream.handle());
     if (destroys) device.backend().destroy_exec(exec);

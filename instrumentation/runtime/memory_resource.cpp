@@ -29,18 +29,14 @@ void free_device(const device_ref& device, const stream_ref& stream, void* addre
 }
 
 void free_pinned(const device_ref& device, const stream_ref& stream, void* address) noexcept {
-  past_capture(stream, put_off::until_graph_goes, [device, stream, address] {
-    // The driver's free does not wait for the stream as far as it promises; work on it may still use these bytes.
-    (void)device.backend().sync_stream(stream.handle());
-    (void)device.backend().free_pinned(address);
-  });
+  // The driver's free does not wait for the stream as far as it promises; work on it may still use these bytes.
+  past_capture_and_stream(stream, put_off::until_graph_goes,
+                          [device, address] { (void)device.backend().free_pinned(address); });
 }
 
 void free_managed(const device_ref& device, const stream_ref& stream, void* address) noexcept {
-  past_capture(stream, put_off::until_graph_goes, [device, stream, address] {
-    (void)device.backend().sync_stream(stream.handle());
-    (void)device.backend().free(address);
-  });
+  past_capture_and_stream(stream, put_off::until_graph_goes,
+                          [device, address] { (void)device.backend().free(address); });
 }
 
 /// Addresses from the driver's pools that are a graph's: only these may be freed in a capture. By the capture that allocated them:

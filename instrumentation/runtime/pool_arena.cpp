@@ -128,10 +128,12 @@ void pool_core::release_arena(std::uint64_t capture) noexcept {
   arenas_.erase(at);
   if (!closed_.load(std::memory_order_relaxed)) return;
   // A stream that was being captured when the pool went is not waited for yet, and may be gone, too.
-  const auto busy = heap_.busy_zones();
-  const captures_held_off held;
-  if (!busy.empty() && !capturing() && device_.backend().synchronize()) {
-    for (zone* z : busy) retag(*z, heap_.clean());
+  {
+    const auto busy = heap_.busy_zones();
+    const captures_held_off held;
+    if (!busy.empty() && !capturing() && device_.backend().synchronize()) {
+      for (zone* z : busy) retag(*z, heap_.clean());
+    }
   }
   finish_closing();
 }

@@ -3,10 +3,13 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "instrumentation/backend/simulated/device.hpp"
@@ -22,15 +25,47 @@ namespace {
 
 constexpr std::size_t bytes = 2u << 20;
 
-/// Says whether a stream is captured, and lets others run before the caller can act on the answer.
+/// Says whether a stream is captured, and lets others run before the caller can act on the answer; and before it does what a capture
+/// forbids.
 class pausing_device final : public backend::simulated_device {
  public:
   using simulated_device::simulated_device;
   [[nodiscard]] backend::outcome<backend::capture_info> stream_capture(backend::stream_handle stream) override {
     auto answer = simulated_device::stream_capture(stream);
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    pause();
     return answer;
   }
+  [[nodiscard]] backend::outcome<void> free(void* address) override { return pause(), simulated_device::free(address); }
+  [[nodiscard]] backend::outcome<void> sync_stream(backend::stream_handle stream) override {
+    return pause(), simulated_device::sync_stream(stream);
+  }
+  void destroy_exec(backend::graph_exec_handle exec) noexcept override {
+    pause(), simulated_device::destroy_exec(exec);
+  }
+
+ private:
+  static void pause() noexcept { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
+};
+
+/// One thread leaves something there, another takes it.
+template <class T>
+class place {
+ public:
+  void leave(T what) {
+    const std::lock_guard lock(mutex_);
+    left_.push_back(std::move(what));
+  }
+  std::optional<T> take() {
+    const std::lock_guard lock(mutex_);
+    if (left_.empty()) return std::nullopt;
+    std::optional<T> last(std::move(left_.back()));
+    left_.pop_back();
+    return last;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<T> left_;
 };
 
 class capture_race : public on_each_device {
@@ -159,6 +194,81 @@ TEST_P(capture_race, a_miss_breaks_no_capture_that_was_announced) {
                    d.destroy_graph(value_or_throw(std::move(made)));
                  },
                  [&] { p->deallocate(beside, p->allocate(beside, bytes), bytes); });
+}
+
+// What has no pool goes back to the driver at once, which a capture forbids: of the same stream, or of any.
+
+TEST_P(capture_race, a_free_of_device_memory_breaks_no_capture_that_forbids_every_thread_to_wait) {
+  device_memory_resource r(device());
+  const stream owner, other;
+  place<void*> blocks;
+  capture_beside([&] { blocks.leave(r.allocate(other, 4096)); },
+                 [&](capture_mode) { (void)graph_capture(owner, capture_mode::global).finish(); },
+                 [&] {
+                   if (const auto block = blocks.take()) r.deallocate(other, *block, 4096);
+                 });
+  while (const auto block = blocks.take()) r.deallocate(other, *block, 4096);
+}
+
+TEST_P(capture_race, a_free_of_pinned_memory_breaks_no_capture_of_its_stream) {
+  pinned_memory_resource r(device());
+  const stream owner;
+  place<void*> blocks;
+  capture_beside([&] { blocks.leave(r.allocate(owner, 4096)); }, of(owner),
+                 [&] {
+                   if (const auto block = blocks.take()) r.deallocate(owner, *block, 4096);
+                 });
+  while (const auto block = blocks.take()) r.deallocate(owner, *block, 4096);
+}
+
+TEST_P(capture_race, the_end_of_an_executable_graph_breaks_no_capture_that_forbids_every_thread_to_wait) {
+  const stream owner;
+  place<graph_exec> graphs;
+  capture_beside([&] { graphs.leave(graph_exec(graph_capture(owner).finish())); },
+                 [&](capture_mode) { (void)graph_capture(owner, capture_mode::global).finish(); },
+                 [&] { (void)graphs.take(); });
+}
+
+/// The first wait lasts until it is let go, or has lasted too long.
+class waiting_device final : public backend::simulated_device {
+ public:
+  using simulated_device::simulated_device;
+  [[nodiscard]] backend::outcome<void> sync_stream(backend::stream_handle stream) override {
+    return wait(), simulated_device::sync_stream(stream);
+  }
+  [[nodiscard]] backend::outcome<void> sync_event(backend::event_handle event) override {
+    return wait(), simulated_device::sync_event(event);
+  }
+
+  std::promise<void> waits, let_go;
+  bool in_time = false;
+
+ private:
+  void wait() {
+    if (waited_.exchange(true)) return;
+    waits.set_value();
+    in_time = let_go.get_future().wait_for(std::chrono::seconds(2)) == std::future_status::ready;
+  }
+  std::atomic<bool> waited_{false};
+};
+
+TEST(capture_begins, while_a_free_waits_for_another_streams_work) {
+  const auto simulated = std::make_shared<waiting_device>(backend::simulated_config{});
+  const device_ref device(simulated);
+  const device_guard here(device);
+  pinned_memory_resource r(device);
+  const stream owner, busy;
+  void* const block = r.allocate(busy, bytes);
+  set_async(block, 1, bytes, busy);
+  std::thread other([&] {
+    const device_guard there(device);
+    r.deallocate(busy, block, bytes);
+  });
+  simulated->waits.get_future().wait();
+  (void)graph_capture(owner).finish();
+  simulated->let_go.set_value();
+  other.join();
+  EXPECT_TRUE(simulated->in_time) << "the capture waited for the other thread";
 }
 
 }  // namespace
