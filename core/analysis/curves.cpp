@@ -96,7 +96,7 @@ std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts,
   return into.take();
 }
 
-std::vector<index_slices> slices_of(const index& from) {
+std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts) {
   std::vector<index_slices> all;
   const auto add = [&](const lane_row& about, const summaries::slice_set& slices) {
     if (slices.lanes() > 0) all.push_back({about, &slices});
@@ -124,6 +124,13 @@ std::vector<index_slices> slices_of(const index& from) {
     add(about, work.ranges);
     about.what = lane_kind::host_calls;
     add(about, work.calls);
+  }
+  if (facts == nullptr) return all;
+  for (const auto& [process, slices] : facts->drawn_steps) {
+    lane_row about;
+    about.what = lane_kind::steps;
+    about.process = process;
+    all.push_back({about, &slices});
   }
   return all;
 }

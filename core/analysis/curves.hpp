@@ -35,12 +35,13 @@ struct index_curve {
 /// The curves of `from`, those by category if there are `facts`. `about.maximum` is over `whole`. O(curves * log events).
 [[nodiscard]] std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts, time_range whole);
 
-/// The slices of one owner: a stream, a direction, the ranges or the calls of a thread.
+/// The slices of one owner: a stream, a direction, the ranges or the calls of a thread, the steps of a process.
 struct index_slices {
   trace::lane_row about;  ///< Of its first lane.
   const summaries::slice_set* slices = nullptr;
 };
-[[nodiscard]] std::vector<index_slices> slices_of(const index& from);
+/// Those of steps come last, if there are `facts`. They outlive what is given.
+[[nodiscard]] std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts);
 
 /// Whether two rows tell of the same curve, or of lanes of the same owner; their numbers may differ.
 [[nodiscard]] bool same_curve(const trace::curve_row& a, const trace::curve_row& b);

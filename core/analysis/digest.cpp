@@ -1,9 +1,12 @@
 #include "core/analysis/digest.hpp"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/analysis/digest_fields.hpp"
 #include "core/analysis/index.hpp"
+#include "core/analysis/tensors.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -29,7 +32,6 @@ bool makes_sense(const digest& of) {
   for (const step_summary& steps : figures.steps) sense = sense && steps.highest < steps.steps.size();
   for (const process_steps& process : of.steps) {
     const std::vector<step>& steps = process.steps.steps;
-    sense = sense && !steps.empty();
     for (std::size_t i = 0; i < steps.size(); ++i) {
       sense = sense && steps[i].span.begin <= steps[i].span.end;
       sense = sense && (i == 0 || steps[i - 1].span.end <= steps[i].span.begin);
@@ -65,12 +67,25 @@ result<trace::saved_row> saved_digest(const digest& of) {
   return trace::saved_row{std::string(digest_name), digest_version, std::move(*bytes)};
 }
 
+std::shared_ptr<const step_facts> steps_of(const digest& of, std::shared_ptr<const trace::snapshot> from) {
+  const bool in_it =
+      std::any_of(of.steps.begin(), of.steps.end(), [](const auto& each) { return !each.steps.steps.empty(); });
+  if (in_it) {
+    auto made = std::make_shared<step_facts>();
+    for (const process_steps& each : of.steps) made->add(each.process, each.steps);
+    return made;
+  }
+  std::map<trace::process_id, step_source> sources;
+  for (const process_steps& each : of.steps) sources.emplace(each.process, each.steps.source);
+  return std::make_shared<const step_facts>(std::move(from), std::move(sources));
+}
+
 std::shared_ptr<const digest> find_digest(const trace::snapshot& trace) {
   std::vector<trace::saved_row> rows;
   for (const trace::chunk_info& chunk : trace.summaries()) {
     if (chunk.type != trace::row_type::saved || !trace.read_summary(chunk, rows)) continue;
     for (const trace::saved_row& row : rows) {
-      if (row.name != digest_name || row.version != digest_version) continue;
+      if (row.name != digest_name || (row.version != digest_version && row.version != digest_version_1)) continue;
       auto found = decode_digest(row.bytes);
       if (found && found->span == whole_of(trace)) return std::make_shared<const digest>(std::move(*found));
     }

@@ -20,6 +20,8 @@
 /// are looked up by whoever reads it, on the machine where it is read.
 namespace sluice::analysis {
 
+class step_facts;
+
 /// The stacks of one kind of memory.
 struct memory_stacks {
   memory_standing standing;
@@ -32,11 +34,6 @@ struct copy_stacks {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
   stack_use use;
-};
-
-struct process_steps {
-  trace::process_id process{};
-  step_list steps;
 };
 
 /// A time in which the recorder lost events.
@@ -70,7 +67,8 @@ struct digest {
   std::vector<memory_stacks> memory;  ///< What was used at all, most bytes first.
   std::vector<copy_stacks> copies;    ///< By device and direction.
   stack_use all_copies;               ///< Of every device and direction.
-  std::vector<process_steps> steps;   ///< By process; only of those that have any.
+  /// By process, only of those that have any: how they were found. The steps are rows of the file; only digests of version 1 have them here.
+  std::vector<process_steps> steps;
   std::vector<loss_span> losses;      ///< In the order of the file.
   std::vector<listed_block> largest;  ///< Biggest first, then by id, of all layers; at most `block_limit`.
   std::uint64_t block_count = 0;      ///< Of all blocks that lived in the recording.
@@ -84,7 +82,9 @@ struct digest {
 
 /// Of the bytes below. It has to change with anything that is kept, and with what any kept figure means: a reader leaves a digest of
 /// another version alone.
-inline constexpr std::uint32_t digest_version = 1;
+inline constexpr std::uint32_t digest_version = 2;
+/// Is read, too.
+inline constexpr std::uint32_t digest_version_1 = 1;
 /// What it is called in the file.
 inline constexpr std::string_view digest_name = "digest";
 
@@ -101,5 +101,8 @@ inline constexpr std::string_view digest_name = "digest";
 /// The one that the file has. Null if it has none: it was not closed, is small, or comes from another version of this program; or its
 /// digest is damaged or of other events. Reads the disk; nothing is kept.
 [[nodiscard]] std::shared_ptr<const digest> find_digest(const trace::snapshot& trace);
+
+/// The steps of the recording that it is of: those that its file keeps are read when somebody asks for one.
+[[nodiscard]] std::shared_ptr<const step_facts> steps_of(const digest& of, std::shared_ptr<const trace::snapshot> from);
 
 }  // namespace sluice::analysis

@@ -96,7 +96,7 @@ digest digest_gatherer::take() {
   for (const auto& [way, use] : figures_.copied().ways()) made_.copies.push_back({way.first, way.second, use});
   made_.all_copies = figures_.copied().all();
   made_.figures = figures_.take();
-  for (const auto& [process, steps] : steps_.lists) made_.steps.push_back({process, steps});
+  for (const auto& [process, source] : steps_.sources()) made_.steps.push_back({process, {source, {}}});
   cut();
   std::sort(made_.largest.begin(), made_.largest.end(), goes_before);
   return std::move(made_);

@@ -32,7 +32,7 @@ void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use)
       std::erase_if(rows, [&](const Row& row) { return !lies_in(row, told_->run); });
     if (rows.empty()) return;
   } else {
-    chunks_.push_back(reach_of(rows, chunk));
+    chunks_.add(reach_of(rows, chunk), trace::type_of_row<Row>);
   }
   events_ += rows.size();
   use(rows);
@@ -270,8 +270,7 @@ void index::absorb_part(const trace::snapshot& from, part about) {
   std::vector<bool> taken(chunks.size(), false);
   std::vector<std::size_t> wanted;
   std::size_t allocations = 0;
-  for (const std::size_t place : told_->chunks) {
-    const std::size_t chunk = told_->whole->chunks[place].chunk;
+  for (const std::size_t chunk : told_->chunks) {
     if (chunk >= chunks.size() || !is_in(told_->scope, chunks[chunk].type)) continue;
     wanted.push_back(chunk);
     if (chunks[chunk].type == row_type::alloc) allocations += chunks[chunk].rows;
@@ -297,13 +296,15 @@ void index::find_stacks_of_copies(const trace::snapshot& from, const std::vector
   }
   std::sort(wanted.begin(), wanted.end());
   std::vector<trace::api_call_event> rows;
-  for (const chunk_reach& reach : told_->whole->chunks) {
-    if (reach.chunk >= taken.size() || from.chunks()[reach.chunk].type != trace::row_type::api_call) continue;
-    const auto next = std::lower_bound(wanted.begin(), wanted.end(), reach.lowest);
-    if (next == wanted.end() || *next > reach.highest) continue;
-    if (!from.read_into<trace::api_call_event>(reach.chunk, rows)) continue;
+  const auto chunks = told_->whole->chunks->find([&](const chunk_reach& reach) {
+    const auto next = std::lower_bound(wanted.begin(), wanted.end(), reach.lowest_event);
+    return next != wanted.end() && *next <= reach.highest_event;
+  });
+  for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
+    if (chunk >= taken.size() || from.chunks()[chunk].type != trace::row_type::api_call) continue;
+    if (!from.read_into<trace::api_call_event>(chunk, rows)) continue;
     // Those in the run are known.
-    std::erase_if(rows, [&](const auto& row) { return taken[reach.chunk] && lies_in(row, told_->run); });
+    std::erase_if(rows, [&](const auto& row) { return taken[chunk] && lies_in(row, told_->run); });
     copies_.add(rows);
   }
   copies_.settle();
@@ -313,9 +314,9 @@ const copy_contents& index::contents(const trace::snapshot& from) const {
   if (!told_) return contents_;
   std::call_once(contents_read_, [&] {
     std::vector<trace::transfer_event> rows;
-    for (const chunk_reach& reach : told_->whole->chunks) {
-      if (reach.chunk >= from.chunks().size() || from.chunks()[reach.chunk].type != trace::row_type::transfer) continue;
-      if (from.read_into<trace::transfer_event>(reach.chunk, rows)) contents_.add(rows);
+    for (const std::size_t chunk : told_->whole->chunks->all().value_or(std::vector<std::size_t>{})) {
+      if (chunk >= from.chunks().size() || from.chunks()[chunk].type != trace::row_type::transfer) continue;
+      if (from.read_into<trace::transfer_event>(chunk, rows)) contents_.add(rows);
     }
     contents_.settle();
   });

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/analysis/chunk_reaches.hpp"
 #include "core/analysis/copy_calls.hpp"
 #include "core/analysis/copy_contents.hpp"
 #include "core/analysis/device_work.hpp"
@@ -76,7 +77,7 @@ class index {
   /// Per process, up to when device times are complete.
   [[nodiscard]] const std::map<trace::process_id, time_ns>& watermarks() const { return watermarks_; }
   /// What each chunk is about, so that a row can be found by its id; of all chunks, also where this is a part.
-  [[nodiscard]] const std::vector<chunk_reach>& chunks() const { return told_ ? told_->whole->chunks : chunks_; }
+  [[nodiscard]] const chunk_reaches& chunks() const { return told_ ? *told_->whole->chunks : chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   /// Chunks that could not be read, and rows that made no sense, in words.
   [[nodiscard]] std::vector<std::string> warnings() const;
@@ -115,7 +116,7 @@ class index {
   std::map<trace::counter_id, summaries::sample_tree> counters_;
   std::vector<message> messages_;
   std::map<trace::process_id, time_ns> watermarks_;
-  std::vector<chunk_reach> chunks_;
+  chunk_reaches chunks_;
   std::vector<std::string> unreadable_;
   std::size_t next_ = 0;
   std::uint64_t taken_bytes_ = 0;

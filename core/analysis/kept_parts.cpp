@@ -6,12 +6,14 @@
 
 #include "core/analysis/archive.hpp"
 #include "core/analysis/crossing_blocks.hpp"
+#include "core/analysis/tensors.hpp"
 #include "core/analysis/whole_fields.hpp"
 
 namespace sluice::analysis {
 namespace {
 
 constexpr std::size_t rows_a_chunk = 4096;
+constexpr std::size_t reaches_a_chunk = 1024;
 constexpr std::size_t least_rows = 1024;  ///< Of a chunk that is cut where another boundary begins.
 constexpr time_ns for_ever = latest_time;
 
@@ -137,12 +139,40 @@ void parts_writer::add_first_and_highest(std::span<const trace::last_sample_row>
   to_.add_summary<trace::last_sample_row>(rows, std::pair(INT64_MIN, INT64_MAX));
 }
 
+void parts_writer::add_chunks(const chunk_reaches& chunks) {
+  for (std::span<const chunk_reach> left = chunks.known(); !left.empty();) {
+    const std::size_t count = std::min(reaches_a_chunk, left.size());
+    to_.add_summary<trace::chunk_reach_row>(left.first(count));
+    left = left.subspan(count);
+  }
+}
+
+void parts_writer::add_steps(const step_facts& steps) {
+  std::vector<trace::step_row> rows;
+  const auto write = [&] {
+    to_.add_summary<trace::step_row>(rows);
+    rows.clear();
+  };
+  for (const auto& [process, list] : steps.lists()) {
+    for (const step& each : list.steps) {
+      rows.push_back({each.span.begin, each.span.end, process, each.number, each.event});
+      if (rows.size() == rows_a_chunk) write();
+    }
+    write();
+  }
+}
+
 std::optional<trace::saved_row> parts_writer::saved(const whole_facts& whole) {
   trace::saved_row made{parts_name, parts_version, {}};
   archive::writer words(made.bytes);
   words.put(whole);
   if (words.failed() || made.bytes.size() > most_saved_bytes) return std::nullopt;
   return made;
+}
+
+step step_of(const trace::step_row& row) {
+  const time_ns begin = bounded(row.time);
+  return {{begin, std::max(begin, bounded(row.end))}, row.number, row.event};
 }
 
 told_slice slice_of(const trace::open_slice_row& row) {

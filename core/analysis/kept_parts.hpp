@@ -54,6 +54,9 @@ class parts_writer {
   void add_samples(std::size_t epoch, std::span<const trace::last_sample_row> rows);
   /// The first sample of each thing and the highest, once.
   void add_first_and_highest(std::span<const trace::last_sample_row> rows);
+  /// What its chunks are about, which must be known.
+  void add_chunks(const chunk_reaches& chunks);
+  void add_steps(const step_facts& steps);
   /// What the recording shows as a whole, as `saved` made it.
   void add_whole(const trace::saved_row& row) { to_.add_summary<trace::saved_row>(std::span(&row, 1)); }
 
@@ -68,12 +71,15 @@ class parts_writer {
 /// What runs at `time`, with owners by their position in `from`.
 [[nodiscard]] std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index& from);
 
-/// As it is told to a part. The row may be hostile.
+/// As they are told to a part. The row may be hostile.
+[[nodiscard]] step step_of(const trace::step_row& row);
 [[nodiscard]] told_slice slice_of(const trace::open_slice_row& row);
 
 /// Of the `parts` that a file keeps.
 inline constexpr char parts_name[] = "parts";
-inline constexpr std::uint32_t parts_version = 1;
+inline constexpr std::uint32_t parts_version = 2;
+/// Is read, too: it has what `add_chunks` adds now.
+inline constexpr std::uint32_t parts_version_1 = 1;
 inline constexpr std::size_t most_saved_bytes = trace::max_chunk_bytes / 2;
 
 }  // namespace sluice::analysis

@@ -1,8 +1,9 @@
 #include "core/analysis/part_store.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
-#include <string>
+#include <utility>
 
 #include "core/analysis/crossing_blocks.hpp"
 #include "core/analysis/kept_parts.hpp"
@@ -103,6 +104,8 @@ void save_parts(const index& from, const trace::snapshot& of, std::span<const tr
     into.add_samples(i, samples_before(begins[i], from.memory(), from.counters()));
   }
   into.add_first_and_highest(first_and_highest_samples(from.memory(), from.counters()));
+  into.add_chunks(from.chunks());
+  into.add_steps(*from.tensors(of)->steps);
   into.add_whole(*whole);
 }
 
@@ -113,11 +116,6 @@ void part_store::take(std::shared_ptr<const trace::snapshot> from) {
     of_kind.list.push_back(chunk);
     of_kind.spans.add(chunk.min_time, chunk.max_time);
   }
-}
-
-void part_store::take(std::shared_ptr<const whole_facts> whole) {
-  whole_ = std::move(whole);
-  chunks_.emplace(whole_->chunks, *from_);
 }
 
 /// Calls `use(row, chunk)` for the rows of a kind in the chunks that overlap [from, to).
@@ -148,24 +146,32 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
                                                  [&](const auto& row, const auto&) { made->epochs_.push_back(row); });
       !got)
     return tl::unexpected(got.error());
-  std::optional<std::string> saved;
+  std::optional<trace::saved_row> saved;
   std::vector<trace::saved_row> rows;
   for (const trace::chunk_info& chunk : made->summaries_[trace::row_type::saved].list) {
     if (auto got = of.read_summary<trace::saved_row>(chunk, rows); !got) return tl::unexpected(got.error());
     for (trace::saved_row& row : rows)
-      if (row.name == parts_name && row.version == parts_version) saved = std::move(row.bytes);
+      if (row.name == parts_name && (row.version == parts_version || row.version == parts_version_1))
+        saved = std::move(row);
   }
   if (made->epochs_.empty() || !saved)
     return fail(error_code::not_found, "the file does not say what its parts are", of.path());
   made->begins_ = begins_of(made->epochs_);
   auto whole = std::make_shared<whole_facts>();
-  archive::reader words(*saved, 4 * most_saved_bytes);
+  archive::reader words(saved->bytes, 4 * most_saved_bytes);
   words.get(*whole);
   if (words.failed() || !words.at_end() || !std::is_sorted(made->begins_.begin(), made->begins_.end()))
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
-  std::erase_if(whole->chunks, [&](const chunk_reach& c) { return c.chunk >= of.chunks().size(); });
+  if (saved->version == parts_version_1) {
+    chunk_reaches known;
+    for (const chunk_reach& each : std::exchange(whole->listed, {}))
+      if (each.chunk < of.chunks().size()) known.add(each, of.chunks()[each.chunk].type);
+    whole->chunks = std::make_shared<const chunk_reaches>(std::move(known));
+  } else {
+    whole->chunks = std::make_shared<const chunk_reaches>(made->from_);
+  }
   whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
-  made->take(std::shared_ptr<const whole_facts>(std::move(whole)));
+  made->whole_ = std::move(whole);
   return std::shared_ptr<const part_store>(std::move(made));
 }
 
@@ -174,7 +180,7 @@ std::shared_ptr<const part_store> part_store::of(std::shared_ptr<const trace::sn
                                                  std::shared_ptr<const whole_facts> whole) {
   auto made = std::make_shared<part_store>();
   made->take(std::move(from));
-  made->take(std::move(whole));
+  made->whole_ = std::move(whole);
   made->epochs_.assign(epochs.begin(), epochs.end());
   made->begins_ = begins_of(epochs);
   return made;
@@ -211,6 +217,14 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
       if (!in_run) made.samples.push_back(row);
     });
   }
+  if (scope >= part_scope::timeline) {
+    std::map<trace::process_id, std::vector<step>> steps;
+    read.operator()<trace::step_row>(begin, end, [&](const auto& row, const auto&) {
+      if (row.time < end && row.end > begin) steps[row.process].push_back(step_of(row));
+    });
+    for (const auto& [process, source] : whole_->steps->sources())
+      made.steps.push_back({process, {source, std::move(steps[process])}});
+  }
   if (scope >= part_scope::timeline && first > 0) {
     read.operator()<trace::open_slice_row>(begin, begin + 1, [&](const auto& row, const auto&) {
       if (row.time == begin) made.open.push_back(slice_of(row));
@@ -222,7 +236,9 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
     });
   }
   if (!got) return tl::unexpected(got.error());
-  made.chunks = chunks_->in(made.run, made.samples_told);
+  auto chunks = whole_->chunks->in(made.run, made.samples_told);
+  if (!chunks) return tl::unexpected(chunks.error());
+  made.chunks = std::move(*chunks);
   return made;
 }
 

@@ -3,11 +3,9 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "core/analysis/chunk_finder.hpp"
 #include "core/analysis/index.hpp"
 #include "core/analysis/span_groups.hpp"
 #include "core/error.hpp"
@@ -51,9 +49,8 @@ class part_store {
     std::vector<trace::chunk_info> list;
     span_groups spans;
   };
-  /// Once each.
+  /// Once.
   void take(std::shared_ptr<const trace::snapshot> from);
-  void take(std::shared_ptr<const whole_facts> whole);
   [[nodiscard]] result<part> read(std::size_t first, std::size_t last, part_scope scope) const;
   template <class Row, class Use>
   result<void> rows_in(time_ns from, time_ns to, Use&& use) const;
@@ -61,7 +58,6 @@ class part_store {
   std::shared_ptr<const trace::snapshot> from_;
   std::map<trace::row_type, summary_chunks> summaries_;  ///< Of the file, in order.
   std::shared_ptr<const whole_facts> whole_;
-  std::optional<chunk_finder> chunks_;  ///< Always, once it is made.
   std::vector<trace::epoch_row> epochs_;
   std::vector<time_ns> begins_;
 };

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/analysis/chunk_reaches.hpp"
 #include "core/analysis/time_range.hpp"
-#include "core/analysis/whole.hpp"
 #include "core/trace/row_type.hpp"
 
 /// When rows are about. Private to core/analysis.
@@ -48,14 +48,16 @@ chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
   constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
   chunk_reach all;
   all.chunk = chunk;
-  all.lowest = UINT64_MAX;
+  all.lowest_event = UINT64_MAX;
+  all.time = latest_time;
+  all.end = -latest_time;
   if constexpr (names_blocks) all.lowest_block = UINT64_MAX;
   for (const Row& row : rows) {
-    all.lowest = std::min(all.lowest, trace::subject_of(row));
-    all.highest = std::max(all.highest, trace::subject_of(row));
+    all.lowest_event = std::min(all.lowest_event, trace::subject_of(row));
+    all.highest_event = std::max(all.highest_event, trace::subject_of(row));
     const auto [first, last] = times_of(row);
-    all.first = std::min(all.first, first);
-    all.last = std::max(all.last, last);
+    all.time = std::min(all.time, first);
+    all.end = std::max(all.end, last);
     if constexpr (names_blocks) {
       all.lowest_block = std::min(all.lowest_block, raw(row.block));
       all.highest_block = std::max(all.highest_block, raw(row.block));

@@ -34,6 +34,11 @@ struct step_list {
   [[nodiscard]] const step* at(time_ns time) const;
 };
 
+struct process_steps {
+  trace::process_id process{};
+  step_list steps;
+};
+
 /// Takes what a program says about its steps, in any order of time: marks with a number, ranges called "ProfilerStep#7"
 /// (torch.profiler), and ranges called "step", "iteration", "train_step", with or without a number (NVTX).
 class step_marks {

@@ -98,13 +98,15 @@ void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
   if (drawn.size() < lane + 2) return;
   const summaries::drawn_slice& next = drawn.back();
   summaries::drawn_slice& last = drawn[drawn.size() - 2];
-  if (last.item.event != next.item.event || last.item.end < next.item.begin) return;
+  // Steps that were inferred have no event: only what begins nowhere else is a part of the one before.
+  const bool same = last.item.event == next.item.event && (next.count == 0 || next.item.event != trace::event_id::none);
+  if (!same || last.item.end < next.item.begin) return;
   const auto covered = [](const summaries::drawn_slice& s) {
     return static_cast<double>(s.busy) * static_cast<double>(s.item.end - s.item.begin);
   };
   const double busy = covered(last) + covered(next);
   last.item.end = std::max(last.item.end, next.item.end);
-  last.item.bytes += next.item.bytes;
+  if (last.item.kind != static_cast<std::uint8_t>(slice_kind::step)) last.item.bytes += next.item.bytes;
   last.count = std::max(1U, last.count + next.count);
   const time_ns length = last.item.end - last.item.begin;
   last.busy = length > 0 ? static_cast<float>(std::min(1.0, busy / static_cast<double>(length))) : 1;
@@ -394,7 +396,8 @@ result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t fir
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     if (!pieces[p].instead) continue;
     const time_range over = range_of(pieces[p]);
-    for (const index_slices& owner : slices_of(*pieces[p].instead))
+    const auto facts = lanes_[first].what == trace::lane_kind::steps ? pieces[p].instead->tensors(*trace_) : nullptr;
+    for (const index_slices& owner : slices_of(*pieces[p].instead, facts.get()))
       if (same_owner(owner.about, lanes_[first]))
         owner.slices->draw(over.begin, over.end, pieces[p].count, of_indexes[p]);
     if (!of_indexes[p].empty()) lanes = std::max<std::size_t>(lanes, of_indexes[p].back().lane + std::size_t{1});

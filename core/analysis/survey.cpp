@@ -30,7 +30,8 @@ void survey::each(std::size_t chunk) {
     return;
   }
   if (rows.empty()) return;
-  chunks_.push_back(reach_of(rows, chunk));
+  chunks_.add(reach_of(rows, chunk), trace::type_of_row<Row>);
+  chunk_ = chunk;
   events_ += rows.size();
   if constexpr (std::is_same_v<Row, trace::transfer_event>) contents_.add(rows);
   for (const Row& row : rows) take(row);
@@ -72,9 +73,8 @@ void survey::take(const trace::checkpoint_event& row) {
 
 void survey::take(const trace::live_block_event& row) {
   listed_blocks& listed = checkpoints_[row.checkpoint];
-  const std::size_t chunk = chunks_.back().chunk;
-  if (listed.blocks++ == 0) listed.of.first_chunk = chunk;
-  listed.of.last_chunk = chunk;
+  if (listed.blocks++ == 0) listed.of.first_chunk = chunk_;
+  listed.of.last_chunk = chunk_;
   take_block(row, row.born);
   if (row.block == trace::block_id::none || allocated_.contains(raw(row.block)) ||
       in_checkpoints_.contains(raw(row.block)))
@@ -107,10 +107,9 @@ std::optional<std::vector<complete_checkpoint>> survey::listed_by(std::span<cons
   }
   std::vector<trace::event_id> ids;
   std::vector<trace::block_id> blocks;
-  for (const chunk_reach& reach : chunks_) {
+  for (const std::size_t chunk : chunks_of(trace::row_type::live_block)) {
     using row = trace::live_block_event;
-    const std::size_t chunk = reach.chunk;
-    if (chunk < first || chunk > last || of_.chunks()[chunk].type != trace::row_type::live_block) continue;
+    if (chunk < first || chunk > last) continue;
     if (!wanted() || !of_.read_column<row>(chunk, &row::checkpoint, ids) ||
         !of_.read_column<row>(chunk, &trace::alloc_event::block, blocks))
       return std::nullopt;
@@ -122,13 +121,17 @@ std::optional<std::vector<complete_checkpoint>> survey::listed_by(std::span<cons
   return all;
 }
 
+std::vector<std::size_t> survey::chunks_of(trace::row_type type) const {
+  std::vector<std::size_t> all = *chunks_.all();
+  std::erase_if(all, [&](std::size_t chunk) { return of_.chunks()[chunk].type != type; });
+  return all;
+}
+
 std::optional<id_set> survey::freed(const std::function<bool()>& wanted) const {
   id_set all;
   std::vector<trace::block_id> blocks;
-  for (const chunk_reach& reach : chunks_) {
-    if (of_.chunks()[reach.chunk].type != trace::row_type::free) continue;
-    if (!wanted() || !of_.read_column<trace::free_event>(reach.chunk, &trace::free_event::block, blocks))
-      return std::nullopt;
+  for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
+    if (!wanted() || !of_.read_column<trace::free_event>(chunk, &trace::free_event::block, blocks)) return std::nullopt;
     for (const trace::block_id block : blocks) all.insert(raw(block));
   }
   return all;
@@ -240,7 +243,7 @@ std::shared_ptr<const step_facts> survey::steps() const {
   };
   for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
   for (const trace::process_row& row : of_.tables().processes.rows())
-    if (!all.lists.contains(row.id)) take(row.id, pattern_of(row.id, end));
+    if (!all.sources().contains(row.id)) take(row.id, pattern_of(row.id, end));
   return made;
 }
 
@@ -282,8 +285,8 @@ step_list survey::pattern_of(trace::process_id process, time_ns end) const {
       places.emplace(raw(last[i].block), i);
     }
     std::vector<trace::free_event> frees;
-    for (const chunk_reach& reach : chunks_) {
-      if (of_.chunks()[reach.chunk].type != trace::row_type::free || !of_.read_into(reach.chunk, frees)) continue;
+    for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
+      if (!of_.read_into(chunk, frees)) continue;
       for (const trace::free_event& row : frees) {
         const auto place = places.find(raw(row.block));
         if (place == places.end() || blocks[place->second].freed()) continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/analysis/categories.hpp"
+#include "core/analysis/chunk_reaches.hpp"
 #include "core/analysis/copy_contents.hpp"
 #include "core/analysis/faults.hpp"
 #include "core/analysis/id_set.hpp"
@@ -29,7 +30,7 @@
 /// imports, with copies whose contents were looked at, and with checkpoints.
 namespace sluice::analysis {
 
-struct step_facts;
+class step_facts;
 
 class survey {
  public:
@@ -39,7 +40,7 @@ class survey {
       const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
 
   [[nodiscard]] const trace::snapshot& trace() const { return of_; }
-  [[nodiscard]] const std::vector<chunk_reach>& chunks() const { return chunks_; }
+  [[nodiscard]] const chunk_reaches& chunks() const { return chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   /// Chunks that could not be read, in words.
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
@@ -128,10 +129,13 @@ class survey {
   void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
   void infer_deaths(trace::process_id process, const std::unordered_map<std::uint64_t, std::size_t>& places,
                     std::span<block_record> blocks) const;
+  /// Those of a kind that could be read.
+  [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
   [[nodiscard]] step_list pattern_of(trace::process_id process, time_ns end) const;
 
   const trace::snapshot& of_;
-  std::vector<chunk_reach> chunks_;
+  chunk_reaches chunks_;
+  std::size_t chunk_ = 0;  ///< That is being read.
   std::uint64_t events_ = 0;
   std::vector<std::string> unreadable_;
   std::uint64_t malformed_ = 0;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/analysis/chunk_finder.hpp"
+#include "core/analysis/chunk_reaches.hpp"
 #include "core/analysis/crossing_blocks.hpp"
 #include "core/analysis/id_set.hpp"
 #include "core/analysis/tensors.hpp"
@@ -57,10 +57,9 @@ class sweeper {
         wanted_(wanted),
         begins_(into.begins()),
         steps_(std::move(steps)),
-        judge_({known.clues(), steps_->lists, known.category_tags(), of_.tables(), span_}),
-        chunks_(known.chunks(), of_),
+        judge_({known.clues(), steps_->lists(), known.category_tags(), of_.tables(), span_}),
         first_samples_(known.first_samples()) {
-    whole_->chunks = known.chunks();
+    whole_->chunks = std::make_shared<const chunk_reaches>(known.chunks());
     whole_->graphs = known.graphs();
     whole_->touches = known.touches();
     whole_->steps = steps_;
@@ -81,6 +80,8 @@ class sweeper {
       if (!wanted_() || !go_through(epoch)) return {};
     }
     if (!settle_late_words()) return {};
+    into_.add_chunks(known_.chunks());
+    into_.add_steps(*steps_);
     into_.add_blocks(kept_);
     write_open_slices();
     samples_.settle(of_.tables());
@@ -112,7 +113,7 @@ class sweeper {
     made.whole = whole_;
     made.unfolding = true;
     made.samples_told = true;
-    made.chunks = chunks_.in(made.run, made.samples_told);
+    made.chunks = *whole_->chunks->in(made.run, made.samples_told);
     if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
       made.births = born->second;
     if (const auto told = checkpoints_.find(epoch); told != checkpoints_.end()) {
@@ -270,13 +271,13 @@ class sweeper {
       if (raw(row.block) == id) return epoch_of(begins_, bounded(row.born));
     std::vector<trace::block_id> blocks;
     std::vector<time_ns> times;
-    for (const chunk_reach& reach : known_.chunks()) {
-      if (of_.chunks()[reach.chunk].type != trace::row_type::alloc || id < reach.lowest_block ||
-          id > reach.highest_block)
-        continue;
-      if (!of_.read_column<trace::alloc_event>(reach.chunk, &trace::alloc_event::block, blocks)) continue;
+    const auto names = [=](const chunk_reach& reach) { return id >= reach.lowest_block && id <= reach.highest_block; };
+    const std::vector<std::size_t> chunks = *whole_->chunks->find(names);
+    for (const std::size_t chunk : chunks) {
+      if (of_.chunks()[chunk].type != trace::row_type::alloc) continue;
+      if (!of_.read_column<trace::alloc_event>(chunk, &trace::alloc_event::block, blocks)) continue;
       const auto found = std::find(blocks.begin(), blocks.end(), trace::block_id{id});
-      if (found == blocks.end() || !of_.read_column<trace::alloc_event>(reach.chunk, &trace::alloc_event::time, times))
+      if (found == blocks.end() || !of_.read_column<trace::alloc_event>(chunk, &trace::alloc_event::time, times))
         continue;
       return epoch_of(begins_, bounded(times[static_cast<std::size_t>(found - blocks.begin())]));
     }
@@ -364,7 +365,6 @@ class sweeper {
   const std::span<const time_ns> begins_;
   const std::shared_ptr<const step_facts> steps_;
   category_judge judge_;
-  const chunk_finder chunks_;
   const std::vector<trace::last_sample_row> first_samples_;
   /// As far as it is known. No part is alive while it changes.
   const std::shared_ptr<whole_facts> whole_ = std::make_shared<whole_facts>();

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/analysis/index.hpp"
+#include "core/analysis/kept_parts.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -23,8 +24,9 @@ std::vector<const block_record*> telling_blocks(const memory_use& memory, trace:
   return {};
 }
 
-step_facts find_steps(const index& from, const trace::snapshot& trace) {
-  step_facts all;
+std::shared_ptr<const step_facts> find_steps(const index& from, const trace::snapshot& trace) {
+  auto made = std::make_shared<step_facts>();
+  step_facts& all = *made;
   const time_ns end = whole_of(trace).end;
   const auto take = [&](trace::process_id process, step_list found) {
     if (!found.steps.empty()) all.add(process, std::move(found));
@@ -32,8 +34,8 @@ step_facts find_steps(const index& from, const trace::snapshot& trace) {
   for (const trace::process_id process : from.step_marks().processes())
     take(process, from.step_marks().of(process, end));
   for (const trace::process_row& row : trace.tables().processes.rows())
-    if (!all.lists.contains(row.id)) take(row.id, find_pattern(telling_blocks(from.memory(), row.id), end));
-  return all;
+    if (!all.sources().contains(row.id)) take(row.id, find_pattern(telling_blocks(from.memory(), row.id), end));
+  return made;
 }
 
 memory_key key_of(const block_record& block) { return {block.device, block.level, block.kind}; }
@@ -70,28 +72,52 @@ std::vector<block_category> told_categories(const memory_use& memory, const part
   return all;
 }
 
-summaries::slice_set slices_of(const step_list& list) {
+}  // namespace
+
+void add_slices(trace::process_id process, std::span<const step> steps, step_slices& to) {
   std::vector<summaries::slice_item> items;
-  items.reserve(list.steps.size());
-  for (const step& each : list.steps) {
-    summaries::slice_item made;
+  for (const step& each : steps) {
+    if (each.span.length() <= 0) continue;  // There is nothing to be seen, and it would want a lane of its own.
+    summaries::slice_item& made = items.emplace_back();
     made.begin = each.span.begin;
     made.end = each.span.end;
     made.event = each.event;
     made.bytes = static_cast<std::uint64_t>(each.number);
     made.kind = static_cast<std::uint8_t>(slice_kind::step);
-    items.push_back(made);
   }
-  summaries::slice_set set;
+  summaries::slice_set& set = to[process];
+  set.tell(1, INT64_MIN);
   set.add(items);
-  return set;
 }
 
-}  // namespace
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+step_facts::step_facts(std::shared_ptr<const trace::snapshot> from, std::map<trace::process_id, step_source> sources)
+    : from_(std::move(from)), sources_(std::move(sources)) {}
 
 void step_facts::add(trace::process_id process, step_list found) {
-  to_draw.emplace(process, slices_of(found));
-  lists.emplace(process, std::move(found));
+  sources_.emplace(process, found.source);
+  lists_.emplace(process, std::move(found));
+}
+
+const std::map<trace::process_id, step_list>& step_facts::lists() const {
+  if (from_ != nullptr) std::call_once(was_read_, [this] { read(); });
+  return lists_;
+}
+
+void step_facts::read() const {
+  std::vector<trace::step_row> rows;
+  for (const trace::chunk_info& chunk : from_->summaries()) {
+    if (chunk.type != trace::row_type::step || !from_->read_summary(chunk, rows)) continue;
+    for (const trace::step_row& row : rows) {
+      const auto source = sources_.find(row.process);
+      if (source == sources_.end()) continue;
+      step_list& list = lists_.try_emplace(row.process, step_list{source->second, {}}).first->second;
+      const step made = step_of(row);
+      // What comes before another is of somebody who did not keep their order.
+      if (list.steps.empty() || list.steps.back().span.end <= made.span.begin) list.steps.push_back(made);
+    }
+  }
 }
 
 tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
@@ -102,13 +128,15 @@ tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) 
     all.categories = told_categories(memory, *told);
     all.tagged = told->whole->tagged;
     if (told->scope == part_scope::memory) return all;  // Nobody draws it.
+    for (const process_steps& each : told->steps) add_slices(each.process, each.steps.steps, all.drawn_steps);
     for (const whole_facts::memory& each : told->whole->memories)
       for (const whole_facts::part_of_it& of : each.by_category)
         all.use[each.key][static_cast<std::size_t>(of.what)].tell_highest(of.highest);
   } else {
-    all.steps = std::make_shared<const step_facts>(find_steps(from, trace));
+    all.steps = find_steps(from, trace);
+    for (const auto& [process, list] : all.steps->lists()) add_slices(process, list.steps, all.drawn_steps);
     all.categories =
-        categorise(memory, from.touches(), all.steps->lists, from.category_tags(), trace.tables(), whole_of(trace));
+        categorise(memory, from.touches(), all.steps->lists(), from.category_tags(), trace.tables(), whole_of(trace));
     all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
     for (std::size_t i = 0; i < all.categories.size(); ++i)
       if (all.categories[i].what != category::none) all.use.try_emplace(key_of(memory.blocks()[i]));

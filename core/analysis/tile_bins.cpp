@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "core/analysis/slice_kind.hpp"
+
 namespace sluice::analysis {
 namespace {
 
 using summaries::tile;
 using trace::tile_bins;
+
+/// Of steps bytes are a number, which is that of the longest.
+bool is_step(std::uint8_t kind) { return kind == static_cast<std::uint8_t>(slice_kind::step); }
 
 curve_bins fill_curve(const tile& where, const index_curve& curve) {
   curve_bins made;
@@ -43,9 +48,10 @@ void add_slice(const tile& where, const summaries::slice_item& item, time_ns end
     bin.busy += std::max<time_ns>(0, std::min(end, bin_end) - std::max(item.begin, begin));
     if (item.begin >= begin && item.begin < bin_end) {
       ++bin.count;
-      bin.bytes += item.bytes;
+      if (!is_step(item.kind)) bin.bytes += item.bytes;
     }
     if (end - item.begin <= bin.length) continue;
+    if (is_step(item.kind)) bin.bytes = item.bytes;
     bin.length = end - item.begin;
     bin.event = item.event;
     bin.name = item.name;
@@ -104,8 +110,9 @@ lane_bins join_lane(std::span<const filled_tile> parts, std::size_t place) {
 void lane_bin::append(const lane_bin& later) {
   count += later.count;
   busy += later.busy;
-  bytes += later.bytes;
+  if (!is_step(later.kind)) bytes += later.bytes;
   if (later.length <= length) return;
+  if (is_step(later.kind)) bytes = later.bytes;
   length = later.length;
   event = later.event;
   name = later.name;

@@ -32,7 +32,7 @@ tile_maker::tile_maker(trace::file_writer& to, std::span<const trace::epoch_row>
 bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
   const auto facts = from.tensors(of_);
   const std::vector<index_curve> curves = curves_of(from, facts.get(), whole_);
-  const std::vector<index_slices> slices = slices_of(from);
+  const std::vector<index_slices> slices = slices_of(from, facts.get());
   if (curves_.empty()) {
     for (const index_curve& curve : curves) {
       curves_.push_back(curve.about);

@@ -216,7 +216,7 @@ struct step_gatherer::gathered {
 };
 
 step_gatherer::step_gatherer(const step_facts& facts, const process_memories& memories, time_range range) {
-  for (const auto& [process, list] : facts.lists) {
+  for (const auto& [process, list] : facts.lists()) {
     gathered of;
     of.process = process;
     of.source = list.source;

@@ -22,7 +22,7 @@ namespace sluice::analysis {
 class index;
 struct memory_peak;
 struct naming;
-struct step_facts;
+class step_facts;
 struct tensor_facts;
 
 /// Part of a peak: the blocks of one category.

@@ -60,7 +60,7 @@ whole_facts facts_of_whole(const index& from, const trace::snapshot& of) {
   const time_range span = whole_of(of);
   const auto tensors = from.tensors(of);
   whole_facts all;
-  all.chunks = from.chunks();
+  all.chunks = std::make_shared<const chunk_reaches>(from.chunks());
   all.memories = memories_of(from, *tensors, span);
   all.pools = pools_of(from, span);
   all.not_tracked = untracked_of(from);

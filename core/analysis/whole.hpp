@@ -18,19 +18,8 @@
 /// What an index of a part of a recording must be told, because only the whole recording shows it.
 namespace sluice::analysis {
 
-struct step_facts;
-
-/// What a chunk is about: its rows' ids, the blocks they name, and all times that count for a question. The chunk's own times lack
-/// when work was enqueued, and that a row without an end lasts on.
-struct chunk_reach {
-  std::size_t chunk = 0;
-  std::uint64_t lowest = 0;  ///< Event id; for attributes and links, of what they are about.
-  std::uint64_t highest = 0;
-  std::uint64_t lowest_block = 0;  ///< Of allocations and of blocks in checkpoints; else 0.
-  std::uint64_t highest_block = 0;
-  time_ns first = latest_time;  ///< Bounded; first > last: nothing.
-  time_ns last = -latest_time;
-};
+class chunk_reaches;
+class step_facts;
 
 /// What is quoted of the recording as a whole, wherever in it a question is about.
 struct whole_facts {
@@ -75,7 +64,7 @@ struct whole_facts {
     graph_use use;
     bool copies = false;
   };
-  std::vector<chunk_reach> chunks;  ///< One for each chunk of events that could be read, in order.
+  std::vector<trace::chunk_reach_row> listed;  ///< In files of version 1 `chunks` are kept here.
   std::vector<memory> memories;
   std::vector<pool> pools;
   std::vector<untracked> not_tracked;
@@ -86,7 +75,8 @@ struct whole_facts {
   std::vector<graph> graphs;
   std::vector<trace::block_id> segments;  ///< Blocks that others lie in, by id.
   std::uint64_t touches = 0;
-  bool tagged = false;  ///< Some category is exact.
+  bool tagged = false;                          ///< Some category is exact.
+  std::shared_ptr<const chunk_reaches> chunks;  ///< Of chunks of events that could be read.
   std::shared_ptr<const step_facts> steps;
 };
 
@@ -137,12 +127,13 @@ struct part {
   part_scope scope = part_scope::everything;
   time_range run;
   std::shared_ptr<const whole_facts> whole;
-  std::vector<std::size_t> chunks;  ///< Places in `whole->chunks`: those that `chunk_finder` finds for the run.
+  std::vector<std::size_t> chunks;  ///< Those that `whole->chunks` says are read for the run.
   std::vector<told_block>
       blocks;  ///< Those that live in the run and not only in it, and those of which rows do not agree.
   std::vector<told_uses> uses;            ///< Of those that were used, and of others that were used outside of the run.
   std::vector<told_category> categories;  ///< Of others that live in it.
   std::vector<told_slice> open;           ///< Those of one owner and lane are one at most.
+  std::vector<process_steps> steps;       ///< Those with something in the run, of every process that has any.
   std::vector<trace::last_sample_row>
       samples;                ///< Outside of the run: the last of each thing before it, the first and the highest.
   bool samples_told = false;  ///< Else all rows of samples are wanted.

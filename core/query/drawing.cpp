@@ -19,7 +19,7 @@ drawing::drawing(const sources& from, bool categories) : from_(from) {
   if (categories) facts_ = from.index.tensors(from.trace);
   of_index_ = analysis::curves_of(from.index, facts_.get(), analysis::whole_of(from.trace));
   for (const analysis::index_curve& curve : of_index_) curves_.push_back(curve.about);
-  slices_ = analysis::slices_of(from.index);
+  slices_ = analysis::slices_of(from.index, nullptr);
   for (const analysis::index_slices& each : slices_)
     owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes())});
 }

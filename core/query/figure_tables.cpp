@@ -169,13 +169,13 @@ made_rows make_steps(sql_context& context, std::optional<analysis::time_range> /
       rows->add({id_value(raw(process)), each.number, each.span.begin, each.span.end, id_value(raw(each.event)),
                  std::int64_t{list.inferred() ? 1 : 0}});
   };
-  if (const analysis::digest* whole = context.whole()) {
-    for (const analysis::process_steps& each : whole->steps) add(each.process, each.steps);
+  if (context.whole() != nullptr) {
+    for (const auto& [process, list] : context.steps->lists()) add(process, list);
     return rows;
   }
   const analysis::index* index = context.analysed();
   if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
-  for (const auto& [process, list] : index->tensors(*context.trace)->steps->lists) add(process, list);
+  for (const auto& [process, list] : index->tensors(*context.trace)->steps->lists()) add(process, list);
   return rows;
 }
 

@@ -6,10 +6,12 @@ namespace {
 /// What the rows of blocks in one kind of chunk say of `id`.
 template <class Row>
 void births_of(trace::block_id id, const sources& from, analysis::memory_use& into) {
-  for (const analysis::chunk_reach& about : from.index.chunks()) {
-    if (raw(id) < about.lowest_block || raw(id) > about.highest_block) continue;
-    if (from.trace.chunks()[about.chunk].type != trace::type_of_row<Row>) continue;
-    const auto rows = from.trace.read<Row>(about.chunk);
+  const auto chunks = from.index.chunks().find([=](const analysis::chunk_reach& about) {
+    return raw(id) >= about.lowest_block && raw(id) <= about.highest_block;
+  });
+  for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
+    if (from.trace.chunks()[chunk].type != trace::type_of_row<Row>) continue;
+    const auto rows = from.trace.read<Row>(chunk);
     if (!rows) continue;
     for (const Row& row : **rows)
       if (row.block == id) into.add(row);

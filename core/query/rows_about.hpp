@@ -13,10 +13,12 @@ namespace sluice::query {
 /// Calls `use(row)` for each row of the chunks that may hold something about `id`.
 template <class Row, class Use>
 void rows_about(trace::event_id id, const sources& from, Use&& use) {
-  for (const analysis::chunk_reach& about : from.index.chunks()) {
-    if (raw(id) < about.lowest || raw(id) > about.highest) continue;
-    if (from.trace.chunks()[about.chunk].type != trace::type_of_row<Row>) continue;
-    const auto rows = from.trace.read<Row>(about.chunk);
+  const auto chunks = from.index.chunks().find([=](const analysis::chunk_reach& about) {
+    return raw(id) >= about.lowest_event && raw(id) <= about.highest_event;
+  });
+  for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
+    if (from.trace.chunks()[chunk].type != trace::type_of_row<Row>) continue;
+    const auto rows = from.trace.read<Row>(chunk);
     if (!rows) continue;  // The messages say so.
     for (const Row& row : **rows) use(row);
   }

@@ -17,6 +17,8 @@ bool belongs(const trace::lane_row& lane, const track& row) {
     case trace::lane_kind::host_ranges:
     case trace::lane_kind::host_calls:
       return row.kind == track_kind::host_thread && lane.process == row.process && lane.thread == row.thread;
+    case trace::lane_kind::steps:
+      return row.kind == track_kind::steps && lane.process == row.process;
     case trace::lane_kind::unknown:
       break;
   }
@@ -55,22 +57,22 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
   const time_range range = analysis::bounded(question.range);
   const std::uint32_t width = std::clamp<std::uint32_t>(question.width, 1, widest_view);
   const time_ns last = analysis::whole_of(from.trace).end;
-  if (row->kind == track_kind::steps) {
+  const drawing all(from, false);
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < all.owners().size(); ++i) {
+    if (!belongs(all.owners()[i].about, *row)) continue;
+    const auto drawn = all.draw(i, range, width);
+    if (!drawn) return tl::unexpected<error>(drawn.error());
+    append(*drawn, depth, last, list);
+    depth += all.owners()[i].lanes;
+  }
+  if (row->kind == track_kind::steps && depth == 0) {
+    // Not in tiles: of a recording that has none, or those of files before steps were in them.
     const auto facts = facts_of(from);
-    const auto steps = facts->steps->to_draw.find(row->process);
     std::vector<summaries::drawn_slice> drawn;
-    if (steps != facts->steps->to_draw.end()) steps->second.draw(range.begin, range.end, width, drawn);
+    if (const auto steps = facts->drawn_steps.find(row->process); steps != facts->drawn_steps.end())
+      steps->second.draw(range.begin, range.end, width, drawn);
     append(drawn, 0, last, list);
-  } else {
-    const drawing all(from, false);
-    std::size_t depth = 0;
-    for (std::size_t i = 0; i < all.owners().size(); ++i) {
-      if (!belongs(all.owners()[i].about, *row)) continue;
-      const auto drawn = all.draw(i, range, width);
-      if (!drawn) return tl::unexpected<error>(drawn.error());
-      append(*drawn, depth, last, list);
-      depth += all.owners()[i].lanes;
-    }
   }
   return list;
 }

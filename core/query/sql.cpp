@@ -83,6 +83,7 @@ const analysis::digest* sql_context::whole() {
   // A large one that has no end has none yet.
   const auto summed = analysis::summed_up(trace, {.cancelled = [this] { return stopped(); }});
   if (summed) digest = analysis::find_digest(**summed);
+  if (digest) steps = analysis::steps_of(*digest, *summed);
   return digest.get();
 }
 

@@ -25,8 +25,9 @@ struct sql_context {
   std::optional<error> failure;  ///< What ended the running query, where SQLite's own words would say less.
   std::size_t lookup_bytes = 0;  ///< Taken by indexes on ids.
   std::unique_ptr<symbols::frame_book> frames;
-  std::unique_ptr<analysis::index> index;          ///< Made by the first table that needs it.
-  std::shared_ptr<const analysis::digest> digest;  ///< Looked for by the first that would do with it.
+  std::unique_ptr<analysis::index> index;             ///< Made by the first table that needs it.
+  std::shared_ptr<const analysis::digest> digest;     ///< Looked for by the first that would do with it.
+  std::shared_ptr<const analysis::step_facts> steps;  ///< As the digest tells them.
   bool looked_for_digest = false;
 
   [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled); }

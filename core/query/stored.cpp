@@ -59,18 +59,21 @@ std::optional<time_ns> find_event(const trace::snapshot& trace, std::size_t chun
 
 /// Of an event, its own time; of a block, that of its birth.
 std::optional<time_range> time_of(const details_question& question, const sources& from) {
-  for (const analysis::chunk_reach& reach : from.stored->parts->store().whole()->chunks) {
-    if (reach.chunk >= from.trace.chunks().size()) continue;
+  const bool by_event = question.event != trace::event_id::none;
+  const auto chunks = from.stored->parts->store().whole()->chunks->find([&](const analysis::chunk_reach& reach) {
+    return by_event ? raw(question.event) >= reach.lowest_event && raw(question.event) <= reach.highest_event
+                    : raw(question.block) >= reach.lowest_block && raw(question.block) <= reach.highest_block;
+  });
+  for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
     std::optional<time_ns> found;
-    if (question.event != trace::event_id::none) {
-      if (raw(question.event) < reach.lowest || raw(question.event) > reach.highest) continue;
-      found = find_event(from.trace, reach.chunk, question.event);
-    } else if (raw(question.block) >= reach.lowest_block && raw(question.block) <= reach.highest_block) {
-      const trace::row_type type = from.trace.chunks()[reach.chunk].type;
+    if (by_event) {
+      found = find_event(from.trace, chunk, question.event);
+    } else {
+      const trace::row_type type = from.trace.chunks()[chunk].type;
       if (type == trace::row_type::alloc)
-        found = find_row<trace::alloc_event>(from.trace, reach.chunk, &trace::alloc_event::block, question.block);
+        found = find_row<trace::alloc_event>(from.trace, chunk, &trace::alloc_event::block, question.block);
       if (type == trace::row_type::live_block)
-        found = find_row<trace::live_block_event>(from.trace, reach.chunk, &trace::alloc_event::block, question.block);
+        found = find_row<trace::live_block_event>(from.trace, chunk, &trace::alloc_event::block, question.block);
     }
     if (found) return time_range{*found, *found};
   }
@@ -184,9 +187,9 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
   made->digest = analysis::find_digest(*trace);
   if (!made->digest) return nullptr;
   auto facts = std::make_shared<analysis::tensor_facts>();
-  auto steps = std::make_shared<analysis::step_facts>();
-  for (const analysis::process_steps& each : made->digest->steps) steps->add(each.process, each.steps);
-  facts->steps = std::move(steps);
+  facts->steps = analysis::steps_of(*made->digest, trace);
+  for (const analysis::process_steps& each : made->digest->steps)
+    analysis::add_slices(each.process, each.steps.steps, facts->drawn_steps);
   if (auto parts = analysis::part_store::open(trace, facts->steps)) {
     const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
     made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), std::max(left, least_for_parts));

@@ -118,6 +118,7 @@ void visit_slices(const drawing& all, const visitor& visit) {
         row.depth = static_cast<std::uint16_t>((fresh ? 0 : row.depth) + owner.lanes);
         break;
       }
+      case lane_kind::steps:  // They come from the facts, which every recording has.
       case lane_kind::unknown:
         break;
     }
@@ -135,7 +136,7 @@ std::vector<track> in_order(const sources& from) {
   std::vector<track> all;
   const auto facts = facts_of(from);
   for_each_track(from, [&](track&& row) {
-    if (row.kind != track_kind::steps || facts->steps_of(row.process) != nullptr) all.push_back(std::move(row));
+    if (row.kind != track_kind::steps || facts->steps->sources().contains(row.process)) all.push_back(std::move(row));
   });
   std::map<device_id, std::size_t> position;
   for (const trace::device_row& row : from.trace.tables().devices.rows()) position.emplace(row.id, position.size());
@@ -275,7 +276,8 @@ result<track_list> answer_to(const tracks_question&, const sources& from) {
   for (track& row : list.tracks) put_words(row, from.trace.tables(), many_processes);
   const auto facts = facts_of(from);
   for (track& row : list.tracks)
-    if (row.kind == track_kind::steps && facts->steps_of(row.process)->inferred()) row.label = "Steps (inferred)";
+    if (row.kind == track_kind::steps && facts->steps->sources().at(row.process) == analysis::step_source::pattern)
+      row.label = "Steps (inferred)";
   return list;
 }
 

@@ -155,6 +155,12 @@ void extend(row_extent& extent, const Field& field, growing_column& column, std:
       extent.max_time = std::max(extent.max_time, lowest_and_highest<time_ns>(column, rows, rises).second);
     }
   }
+  if constexpr (std::is_same_v<Row, chunk_reach_row>) {
+    if (is_member(field, &Row::lowest_event))
+      extent.lowest_event = lowest_and_highest<std::uint64_t>(column, rows, rises).first;
+    if (is_member(field, &Row::highest_event))
+      extent.highest_event = lowest_and_highest<std::uint64_t>(column, rows, rises).second;
+  }
   if constexpr (is_event_row<Row>) {
     if (is_member(field, subject_member<Row>)) {
       std::tie(extent.lowest_event, extent.highest_event) = lowest_and_highest<std::uint64_t>(column, rows, rises);

@@ -213,25 +213,31 @@ struct file::state {
     if (end_mark->magic != trailer_magic || end_mark->checksum != header_checksum(*end_mark)) {
       return fail(error_code::corrupt, "no index", path);
     }
-    std::vector<chunk_info> chunks;
-    std::vector<index_row> lines;
-    std::uint64_t at = end_mark->index_offset;
-    while (at < trailer_at) {
+    std::vector<chunk_info> pages;
+    std::size_t lines_of_all = 0;
+    for (std::uint64_t at = end_mark->index_offset; at < trailer_at;) {
       const auto header = read_object<chunk_header>(at);
       if (!header) return tl::unexpected<error>(header.error());
       if (!is_sound(*header) || header->type != static_cast<std::uint16_t>(row_type::index)) {
         return fail(error_code::corrupt, "the index is damaged", path, {}, at);
       }
-      const chunk_info here{row_type::index, header->rows, at, header->stored_bytes, header->raw_bytes, 0, 0, 0, 0};
-      if (auto got = rows<index_row>(here, lines); !got) return tl::unexpected<error>(got.error());
+      pages.push_back({row_type::index, header->rows, at, header->stored_bytes, header->raw_bytes, 0, 0, 0, 0});
+      lines_of_all += header->rows;
+      at += sizeof(chunk_header) + header->stored_bytes;
+    }
+    std::vector<chunk_info> chunks;
+    // Each takes a header in the file: so many, and no more, can there be.
+    chunks.reserve(std::min<std::size_t>(lines_of_all, file_size / sizeof(chunk_header)));
+    std::vector<index_row> lines;
+    for (const chunk_info& page : pages) {
+      if (auto got = rows<index_row>(page, lines); !got) return tl::unexpected<error>(got.error());
       for (const index_row& line : lines) {
-        if (line.offset < sizeof(file_header) || line.offset >= at || line.rows > max_chunk_rows) {
-          return fail(error_code::corrupt, "the index names a chunk outside the file", path, {}, at);
+        if (line.offset < sizeof(file_header) || line.offset >= page.offset || line.rows > max_chunk_rows) {
+          return fail(error_code::corrupt, "the index names a chunk outside the file", path, {}, page.offset);
         }
         chunks.push_back({line.type, line.rows, line.offset, line.stored_bytes, line.raw_bytes, line.min_time,
                           line.max_time, line.lowest_event, line.highest_event});
       }
-      at += sizeof(chunk_header) + header->stored_bytes;
     }
     return chunks;
   }
@@ -343,7 +349,6 @@ std::shared_ptr<snapshot> file::state::grow() {
 
   auto next = std::make_shared<snapshot>();
   auto all_tables = latest ? latest->tables_ : std::make_shared<const trace::tables>();
-  auto chunks = latest ? *latest->chunks_ : std::vector<chunk_info>{};
   auto warnings = latest ? *latest->warnings_ : std::vector<std::string>{};
   warnings.insert(warnings.end(), found.warnings.begin(), found.warnings.end());
   if (std::any_of(found.chunks.begin(), found.chunks.end(), [](const chunk_info& c) { return is_table(c.type); })) {
@@ -353,23 +358,25 @@ std::shared_ptr<snapshot> file::state::grow() {
   }
   next->begin_ = latest ? latest->begin_ : INT64_MAX;
   next->end_ = latest ? latest->end_ : INT64_MIN;
-  for (const chunk_info& chunk : found.chunks) {
+  std::erase_if(found.chunks, [&](const chunk_info& chunk) {
     if (is_summary(chunk.type)) {
       summaries.push_back(chunk);
-      continue;
+      return true;
     }
-    if (!is_known(chunk.type)) {
-      if (unknown_types.insert(static_cast<std::uint16_t>(chunk.type)).second) {
-        warnings.push_back("rows of kind " + std::to_string(static_cast<unsigned>(chunk.type)) +
-                           " are not known to this version and were skipped");
-      }
-      continue;
+    if (is_known(chunk.type)) return false;
+    if (unknown_types.insert(static_cast<std::uint16_t>(chunk.type)).second) {
+      warnings.push_back("rows of kind " + std::to_string(static_cast<unsigned>(chunk.type)) +
+                         " are not known to this version and were skipped");
     }
-    chunks.push_back(chunk);
+    return true;
+  });
+  for (const chunk_info& chunk : found.chunks) {
     if (!is_event(chunk.type) || chunk.type == row_type::attribute || chunk.type == row_type::link) continue;
     next->begin_ = std::min(next->begin_, chunk.min_time);
     next->end_ = std::max(next->end_, chunk.max_time);
   }
+  auto chunks = std::move(found.chunks);
+  if (latest) chunks.insert(chunks.begin(), latest->chunks_->begin(), latest->chunks_->end());
   next->tables_ = std::move(all_tables);
   next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
   const bool show = found.complete || unfinished_summaries;

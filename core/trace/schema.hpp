@@ -91,6 +91,11 @@ SLUICE_TABLE(last_sample_row, field{1, &row::event}, field{2, &row::time}, field
              field{4, &row::sampled}, field{5, &row::counter}, field{6, &row::pool}, field{7, &row::device},
              field{8, &row::value}, field{9, &row::reserved}, field{10, &row::used}, field{11, &row::free},
              field{12, &row::total}, field{13, &row::recorder});
+SLUICE_TABLE(chunk_reach_row, field{1, &row::chunk}, field{2, &row::time}, field{3, &row::end},
+             field{4, &row::lowest_event}, field{5, &row::highest_event}, field{6, &row::lowest_block},
+             field{7, &row::highest_block});
+SLUICE_TABLE(step_row, field{1, &row::process}, field{2, &row::time}, field{3, &row::end}, field{4, &row::number},
+             field{5, &row::event});
 SLUICE_TABLE(saved_row, field{1, &row::name}, field{2, &row::version}, field{3, &row::bytes});
 
 SLUICE_TABLE(string_row, field{1, &row::id}, field{2, &row::text});

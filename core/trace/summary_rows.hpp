@@ -126,9 +126,9 @@ struct curve_bin_row {
 };
 
 /// Whose slices a lane shows. Numbers are stored: never reuse one.
-enum class lane_kind : std::uint8_t { unknown, stream, direction, host_ranges, host_calls };
+enum class lane_kind : std::uint8_t { unknown, stream, direction, host_ranges, host_calls, steps };
 template <>
-inline constexpr std::uint64_t enum_values<lane_kind> = 5;
+inline constexpr std::uint64_t enum_values<lane_kind> = 6;
 
 /// A lane: slices of a stream, a direction or a thread that do not overlap. Of one owner they count from 0, the upper ones first.
 struct lane_row {
@@ -148,7 +148,7 @@ struct lane_bin_row {
   std::uint32_t lane = 0;
   std::uint32_t count = 0;  ///< Slices that begin in it.
   time_ns busy = 0;         ///< The part of it that slices cover, in ns.
-  std::uint64_t bytes = 0;  ///< Of the slices that begin in it.
+  std::uint64_t bytes = 0;  ///< Of the slices that begin in it; of steps the number of the longest.
   time_ns length = 0;       ///< Of the longest slice that has a part in it; what follows is of that one.
   event_id event{};
   string_id name{};
@@ -194,6 +194,27 @@ struct last_sample_row {
   std::uint64_t recorder = 0;
 };
 
+/// What a chunk of events is about, so that those that a question reads are found without reading them all. In order of the file.
+struct chunk_reach_row {
+  time_ns time = INT64_MAX;  ///< The first time that counts for a question about its rows: also when work was enqueued.
+  time_ns end = INT64_MIN;   ///< The last one: a row without an end lasts for ever.
+  std::uint64_t chunk = 0;   ///< Its number among those of the file, of tables too, but not of summaries.
+  std::uint64_t lowest_event = 0;  ///< Of its rows' ids; of attributes and links, of what they are about.
+  std::uint64_t highest_event = 0;
+  std::uint64_t lowest_block = 0;  ///< Of allocations and of blocks in checkpoints; else 0.
+  std::uint64_t highest_block = 0;
+};
+
+/// A step of a program that repeats itself: as the program says, or as its allocations show. In order of (process, time); a chunk holds
+/// steps of one process, and those of a process do not overlap.
+struct step_row {
+  time_ns time = 0;
+  time_ns end = 0;
+  process_id process{};
+  std::int64_t number = 0;  ///< As the program says, else counted from 0.
+  event_id event{};         ///< The mark or range; none: inferred.
+};
+
 /// A named part of what was found out about the recording as a whole, in a form of its own.
 struct saved_row {
   std::string name;
@@ -213,6 +234,8 @@ struct saved_row {
   X(saved_row, saved)                   \
   X(block_uses_row, block_uses)         \
   X(open_slice_row, open_slice)         \
-  X(last_sample_row, last_sample)
+  X(last_sample_row, last_sample)       \
+  X(chunk_reach_row, chunk_reach)       \
+  X(step_row, step)
 
 }  // namespace sluice::trace

@@ -43,7 +43,7 @@ struct read_training {
     }
     return right / all_bytes;
   }
-  [[nodiscard]] const step_list& steps() const { return facts->steps->lists.at(trace::process_id{1}); }
+  [[nodiscard]] const step_list& steps() const { return facts->steps->lists().at(trace::process_id{1}); }
   [[nodiscard]] summary summed() const { return summarise(all->index, *all->snapshot); }
 
   recording made;
@@ -107,7 +107,7 @@ TEST(steps, are_not_found_where_nothing_repeats) {
   }
   made.close();
   const indexed all(made.open());
-  EXPECT_TRUE(all.index.tensors(*all.snapshot)->steps->lists.empty());
+  EXPECT_TRUE(all.index.tensors(*all.snapshot)->steps->lists().empty());
 }
 
 TEST(steps, of_ranges_in_one_another_are_the_outer_ones) {

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
 #include <random>
 
 #include "core/analysis/part_store.hpp"
+#include "core/analysis/tensors.hpp"
 #include "core/trace/row_references.hpp"
 #include "tests/core/query/answers_in_words.hpp"
 #include "tests/core/query/random_recording.hpp"
@@ -50,13 +53,20 @@ TEST(part_of_a_lying_file, answers_something_and_does_not_break) {
       lie<trace::block_uses_row>(to, random, {0, 5000});
       lie<trace::block_category_row>(to, random, {0, 5000});
       lie<trace::open_slice_row>(to, random, {1000, 1000});
+      lie<trace::chunk_reach_row>(to, random, {INT64_MIN, INT64_MAX});
+      lie<trace::chunk_reach_row>(to, random, {1000, 1000});
+      lie<trace::step_row>(to, random, {INT64_MIN, INT64_MAX});
+      lie<trace::step_row>(to, random, {1000, 1000});
       lie<trace::last_sample_row>(to, random, {INT64_MIN, INT64_MAX});
       lie<trace::last_sample_row>(to, random, {1000, 1000});
       save_parts(before.index, *before.snapshot, epochs, to);
     }
     told.made.close();
     const auto file = told.made.open();
-    const auto store = part_store::open(file->latest(), {});
+    const std::map<trace::process_id, analysis::step_source> sources{
+        {trace::process_id{0}, analysis::step_source::marks}, {trace::process_id{1}, analysis::step_source::marks}};
+    const auto steps = std::make_shared<const analysis::step_facts>(file->latest(), sources);
+    const auto store = part_store::open(file->latest(), steps);
     ASSERT_TRUE(store) << store.error().to_string();
     for (std::size_t epoch = 0; epoch < 3; ++epoch) {
       const auto found = (*store)->index_of(epoch, epoch);

@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "core/analysis/digest.hpp"
+#include "core/analysis/kept_parts.hpp"
 #include "core/analysis/range_statistics.hpp"
+#include "core/analysis/tensors.hpp"
 #include "core/query/sql_text.hpp"
 #include "tests/core/analysis/recording.hpp"
 #include "tests/core/analysis/training_recording.hpp"
@@ -262,6 +264,8 @@ TEST_F(SqlTest, FiguresOfTheWholeAreThoseThatTheFileHas) {
   of.figures.whole.memory[0].frees = 4711;  // Nothing else says so.
   const trace::saved_row kept = analysis::saved_digest(of).value();
   made_.writer().add_summary(std::span(&kept, 1));
+  const std::vector<analysis::time_ns> begins{0};
+  analysis::parts_writer(made_.writer(), begins).add_steps(*all.index.tensors(*all.snapshot)->steps);
   open();
   const std::vector<std::string> ours{"4711"};
   EXPECT_EQ(ask("SELECT frees FROM memory_use LIMIT 1"), ours);

@@ -123,9 +123,6 @@ void expect_same(const char* what, const std::set<std::string>& of_all, const st
 /// In any order, but for the highest values of categories, which the sweep leaves to others.
 std::set<std::string> facts_in_words(const analysis::whole_facts& of) {
   std::set<std::string> all;
-  for (const auto& c : of.chunks)
-    all.insert(fmt::format("chunk {} {} {} {} {} {} {}", c.chunk, c.lowest, c.highest, c.lowest_block, c.highest_block,
-                           c.first, c.last));
   const auto key = [](const analysis::memory_key& k) {
     return fmt::format("{} {} {}", raw(k.device), static_cast<int>(k.level), static_cast<int>(k.kind));
   };
@@ -174,6 +171,8 @@ void expect_same_parts(const recording& of_all, const recording& swept, bool con
   expect_same("uses", rows_of<trace::block_uses_row>(*expected), rows_of<trace::block_uses_row>(*found));
   expect_same("categories", categories_of(*expected), categories_of(*found));
   expect_same("open slices", rows_of<trace::open_slice_row>(*expected), rows_of<trace::open_slice_row>(*found));
+  expect_same("chunks", rows_of<trace::chunk_reach_row>(*expected), rows_of<trace::chunk_reach_row>(*found));
+  expect_same("steps", rows_of<trace::step_row>(*expected), rows_of<trace::step_row>(*found));
   expect_same("samples", rows_of<trace::last_sample_row>(*expected), rows_of<trace::last_sample_row>(*found));
   const auto facts = [](const std::shared_ptr<const trace::snapshot>& from) {
     const auto store = part_store::open(from, nullptr);

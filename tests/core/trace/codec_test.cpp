@@ -106,6 +106,13 @@ TYPED_TEST(codec, knows_the_times_and_ids_of_its_rows) {
         expected.highest_event = std::max(expected.highest_event, subject_of(row));
       }
     }
+    if constexpr (std::is_same_v<TypeParam, chunk_reach_row>) {
+      expected.lowest_event = UINT64_MAX;
+      for (const chunk_reach_row& row : rows) {
+        expected.lowest_event = std::min(expected.lowest_event, row.lowest_event);
+        expected.highest_event = std::max(expected.highest_event, row.highest_event);
+      }
+    }
     EXPECT_EQ(extent.min_time, expected.min_time);
     EXPECT_EQ(extent.max_time, expected.max_time);
     EXPECT_EQ(extent.lowest_event, expected.lowest_event);

@@ -12,7 +12,11 @@
 #include <fstream>
 #include <map>
 
+#include "core/analysis/digest.hpp"
 #include "core/analysis/finish.hpp"
+#include "core/analysis/index.hpp"
+#include "core/analysis/part_store.hpp"
+#include "core/analysis/tensors.hpp"
 #include "core/trace/reader.hpp"
 #include "core/trace/writer.hpp"
 #include "tests/core/query/random_recording.hpp"
@@ -153,12 +157,42 @@ TEST(samples, have_every_kind_of_row_and_a_file_without_its_end) {
   EXPECT_NE(content_of(samples / "1.0/overlap.facts").find("complete yes"), std::string::npos);
 }
 
-TEST(samples, of_2_2_have_every_kind_of_summary) {
-  const std::string every = content_of(samples / "2.2/every-row.facts");
+TEST(samples, of_3_1_have_every_kind_of_summary) {
+  const std::string every = content_of(samples / "3.1/every-row.facts");
 #define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
   SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_LOOK)
 #undef SLUICE_LOOK
-  EXPECT_NE(content_of(samples / "2.2/summed-up.facts").find("\nlane_bin "), std::string::npos);
+  EXPECT_NE(content_of(samples / "3.1/summed-up.facts").find("\nlane_bin "), std::string::npos);
+}
+
+/// Until 3.0 what the chunks are about, and the steps, were parts of what is `saved`.
+TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_there_are) {
+  for (const char* version : {"2.2", "3.0", "3.1"}) {
+    const auto opened = file::open((samples / version / "summed-up.sluice").string());
+    ASSERT_TRUE(opened) << version;
+    const auto now = (*opened)->latest();
+    analysis::index of_all;
+    of_all.absorb(*now, now->chunks().size());
+    const auto digest = analysis::find_digest(*now);
+    ASSERT_NE(digest, nullptr) << version;
+    const auto steps = analysis::steps_of(*digest, now);
+    const auto& expected = of_all.tensors(*now)->steps->lists();
+    EXPECT_FALSE(expected.empty());
+    ASSERT_EQ(steps->lists().size(), expected.size()) << version;
+    for (const auto& [process, list] : expected) {
+      const auto& found = steps->lists().at(process);
+      EXPECT_EQ(found.source, list.source) << version;
+      ASSERT_EQ(found.steps.size(), list.steps.size()) << version;
+      for (std::size_t i = 0; i < list.steps.size(); ++i) {
+        EXPECT_EQ(found.steps[i].span, list.steps[i].span) << version;
+        EXPECT_EQ(found.steps[i].number, list.steps[i].number) << version;
+        EXPECT_EQ(found.steps[i].event, list.steps[i].event) << version;
+      }
+    }
+    const auto parts = analysis::part_store::open(now, steps);
+    ASSERT_TRUE(parts) << version;
+    EXPECT_EQ((*parts)->whole()->chunks->all().value(), of_all.chunks().all().value()) << version;
+  }
 }
 
 /// The sample of 1.0 with its values as they are, not as sums.
