@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <tuple>
+
+#include "core/analysis/slice_kind.hpp"
 
 namespace sluice::analysis {
 namespace {
 
 using summaries::tile;
-using trace::curve_bin_row;
-using trace::lane_bin_row;
 using trace::row_type;
 using trace::tile_bins;
 
@@ -48,51 +47,6 @@ bool in_order(std::span<const trace::epoch_row> epochs) {
   return !epochs.empty();
 }
 
-/// Goes through a curve's bins in a tile, from its rows: a bin without one is constant.
-class bin_walk {
- public:
-  bin_walk(std::span<const curve_bin_row> rows, const tile& where) : rows_(rows), where_(where) {}
-
-  /// The `several` bins from `first` on, as one. `first` never falls.
-  sampled_bin take(std::size_t first, std::size_t several) {
-    go_to(first);
-    sampled_bin all = here(first);
-    double mean = all.mean;
-    for (std::size_t i = first + 1; i < first + several; ++i) {
-      go_to(i);
-      const sampled_bin bin = here(i);
-      all.minimum = std::min(all.minimum, bin.minimum);
-      all.maximum = std::max(all.maximum, bin.maximum);
-      mean += bin.mean;
-    }
-    if (all.minimum != all.maximum) all.mean = mean / static_cast<double>(several);
-    return all;
-  }
-  /// At the end of the tile.
-  double last() {
-    go_to(tile_bins);
-    return before_;
-  }
-
- private:
-  [[nodiscard]] std::size_t bin_of(const curve_bin_row& row) const {
-    return static_cast<std::size_t>((row.time - where_.begin) >> where_.bin_level());
-  }
-  void go_to(std::size_t bin) {
-    for (; next_ < rows_.size() && bin_of(rows_[next_]) < bin; ++next_) before_ = rows_[next_].last;
-  }
-  [[nodiscard]] sampled_bin here(std::size_t bin) const {
-    if (next_ == rows_.size() || bin_of(rows_[next_]) != bin) return {before_, before_, before_};
-    const curve_bin_row& row = rows_[next_];
-    return {row.minimum, row.maximum, row.mean};
-  }
-
-  std::span<const curve_bin_row> rows_;
-  tile where_;
-  std::size_t next_ = 0;
-  double before_ = 0;
-};
-
 /// Makes the last slice drawn one with that before it, if it goes on from there. Those of its lane begin at `lane`.
 void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
   if (drawn.size() < lane + 2) return;
@@ -113,22 +67,15 @@ void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
   drawn.pop_back();
 }
 
-/// What a row of a tile draws. Filled where it stays: to make it elsewhere and copy it took twice as long.
-void fill(summaries::drawn_slice& slice, const lane_bin_row& row, time_ns bin_end, std::size_t lane) {
-  slice.item = {row.time, bin_end, row.event, row.name, row.bytes, row.kind, row.tag};
+/// What a bin of a tile draws. Filled where it stays: to make it elsewhere and copy it took twice as long.
+void fill(summaries::drawn_slice& slice, const lane_bin& bin, time_range over, std::size_t lane) {
+  slice.item = {over.begin, over.end, bin.event, bin.name, bin.bytes, bin.kind, bin.tag};
   // The end of one that began before is known.
-  if (row.count == 0) slice.item.end = row.time + std::clamp<time_ns>(row.busy, 0, bin_end - row.time);
+  if (bin.count == 0) slice.item.end = over.begin + std::clamp<time_ns>(bin.busy, 0, over.length());
   const auto length = static_cast<double>(slice.item.end - slice.item.begin);
-  slice.busy = length > 0 ? static_cast<float>(std::min(1.0, static_cast<double>(row.busy) / length)) : 1;
-  slice.count = row.count;
+  slice.busy = length > 0 ? static_cast<float>(std::min(1.0, static_cast<double>(bin.busy) / length)) : 1;
+  slice.count = bin.count;
   slice.lane = static_cast<std::uint16_t>(lane);
-}
-
-/// The rows of one lane or curve, among rows in order of those.
-template <class Row>
-std::span<const Row> rows_of_one(const std::vector<Row>& rows, std::uint32_t Row::*whose, std::uint32_t which) {
-  const auto [first, last] = std::ranges::equal_range(rows, which, {}, whose);
-  return {first, last};
 }
 
 }  // namespace
@@ -146,10 +93,6 @@ bin_grid stored_tiles::grid_over(time_range range, std::uint32_t width) const {
   grid.begin = over.begin >> grid.level << grid.level;
   grid.count = static_cast<std::uint32_t>(((over.end - 1 - grid.begin) >> grid.level) + 1);
   return grid;
-}
-
-std::size_t stored_tiles::tile_rows::bytes() const {
-  return curves.size() * sizeof(curve_bin_row) + lanes.size() * sizeof(lane_bin_row);
 }
 
 std::uint64_t stored_tiles::key_of(const tile& which) {
@@ -191,29 +134,13 @@ bool stored_tiles::load() {
 }
 
 stored_tiles::kept_tiles::made stored_tiles::read(const tile& which) const {
-  auto made = std::make_shared<tile_rows>();
-  if (const auto place = places_.find(key_of(which)); place != places_.end()) {
-    made->curves.reserve(place->second.curve_rows);
-    made->lanes.reserve(place->second.lane_rows);
-    const auto take = [&]<class Row>(const trace::chunk_info& chunk, std::vector<Row>& into) -> result<void> {
-      if (into.empty()) return trace_->read_summary<Row>(chunk, into);
-      std::vector<Row> rows;
-      if (auto got = trace_->read_summary<Row>(chunk, rows); !got) return got;
-      into.insert(into.end(), rows.begin(), rows.end());
-      return {};
-    };
-    for (const trace::chunk_info& chunk : place->second.chunks) {
-      const bool of_curves = chunk.type == row_type::curve_bin;
-      const auto got = of_curves ? take(chunk, made->curves) : take(chunk, made->lanes);
-      if (!got) return tl::unexpected<error>(got.error());
-    }
-  }
-  put_in_order(which, *made);
-  return made;
+  const auto place = places_.find(key_of(which));
+  const std::span<const trace::chunk_info> chunks =
+      place == places_.end() ? std::span<const trace::chunk_info>() : place->second.chunks;
+  return tile_rows::read(*trace_, chunks, which, curves_.size(), lanes_.size());
 }
 
-result<std::vector<std::shared_ptr<const stored_tiles::tile_rows>>> stored_tiles::rows_of(
-    std::span<const piece> pieces) const {
+result<std::vector<std::shared_ptr<const tile_rows>>> stored_tiles::rows_of(std::span<const piece> pieces) const {
   std::vector<tile_key> tiles;
   for (const piece& each : pieces)
     if (!each.instead) tiles.push_back({each.from});
@@ -238,28 +165,6 @@ std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
   for (const piece& each : cut(grid))
     if (!each.outside) all.push_back(each.from);
   return all;
-}
-
-/// What a writer of ours leaves in order, and a hostile one does not.
-void stored_tiles::put_in_order(const tile& which, tile_rows& rows) {
-  const auto outside = [&](time_ns time) { return time < which.begin || time >= which.end(); };
-  std::erase_if(rows.curves, [&](const curve_bin_row& row) {
-    return outside(row.time) || !std::isfinite(row.minimum) || !std::isfinite(row.maximum) ||
-           !std::isfinite(row.mean) || !std::isfinite(row.last);
-  });
-  std::erase_if(rows.lanes, [&](const lane_bin_row& row) {
-    return outside(row.time) || row.kind > static_cast<std::uint8_t>(slice_kind::step);
-  });
-  const auto by_curve = [](const curve_bin_row& a, const curve_bin_row& b) {
-    return std::tuple(a.curve, a.time) < std::tuple(b.curve, b.time);
-  };
-  const auto by_lane = [](const lane_bin_row& a, const lane_bin_row& b) {
-    return std::tuple(a.lane, a.time) < std::tuple(b.lane, b.time);
-  };
-  if (!std::is_sorted(rows.curves.begin(), rows.curves.end(), by_curve))
-    std::sort(rows.curves.begin(), rows.curves.end(), by_curve);
-  if (!std::is_sorted(rows.lanes.begin(), rows.lanes.end(), by_lane))
-    std::sort(rows.lanes.begin(), rows.lanes.end(), by_lane);
 }
 
 /// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.
@@ -357,7 +262,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
     }
     const tile_rows& rows = *(*tiles)[p];
     for (std::size_t c = 0; c < curves.size(); ++c) {
-      bin_walk walk(rows_of_one(rows.curves, &curve_bin_row::curve, curves[c]), part.from);
+      bin_walk walk(rows.curve(curves[c]));
       const std::span<sampled_bin> to = std::span(all[c]).subspan(part.first, part.count);
       const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
       if (part.outside) {
@@ -419,11 +324,24 @@ result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t fir
       }
       if (l >= behind - first) continue;
       const time_range over = range_of(part);
-      const auto number = static_cast<std::uint32_t>(first + l);
-      for (const lane_bin_row& row : rows_of_one((*tiles)[p]->lanes, &lane_bin_row::lane, number)) {
-        const time_ns bin_end = row.time + (time_ns{1} << part.from.bin_level());
-        if (bin_end <= over.begin || row.time >= over.end) continue;
-        fill(all.emplace_back(), row, bin_end, l);
+      const told_bins<lane_bin> told = (*tiles)[p]->lane(first + l);
+      // Bins that lie in one of the grid are drawn as one.
+      const unsigned level = part.from.bin_level();
+      const unsigned several = grid.level > level ? grid.level - level : 0;
+      const auto begin_of = [&](time_ns place) { return part.from.begin + (place << level); };
+      const auto first_here = std::partition_point(told.places.begin(), told.places.end(), [&](std::uint16_t place) {
+        return begin_of(place + 1) <= over.begin;
+      });
+      for (auto i = static_cast<std::size_t>(first_here - told.places.begin()); i < told.size();) {
+        const std::uint16_t place = told.places[i];
+        if (begin_of(place) >= over.end) break;
+        const lane_bin* bin = &told.bins[i];
+        lane_bin joined;
+        for (++i; i < told.size() && told.places[i] >> several == place >> several; ++i) {
+          if (bin != &joined) bin = &(joined = *bin);
+          joined.append(told.bins[i]);
+        }
+        fill(all.emplace_back(), *bin, {begin_of(place), begin_of(told.places[i - 1] + 1)}, l);
         join_last(lane, all);
       }
     }

@@ -11,6 +11,7 @@
 #include "core/analysis/curves.hpp"
 #include "core/analysis/sampled_bin.hpp"
 #include "core/analysis/shared_cache.hpp"
+#include "core/analysis/tile_rows.hpp"
 #include "core/summary/tiles.hpp"
 #include "core/trace/reader.hpp"
 
@@ -76,11 +77,6 @@ class stored_tiles {
                                                                  const bin_sources& from, bin_detail& detail) const;
 
  private:
-  struct tile_rows {
-    std::vector<trace::curve_bin_row> curves;  ///< By (curve, time).
-    std::vector<trace::lane_bin_row> lanes;    ///< By (lane, time).
-    [[nodiscard]] std::size_t bytes() const;
-  };
   /// A part of a grid, and where its bins come from.
   struct piece {
     std::uint32_t first = 0;  ///< Bin of the grid.
@@ -114,7 +110,6 @@ class stored_tiles {
   /// The rows of each piece that is drawn from a tile; null for the others.
   [[nodiscard]] result<std::vector<std::shared_ptr<const tile_rows>>> rows_of(std::span<const piece> pieces) const;
   [[nodiscard]] kept_tiles::made read(const summaries::tile& which) const;
-  static void put_in_order(const summaries::tile& which, tile_rows& rows);
   [[nodiscard]] static std::uint64_t key_of(const summaries::tile& which);
 
   std::shared_ptr<const trace::snapshot> trace_;

@@ -30,13 +30,13 @@ struct curve_bins {
 /// What slices do in one bin of a lane. See trace::lane_bin_row.
 struct lane_bin {
   std::uint32_t count = 0;
+  std::uint8_t kind = 0;
+  std::uint8_t tag = 0;
   time_ns busy = 0;
   std::uint64_t bytes = 0;
   time_ns length = -1;  ///< Of the longest slice with a part in it; -1: there is none.
   trace::event_id event{};
   trace::string_id name{};
-  std::uint8_t kind = 0;
-  std::uint8_t tag = 0;
   [[nodiscard]] bool empty() const { return length < 0; }
   /// Takes in what comes after it, in a bin beside this one.
   void append(const lane_bin& later);
