@@ -110,18 +110,18 @@ class ring_producer {
   [[nodiscard]] SLUICE_INLINE bool put_simply(record_header* record, record_type type, std::size_t bytes,
                                               const void* extra, std::size_t extra_bytes) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
-    if (length > maximum_record_bytes || !fits_simply(length)) [[unlikely]]
+    if (length > maximum_record_bytes || head_ + length > simple_until_) [[unlikely]]
       return false;
     write_at(data_ + (head_ & (capacity_ - 1)), record, type, bytes, extra, extra_bytes);
     return true;
   }
 
-  /// The same of a record without flags that is words throughout, `rest` what follows its time: from registers to its place.
+  /// The same of a memory event without flags that is words throughout, `rest` what follows its time: from registers to its place.
   template <class... Words>
   [[nodiscard]] SLUICE_INLINE bool put_words_simply(record_type type, std::uint64_t time, Words... rest) noexcept {
     constexpr std::size_t length = sizeof(record_header) + sizeof...(rest) * sizeof(std::uint64_t);
     const std::uint64_t head = head_;
-    if (head + length > simple_until_) [[unlikely]]
+    if (head + length > memory_simple_until_) [[unlikely]]
       return false;
     char* const begin = data_ + (head & (capacity_ - 1));
     // One at a time: gathered on the stack they would be loaded again as wider ones, which wait for the stores before them.
@@ -181,20 +181,19 @@ class ring_producer {
   [[nodiscard]] std::uint64_t unreported_loss() const noexcept { return lost_ - reported_; }
 
  private:
-  /// A record of `length` can go where `head_` is, as it is.
-  [[nodiscard]] SLUICE_INLINE bool fits_simply(std::size_t length) const noexcept {
-    return head_ + length <= simple_until_;
-  }
-
   /// After a change of `tail_`, `lost_`, `reported_` or `next_look_`, and on each lap. Three limits in one, so that a record is
   /// held against one.
   void reconsider() noexcept {
-    simple_until_ = 0;
-    if (lost_ != reported_) return;
-    const std::uint64_t lap_ends = (head_ | (capacity_ - 1)) + 1, room_ends = tail_ + ordinary_limit();
-    simple_until_ = lap_ends < room_ends ? lap_ends : room_ends;
+    simple_until_ = simple_up_to(ordinary_limit());
+    memory_simple_until_ = simple_up_to(capacity_);
+  }
+
+  [[nodiscard]] std::uint64_t simple_up_to(std::size_t limit) const noexcept {
+    if (lost_ != reported_) return 0;
+    const std::uint64_t lap_ends = (head_ | (capacity_ - 1)) + 1, room_ends = tail_ + limit;
+    const std::uint64_t until = lap_ends < room_ends ? lap_ends : room_ends;
     // A record that ends there is the first to be looked at.
-    if (next_look_ <= simple_until_) simple_until_ = next_look_ - 1;
+    return next_look_ <= until ? next_look_ - 1 : until;
   }
 
   void look_at_level() noexcept {
@@ -333,6 +332,7 @@ class ring_producer {
   std::size_t capacity_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t simple_until_ = 0;  ///< Up to here `head_` may go without a thought. 0: a loss is to be reported first.
+  std::uint64_t memory_simple_until_ = 0;  ///< The same for memory events, which may use all of the ring.
   // And what some need.
   std::uint64_t next_look_ = 0;  ///< Where `head_` makes the fill level interesting.
   std::uint64_t tail_ = 0;       ///< As last seen; the real one is at or past it.
