@@ -1,3 +1,7 @@
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
@@ -14,10 +18,14 @@ bool join_recording(std::span<const device_ref> devices) {
   if (!collector::start(collector::producer_options{})) return false;
   layer_log::recording_is_here();
   for (const device_ref& device : devices) device.state()->announce();
-  // Never destroyed, like the devices.
-  static const auto* const teller =
+  // Never destroyed, like the devices; but it has its last look.
+  static auto* const teller =
       new live_set_teller([all = std::vector<device_ref>(devices.begin(), devices.end())] { return all; });
-  (void)teller;
+  static const pid_t here = getpid();
+  (void)std::atexit([] {
+    // A child of the program has none of its threads.
+    if (getpid() == here) teller->end();
+  });
   return true;
 }
 

@@ -67,7 +67,7 @@ live_set_teller::live_set_teller(std::function<std::vector<device_ref>()> device
   }
 }
 
-live_set_teller::~live_set_teller() {
+void live_set_teller::end() {
   if (thread_.joinable()) {
     thread_.request_stop();
     thread_.join();

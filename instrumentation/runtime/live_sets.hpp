@@ -29,10 +29,11 @@ class live_set_teller {
  public:
   /// `devices` is called in the teller's thread.
   explicit live_set_teller(std::function<std::vector<device_ref>()> devices);
-  /// Looks once more, for whatever was lost since.
-  ~live_set_teller();
+  ~live_set_teller() { end(); }
   live_set_teller(const live_set_teller&) = delete;
   live_set_teller& operator=(const live_set_teller&) = delete;
+  /// Looks once more, for whatever was lost since, and never again.
+  void end();
 
  private:
   void watch(const std::stop_token& stop);
