@@ -1,9 +1,9 @@
 #include "instrumentation/collector/session.hpp"
 
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "instrumentation/collector/producer_state.hpp"
 #include "instrumentation/collector/session_state.hpp"
 
 namespace sluice::collector {
@@ -43,13 +43,9 @@ result<session> session::start(const std::string& path, const session_options& o
   if (!file) return tl::unexpected<error>(file.error());
   auto s = std::make_unique<state>(std::move(*file), std::move(*sockets), options, start);
   if (!s->wake) return fail(error_code::unavailable, "no descriptor left for the recording");
-  // The program's signals are for the program's own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // The program's signals are for the program's own threads: one inherits the mask.
+  const detail::signals_held hold;
   s->thread = std::thread([raw = s.get()] { raw->run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return session(std::move(s));
 }
 

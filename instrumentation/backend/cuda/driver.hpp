@@ -13,7 +13,6 @@ namespace sluice::backend::cuda {
 #define SLUICE_DRIVER_CALLS(X)                                                                                         \
   X(init, "cuInit", CUresult(unsigned))                                                                                \
   X(driver_version, "cuDriverGetVersion", CUresult(int*))                                                              \
-  X(error_name, "cuGetErrorName", CUresult(CUresult, const char**))                                                    \
   X(error_text, "cuGetErrorString", CUresult(CUresult, const char**))                                                  \
   X(device_count, "cuDeviceGetCount", CUresult(int*))                                                                  \
   X(device_get, "cuDeviceGet", CUresult(CUdevice*, int))                                                               \
