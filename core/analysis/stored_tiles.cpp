@@ -167,6 +167,11 @@ std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
   return all;
 }
 
+bool stored_tiles::draws_epochs(const bin_grid& grid) const {
+  const std::vector<piece> pieces = cut(grid);
+  return std::any_of(pieces.begin(), pieces.end(), [](const piece& each) { return each.epoch.has_value(); });
+}
+
 /// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.
 unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const {
   if (reads_tiles) return wanted;

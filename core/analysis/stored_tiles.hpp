@@ -61,6 +61,8 @@ class stored_tiles {
 
   /// The tiles whose bins a view of `grid` draws, in order; those that stand for epochs included.
   [[nodiscard]] std::vector<summaries::tile> tiles_under(const bin_grid& grid) const;
+  /// Whether it draws some epochs from their indexes, where these are at hand or may be read.
+  [[nodiscard]] bool draws_epochs(const bin_grid& grid) const;
   [[nodiscard]] bool at_hand(const summaries::tile& which) const { return kept_.at_hand({which}) != nullptr; }
   /// Reads a tile before it is drawn. What cannot be read is told to whoever draws it.
   void prepare(const summaries::tile& which) const;

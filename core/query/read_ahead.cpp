@@ -32,6 +32,8 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   const time_ns beside = range.length() / 2;
   wanted_.clear();
   next_ = 0;
+  // Whoever asks reads them now, one after another: the last first, so that they meet.
+  if (tiles_->draws_epochs(tiles_->grid_over(range, width))) want_epochs(range, range.end);
   want_tiles(range, centre, width);
   want_tiles(closer(range, centre), centre, 2 * width);  // The next smaller bins, whenever they are due.
   if (!before) return !wanted_.empty() && !std::exchange(working_, true);

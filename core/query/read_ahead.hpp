@@ -19,8 +19,8 @@ using analysis::time_ns;
 using analysis::time_range;
 
 /// Reads what a moving view is about to show, before anybody waits for it: the tiles in view, those that it will show as the zoom goes
-/// on or turns to a side, and below all tiles the epochs in view and as far as half a view beside it. What the zoom goes towards comes
-/// first. Of the first view only the tiles: it may stay where it is. Thread-safe.
+/// on or turns to a side, and below all tiles the epochs in view and as far as half a view beside it. Those that are drawn now come first,
+/// then what the zoom goes towards. Of the first view only what it shows itself, and its tiles: it may stay where it is. Thread-safe.
 class read_ahead {
  public:
   read_ahead(std::shared_ptr<const analysis::stored_tiles> tiles, std::shared_ptr<analysis::part_cache> parts)

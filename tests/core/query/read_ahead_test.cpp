@@ -108,6 +108,15 @@ TEST_F(moving_view, reads_the_epochs_in_view_and_half_a_view_beside_it) {
   EXPECT_EQ(epochs_at_hand(), (epochs{2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
+TEST_F(moving_view, reads_first_the_epochs_that_it_draws_from_the_end_that_who_draws_comes_to_last) {
+  EXPECT_TRUE(ahead->look({4 * epoch_length, 7 * epoch_length}, 4 * width));
+  EXPECT_TRUE(ahead->work());
+  EXPECT_EQ(epochs_at_hand(), epochs{6});
+  EXPECT_TRUE(ahead->work());
+  EXPECT_EQ(epochs_at_hand(), (epochs{5, 6}));
+  EXPECT_EQ(tiles_at_hand(), tiles());
+}
+
 TEST_F(moving_view, reads_no_epochs_from_afar) {
   EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
   EXPECT_FALSE(ahead->look({0, 30 * epoch_length}, width)) << "somebody reads already, and goes on with this";
