@@ -20,10 +20,12 @@ void widen(chunk_reach& all, const chunk_reach& by) {
 }  // namespace
 
 chunk_reaches::chunk_reaches(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {
-  for (const trace::chunk_info& chunk : from_->summaries())
-    if (chunk.type == trace::row_type::chunk_reach)
-      pages_.push_back(
-          {{chunk.min_time, chunk.max_time, 0, chunk.lowest_event, chunk.highest_event, 0, UINT64_MAX}, chunk});
+  for (const trace::chunk_info& chunk : from_->summaries()) {
+    if (chunk.type != trace::row_type::chunk_reach) continue;
+    // Not known where the file was followed to its end, and not opened since.
+    const std::uint64_t highest = chunk.highest_event == 0 ? UINT64_MAX : chunk.highest_event;
+    pages_.push_back({{chunk.min_time, chunk.max_time, 0, chunk.lowest_event, highest, 0, UINT64_MAX}, chunk});
+  }
   for (std::size_t i = 0; i < from_->chunks().size(); ++i)
     if (const trace::row_type type = from_->chunks()[i].type; matters_everywhere(type, false))
       far_.push_back({i, type});

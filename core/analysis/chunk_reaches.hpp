@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/analysis/time_range.hpp"
@@ -64,12 +63,15 @@ class chunk_reaches {
 template <class Wanted>
 result<std::vector<std::size_t>> chunk_reaches::find(Wanted&& wanted) const {
   std::vector<std::size_t> found;
+  const auto look = [&](const chunk_reach& each) {
+    // What comes again, or too early, is of a file that tells anything; so no more is found than there is.
+    if (wanted(each) && (found.empty() || each.chunk > found.back())) found.push_back(each.chunk);
+  };
   for (std::size_t p = 0; p < pages_.size(); ++p) {
     if (!wanted(pages_[p].all)) continue;
     if (from_ == nullptr) {
       const std::size_t behind = std::min(known_.size(), (p + 1) * known_a_page);
-      for (std::size_t i = p * known_a_page; i < behind; ++i)
-        if (wanted(known_[i])) found.push_back(known_[i].chunk);
+      for (std::size_t i = p * known_a_page; i < behind; ++i) look(known_[i]);
       continue;
     }
     const auto rows = from_->read_summary<chunk_reach>(pages_[p].stored);
@@ -78,7 +80,7 @@ result<std::vector<std::size_t>> chunk_reaches::find(Wanted&& wanted) const {
       if (each.chunk >= from_->chunks().size()) continue;  // Whoever wrote it was wrong.
       each.time = bounded(each.time);
       each.end = bounded(each.end);
-      if (wanted(std::as_const(each))) found.push_back(each.chunk);
+      look(each);
     }
   }
   return found;

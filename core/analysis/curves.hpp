@@ -40,7 +40,7 @@ struct index_slices {
   trace::lane_row about;  ///< Of its first lane.
   const summaries::slice_set* slices = nullptr;
 };
-/// Those of steps come last, if there are `facts`. They outlive what is given.
+/// Those of steps come last, if there are `facts`. What is given is valid as long as both.
 [[nodiscard]] std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts);
 
 /// Whether two rows tell of the same curve, or of lanes of the same owner; their numbers may differ.

@@ -72,7 +72,8 @@ std::shared_ptr<const step_facts> steps_of(const digest& of, std::shared_ptr<con
       std::any_of(of.steps.begin(), of.steps.end(), [](const auto& each) { return !each.steps.steps.empty(); });
   if (in_it) {
     auto made = std::make_shared<step_facts>();
-    for (const process_steps& each : of.steps) made->add(each.process, each.steps);
+    for (const process_steps& each : of.steps)
+      if (!each.steps.steps.empty()) made->add(each.process, each.steps);
     return made;
   }
   std::map<trace::process_id, step_source> sources;

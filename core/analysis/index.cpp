@@ -314,8 +314,8 @@ const copy_contents& index::contents(const trace::snapshot& from) const {
   if (!told_) return contents_;
   std::call_once(contents_read_, [&] {
     std::vector<trace::transfer_event> rows;
-    for (const std::size_t chunk : told_->whole->chunks->all().value_or(std::vector<std::size_t>{})) {
-      if (chunk >= from.chunks().size() || from.chunks()[chunk].type != trace::row_type::transfer) continue;
+    for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
+      if (from.chunks()[chunk].type != trace::row_type::transfer) continue;
       if (from.read_into<trace::transfer_event>(chunk, rows)) contents_.add(rows);
     }
     contents_.settle();

@@ -220,7 +220,7 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   if (scope >= part_scope::timeline) {
     std::map<trace::process_id, std::vector<step>> steps;
     read.operator()<trace::step_row>(begin, end, [&](const auto& row, const auto&) {
-      if (row.time < end && row.end > begin) steps[row.process].push_back(step_of(row));
+      if (row.time < end && row.end > begin && row.end > row.time) steps[row.process].push_back(step_of(row));
     });
     for (const auto& [process, source] : whole_->steps->sources())
       made.steps.push_back({process, {source, std::move(steps[process])}});

@@ -106,16 +106,21 @@ const std::map<trace::process_id, step_list>& step_facts::lists() const {
 }
 
 void step_facts::read() const {
+  // More than a server marks in five hours; a few bytes can claim any number.
+  constexpr std::size_t most_steps = std::size_t{1} << 24;
+  std::size_t steps = 0;
   std::vector<trace::step_row> rows;
   for (const trace::chunk_info& chunk : from_->summaries()) {
     if (chunk.type != trace::row_type::step || !from_->read_summary(chunk, rows)) continue;
     for (const trace::step_row& row : rows) {
       const auto source = sources_.find(row.process);
-      if (source == sources_.end()) continue;
+      if (source == sources_.end() || steps == most_steps) continue;
       step_list& list = lists_.try_emplace(row.process, step_list{source->second, {}}).first->second;
       const step made = step_of(row);
       // What comes before another is of somebody who did not keep their order.
-      if (list.steps.empty() || list.steps.back().span.end <= made.span.begin) list.steps.push_back(made);
+      if (!list.steps.empty() && list.steps.back().span.end > made.span.begin) continue;
+      list.steps.push_back(made);
+      ++steps;
     }
   }
 }

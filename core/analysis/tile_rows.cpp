@@ -24,7 +24,9 @@ bool makes_sense(const lane_bin_row& row) { return row.kind <= static_cast<std::
 
 curve_bin bin_of(const curve_bin_row& row) { return {row.minimum, row.maximum, row.mean, row.last}; }
 lane_bin bin_of(const lane_bin_row& row) {
-  return {row.count, row.kind, row.tag, row.busy, row.bytes, row.length, row.event, row.name};
+  constexpr time_ns longest = time_ns{1} << 52;  // So that some add up.
+  return {row.count, row.kind,   row.tag,   std::clamp<time_ns>(row.busy, 0, longest),
+          row.bytes, row.length, row.event, row.name};
 }
 
 }  // namespace

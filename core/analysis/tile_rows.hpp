@@ -23,7 +23,7 @@ struct told_bins {
   [[nodiscard]] std::size_t size() const { return bins.size(); }
 };
 
-/// Immutable. A bin takes half of what its row does: what is drawn goes through thousands.
+/// Immutable. A bin takes three quarters of what its row does: what is drawn goes through thousands.
 class tile_rows {
  public:
   /// What a file says of the tile `where`, in these of its chunks; of so many curves and lanes. What makes no sense is left out.

@@ -226,8 +226,12 @@ struct file::state {
       at += sizeof(chunk_header) + header->stored_bytes;
     }
     std::vector<chunk_info> chunks;
-    // Each takes a header in the file: so many, and no more, can there be.
-    chunks.reserve(std::min<std::size_t>(lines_of_all, file_size / sizeof(chunk_header)));
+    // Each has a header in the file.
+    if (lines_of_all > file_size / sizeof(chunk_header)) {
+      return fail(error_code::corrupt, "the index names more chunks than the file can hold", path, {},
+                  end_mark->index_offset);
+    }
+    chunks.reserve(lines_of_all);
     std::vector<index_row> lines;
     for (const chunk_info& page : pages) {
       if (auto got = rows<index_row>(page, lines); !got) return tl::unexpected<error>(got.error());

@@ -118,6 +118,37 @@ TEST_P(chunks_of_a_recording, are_read_only_where_they_are_looked_for) {
 
 TEST(ChunkReaches, MayBeNone) { EXPECT_TRUE(chunk_reaches().in({-latest_time, latest_time}, false)->empty()); }
 
+TEST(ChunkReaches, AreFoundInAFileThatWasFollowedToItsEnd) {
+  testing::recording made;
+  made.standard_tables();
+  made.writer().add(trace::alloc_event{});
+  made.flush();
+  const auto followed = made.open();
+  chunk_reaches known;
+  const std::size_t last = followed->latest()->chunks().size() - 1;
+  known.add({0, 10, last, 7, 9, 0, 0}, trace::row_type::alloc);
+  std::vector<time_ns> begins{0};
+  parts_writer(made.writer(), begins).add_chunks(known);
+  made.close();
+  ASSERT_TRUE(followed->refresh().value());
+  const auto found = chunk_reaches(followed->latest()).find([](const chunk_reach& each) {
+    return each.lowest_event <= 8 && each.highest_event >= 8;
+  });
+  EXPECT_EQ(found.value(), chunks{last});
+}
+
+TEST(ChunkReaches, NameAChunkOnceWhateverAFileSays) {
+  testing::recording made;
+  made.standard_tables();
+  made.writer().add(trace::alloc_event{});
+  made.flush();
+  const std::size_t last = made.open()->latest()->chunks().size() - 1;
+  const std::vector<chunk_reach> rows(1000, {0, 10, last, 7, 9, 0, 0});
+  made.writer().add_summary(std::span(rows));
+  made.close();
+  EXPECT_EQ(chunk_reaches(made.open()->latest()).all().value(), chunks{last});
+}
+
 TEST(ChunkReaches, SayWhereAPageOfThemCannotBeRead) {
   testing::recording made;
   made.standard_tables();

@@ -218,6 +218,15 @@ TEST(a_digest, that_contradicts_itself_is_an_error) {
   EXPECT_TRUE(refused([&](digest& d) { d.steps.front().steps.steps = {second, first}; }));
 }
 
+TEST(a_digest, that_has_the_steps_of_some_processes_says_nothing_of_the_others) {
+  digest of_version_1;
+  of_version_1.steps.push_back({trace::process_id{1}, {step_source::marks, {{{10, 20}, 1, {}}}}});
+  of_version_1.steps.push_back({trace::process_id{2}, {step_source::marks, {}}});
+  const auto steps = steps_of(of_version_1, nullptr);
+  EXPECT_EQ(steps->lists().size(), 1U);
+  EXPECT_EQ(steps->sources().size(), 1U);
+}
+
 TEST(a_digest, is_found_in_the_file_that_has_one) {
   recording made;
   testing::tell_a_lot(made);

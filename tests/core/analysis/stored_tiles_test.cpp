@@ -5,7 +5,9 @@
 #include <functional>
 #include <random>
 
+#include "core/analysis/digest.hpp"
 #include "core/analysis/finish.hpp"
+#include "core/analysis/part_store.hpp"
 #include "core/analysis/tensors.hpp"
 #include "tests/core/analysis/recording.hpp"
 
@@ -293,6 +295,84 @@ TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, stored_tiles_of_any_recording, ::testing::Range<std::uint64_t>(0, 20));
+
+/// Steps of one length, one after another: as marks say, or as allocations show, which gives them no event.
+class steps_in_tiles : public ::testing::TestWithParam<bool> {
+ protected:
+  static constexpr int steps = 12;
+  static constexpr time_ns step_length = 100'000;
+
+  steps_in_tiles() {
+    made.standard_tables();
+    std::uint64_t block = 0;
+    for (int step = 0; step < steps; ++step) {
+      const time_ns begin = step * step_length;
+      if (GetParam()) {
+        auto mark = made.event<trace::marker_event>(begin);
+        mark.step = step + 5;
+        made.writer().add(mark);
+      }
+      for (int i = 0; i < 20; ++i) {
+        made.add_alloc(begin + 10 + i * 1000, ++block, 256 * static_cast<std::uint64_t>(i + 1));
+        made.add_free(begin + 50'000 + i * 1000, block);
+      }
+    }
+    EXPECT_TRUE(finish(made.writer(), {1, 60}));
+    trace = made.open()->latest();
+    tiles = stored_tiles::of(trace);
+    store = part_store::open(trace, steps_of(*find_digest(*trace), trace)).value();
+    index all;
+    all.absorb(*trace, SIZE_MAX);
+    for (const auto& [process, list] : all.tensors(*trace)->steps->lists()) expected = list.steps;
+  }
+
+  [[nodiscard]] std::uint32_t lane() const {
+    for (const trace::lane_row& each : tiles->lanes())
+      if (each.what == trace::lane_kind::steps) return each.lane;
+    ADD_FAILURE() << "no lane of steps";
+    return 0;
+  }
+
+  testing::recording made;
+  std::shared_ptr<const trace::snapshot> trace;
+  std::shared_ptr<const stored_tiles> tiles;
+  std::shared_ptr<const part_store> store;
+  std::vector<step> expected;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, steps_in_tiles, ::testing::Bool(),
+                         [](const auto& of) { return of.param ? "marked" : "inferred"; });
+
+TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {
+  ASSERT_GE(expected.size(), 8U);
+  ASSERT_GE(tiles->epochs().size(), 3U);
+  const auto epochs = [&](std::span<const std::size_t> wanted) {
+    std::vector<std::shared_ptr<const index>> all;
+    for (const std::size_t epoch : wanted) all.push_back(store->index_of(epoch, epoch, part_scope::timeline).value());
+    return all;
+  };
+  for (const std::uint32_t width : {100U, 1000U, 20'000U}) {
+    for (const bool below : {false, true}) {
+      const bin_grid grid = tiles->grid_over({-10, steps * step_length}, width);
+      auto detail = bin_detail::exact;
+      const auto drawn = tiles->draw(lane(), grid, below ? bin_sources{epochs} : bin_sources{}, detail);
+      ASSERT_TRUE(drawn);
+      // As wide as what they are drawn from: an epoch's tile, where nothing below it is read.
+      const time_ns bin = below ? grid.bin() : std::max<time_ns>(grid.bin(), step_length / 20);
+      ASSERT_EQ(drawn->size(), expected.size()) << width << (below ? " with epochs" : " of tiles");
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const summaries::drawn_slice& slice = (*drawn)[i];
+        EXPECT_EQ(slice.count, 1U) << i << " at " << width;
+        EXPECT_EQ(static_cast<std::int64_t>(slice.item.bytes), expected[i].number) << i << " at " << width;
+        EXPECT_EQ(slice.item.event, expected[i].event);
+        EXPECT_NEAR(static_cast<double>(slice.item.begin), static_cast<double>(expected[i].span.begin),
+                    static_cast<double>(bin));
+        EXPECT_NEAR(static_cast<double>(slice.item.end), static_cast<double>(expected[i].span.end),
+                    static_cast<double>(bin));
+      }
+    }
+  }
+}
 
 TEST(stored_tiles, are_not_there_for_a_small_recording) {
   testing::recording made;
