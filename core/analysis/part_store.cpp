@@ -192,6 +192,21 @@ time_range part_store::run_of(std::size_t first, std::size_t last) const {
   return {first == 0 ? -latest_time : begins_[first], last + 1 < begins_.size() ? begins_[last + 1] : latest_time + 1};
 }
 
+std::vector<step> part_store::few_steps_in(time_range range, trace::process_id process) const {
+  constexpr std::size_t most_chunks = 3;
+  std::vector<step> found;
+  const auto known = summaries_.find(trace::row_type::step);
+  if (known == summaries_.end()) return found;
+  std::size_t chunks = 0;
+  known->second.spans.for_each_in(range, [&](std::size_t) { ++chunks; });
+  if (chunks > most_chunks) return found;
+  const auto got = rows_in<trace::step_row>(range.begin, range.end, [&](const trace::step_row& row, const auto&) {
+    if (row.process == process && row.time < range.end && row.end > range.begin) found.push_back(step_of(row));
+  });
+  if (!got) found.clear();
+  return found;
+}
+
 result<part> part_store::read(std::size_t first, std::size_t last, part_scope scope) const {
   part made;
   made.scope = scope;

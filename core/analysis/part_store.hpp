@@ -44,6 +44,10 @@ class part_store {
   [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last,
                                                               part_scope scope = part_scope::everything) const;
 
+  /// The steps of a process that the file keeps and that have something in `range`, in order; none if they are so many that nobody looks
+  /// at one of them, or cannot be read. O(log steps + found).
+  [[nodiscard]] std::vector<step> few_steps_in(time_range range, trace::process_id process) const;
+
  private:
   struct summary_chunks {
     std::vector<trace::chunk_info> list;

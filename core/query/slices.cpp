@@ -47,6 +47,27 @@ void append(const std::vector<summaries::drawn_slice>& drawn, std::size_t depth,
   }
 }
 
+/// The steps of a file that sums itself up, where they are so few that each can be looked at: exactly, as tiles do not tell them. None:
+/// they are many, or there are none.
+std::vector<analysis::step> steps_to_look_at(const sources& from, const track& row, time_range range,
+                                             std::uint32_t width) {
+  constexpr std::uint32_t least_pixels = 4;  // A step takes, on average.
+  if (row.kind != track_kind::steps || from.stored == nullptr || !from.stored->parts) return {};
+  auto steps = from.stored->parts->store().few_steps_in(range, row.process);
+  if (steps.size() > width / least_pixels) steps.clear();
+  return steps;
+}
+
+slice slice_of(const analysis::step& step) {
+  slice made;
+  made.begin = step.span.begin;
+  made.end = step.span.end;
+  made.kind = slice_kind::step;
+  made.event = step.event;
+  made.step = step.number;
+  return made;
+}
+
 }  // namespace
 
 result<slice_list> answer_to(const slices_question& question, const sources& from) {
@@ -57,6 +78,8 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
   const time_range range = analysis::bounded(question.range);
   const std::uint32_t width = std::clamp<std::uint32_t>(question.width, 1, widest_view);
   const time_ns last = analysis::whole_of(from.trace).end;
+  for (const analysis::step& each : steps_to_look_at(from, *row, range, width)) list.slices.push_back(slice_of(each));
+  if (!list.slices.empty()) return list;
   const drawing all(from, false);
   std::size_t depth = 0;
   for (std::size_t i = 0; i < all.owners().size(); ++i) {

@@ -169,6 +169,34 @@ TEST_P(stored_answers_test, draw_slices_that_cover_as_much) {
   EXPECT_GT(compared, 10U);
 }
 
+TEST_P(stored_answers_test, say_exactly_when_steps_begin_and_end_that_are_drawn_one_by_one) {
+  const auto [stored, plain] = ask(tracks_question{});
+  for (const track& each : plain->tracks) {
+    if (each.kind != track_kind::steps) continue;
+    std::map<std::int64_t, time_range> spans;
+    const auto all = without_->ask_now(slices_question{each.id, plain->span, 16384}).value();
+    for (const slice& step : all->slices)
+      if (step.count == 1) spans[step.step] = {step.begin, step.end};
+    ASSERT_FALSE(spans.empty());
+    std::size_t compared = 0;
+    for (int i = 0; i < 40; ++i) {
+      // Some twenty pixels to a step, from tiles and below them.
+      const auto about = std::next(spans.begin(), static_cast<std::ptrdiff_t>(i * spans.size() / 40));
+      const time_ns length = about->second.length();
+      const time_range range{about->second.begin - length * (i % 7), about->second.end + length * (i % 5)};
+      const auto drawn = with_->ask_now(slices_question{each.id, range, i % 2 == 0 ? 100U : 1000U}).value();
+      for (const slice& step : drawn->slices) {
+        const auto known = spans.find(step.step);
+        if (step.count != 1 || known == spans.end()) continue;
+        EXPECT_EQ(step.begin, known->second.begin) << step.step;
+        EXPECT_EQ(step.end, known->second.end) << step.step;
+        ++compared;
+      }
+    }
+    EXPECT_GT(compared, 40U);
+  }
+}
+
 TEST_P(stored_answers_test, are_shown_to_a_view_until_a_part_is_read) {
   const auto tracks = with_->ask_now(tracks_question{}).value();
   for (const track& each : tracks->tracks) {
