@@ -39,7 +39,7 @@ void assembler::on_live_set(const context& c, const record_view& record) {
   // It comes from the capture library, which sees the driver's pools, and not what the program's own make of their memory.
   const told_set set = std::exchange(process.live_set, {});
   const block_ledger::set_scope scope{.others = catalogue::pools_of_program(process.names)};
-  const bool all = process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, c.time, now_);
+  const bool all = process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
   process.reconciled = set.from;
   process.inexact = process.inexact && (!all || (c.flags & flag_estimated) != 0);
   write_checkpoint(c.time);
@@ -53,7 +53,7 @@ void assembler::on_pool_live_set(const context& c, const record_view& record) {
   if (!take_part(c, record, r, coming)) return;
   const told_set set = std::exchange(coming, {});
   const block_ledger::set_scope scope{.pool = names_.pool(process.names, r.pool)};
-  (void)process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, c.time, now_);
+  (void)process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
   // One checkpoint for the sets of all pools.
   loss_until_ = std::max(loss_until_, c.time);
 }

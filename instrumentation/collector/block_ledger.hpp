@@ -68,12 +68,12 @@ class block_ledger {
     trace::pool_id pool = trace::pool_id::none;   ///< This pool alone; none: more than that,
     std::unordered_set<trace::pool_id> others{};  ///< but nothing of these.
   };
-  /// Makes the live set what the process said between `from` and `to`, after memory events were lost: what it does not name was
-  /// freed, inferred, and so was what users had in that; what was not known was born before. What moved meanwhile is left to its own
-  /// records. A layer that it names nothing of is left alone, for another recorder in the process may have it, unless all of a
+  /// Makes the live set what the process said from `from` on, after memory events were lost: what it does not name was
+  /// freed, inferred, and so was what users had in that; what was not known was born before. What moved since, or right before
+  /// (`live_set_motion_ns`), is left to its own records. A layer that it names nothing of is left alone, for another recorder in the process may have it, unless all of a
   /// pool's is known, and so is what is out of the set's scope; false if that leaves blocks in doubt. O(live).
   bool reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
-                 trace::time_ns from, trace::time_ns to, const patience& now);
+                 trace::time_ns from, const patience& now);
 
   /// The latest free of `address` was completed at `when`.
   void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);
@@ -158,7 +158,7 @@ class block_ledger {
   bool release_physical(const free_request& request, const trace::alloc_event& block);
   void let_go_of_physical(const free_request& request, const trace::alloc_event& mapping);
   void end_by_inference(const trace::alloc_event& block, trace::time_ns when);
-  void end_orphans(trace::time_ns when);
+  void end_orphans(trace::time_ns when, trace::time_ns still_moves);
   template <class Choose>
   void end_those(Choose&& choose, trace::time_ns when);
   [[nodiscard]] trace::block_id parent_of(const trace::alloc_event& row, std::uint64_t parent_address) const;

@@ -3,18 +3,20 @@
 #include <unordered_map>
 
 #include "instrumentation/collector/block_ledger.hpp"
+#include "instrumentation/collector/memory_records.hpp"
 
 namespace sluice::collector {
 
 using namespace trace;
 
 namespace {
-/// A block is stamped a moment before the process's own table has it or forgets it; a thread may be put to sleep in between.
-constexpr time_ns in_motion = 20'000'000;
+/// A simulated recording is told at its end only, when nothing moves any more.
+constexpr time_ns in_motion(const patience& now) { return now.simulated ? 0 : live_set_motion_ns; }
 }  // namespace
 
 bool block_ledger::reconcile(const std::vector<known_block>& live, const set_scope& scope, process_id process,
-                             time_ns from, time_ns to, const patience& now) {
+                             time_ns from, const patience& now) {
+  const time_ns still_moves = from - in_motion(now);
   const bool one_pool = scope.pool != pool_id::none;
   std::array<std::unordered_map<std::uint64_t, const known_block*>, layer_count * spaces> named;
   std::array<bool, layer_count> known_layer{true};
@@ -36,7 +38,7 @@ bool block_ledger::reconcile(const std::vector<known_block>& live, const set_sco
         in_doubt = true;
         return;
       }
-      if (block.time > from - in_motion) return;
+      if (block.time > still_moves) return;
       const auto found = named[place].find(block.address);
       const bool same = found != named[place].end() && (found->second->bytes == block.bytes || block.bytes == 0);
       const auto use = physical_.find(block.address);
@@ -60,7 +62,7 @@ bool block_ledger::reconcile(const std::vector<known_block>& live, const set_sco
     const std::size_t place = place_of(block.level, block.kind);
     if (live_[place].find(block.address) != nullptr) continue;
     const retired_block* freed = retired_.find(block.address);
-    if (freed != nullptr && freed->when > from - in_motion && freed->when <= to) continue;
+    if (freed != nullptr && freed->when > still_moves) continue;
     alloc_event row;
     row.time = from;
     row.process = process;
@@ -74,18 +76,18 @@ bool block_ledger::reconcile(const std::vector<known_block>& live, const set_sco
     row.flags = born_before;
     add(row, {}, now);
   }
-  end_orphans(from);
+  end_orphans(from, still_moves);
   return !in_doubt;
 }
 
 /// What users have lies in blocks of the layers below, and has gone with them, unless it may lie in what came in their place unseen.
-void block_ledger::end_orphans(time_ns when) {
+void block_ledger::end_orphans(time_ns when, time_ns still_moves) {
   std::unordered_set<block_id> live;
   for_each_live([&](const alloc_event& block) { live.insert(block.block); });
   std::vector<alloc_event> orphans;
   for (std::size_t place = place_of(layer::user, {}); place < live_.size(); ++place) {
     live_[place].for_each([&](const alloc_event& block) {
-      if (block.time > when - in_motion || block.parent == block_id::none || live.contains(block.parent)) return;
+      if (block.time > still_moves || block.parent == block_id::none || live.contains(block.parent)) return;
       const alloc_event* there = find_in(occupied_ & below(block.level), block.address);
       const bool unseen = there != nullptr && there->source == provenance::inferred && there->time > block.time;
       if (!unseen) orphans.push_back(block);

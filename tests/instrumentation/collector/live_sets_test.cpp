@@ -1,0 +1,134 @@
+// A process whose ring was full says what is live, and the recording makes good what it missed.
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "tests/instrumentation/collector/assembler_fixture.hpp"
+
+namespace sluice::collector {
+namespace {
+
+class LiveSets : public Assembler {
+ protected:
+  static constexpr std::uint64_t block_bytes = 512;
+
+  void define_pool(thread& t, std::uint64_t key, layer level) {
+    pool_record pool{};
+    pool.pool = key;
+    pool.device = no_device;
+    pool.level = static_cast<std::uint8_t>(level);
+    put(t, 1, pool);
+  }
+  void alloc_in(thread& t, std::uint64_t pool, time_ns time, std::uint64_t address, layer level = layer::pool) {
+    alloc_record r{};
+    r.address = address;
+    r.bytes = block_bytes;
+    r.pool = pool;
+    r.device = no_device;
+    r.level = static_cast<std::uint8_t>(level);
+    r.kind = static_cast<std::uint8_t>(memory_kind::device);
+    put(t, time, r);
+  }
+  void lose(thread& t, time_ns begin, time_ns end) {
+    loss_record loss{};
+    loss.events = loss.memory_events = 1;
+    loss.end = raw_time(end);
+    put(t, begin, loss);
+  }
+  /// Part of a set of blocks of pools.
+  void say(thread& t, time_ns time, std::uint32_t place, const std::vector<std::uint64_t>& addresses = {}) {
+    say_in(t, time, place, addresses, live_set_record{}, record_type::live_set);
+  }
+  void say_of(thread& t, std::uint64_t pool, time_ns time, std::uint32_t place,
+              const std::vector<std::uint64_t>& addresses = {}) {
+    pool_live_set_record r{};
+    r.pool = pool;
+    say_in(t, time, place, addresses, r, record_type::pool_live_set);
+  }
+  /// All of a pool's at once.
+  void say_all_of(thread& t, std::uint64_t pool, time_ns time, const std::vector<std::uint64_t>& addresses = {}) {
+    say_of(t, pool, time, live_set_begins);
+    say_of(t, pool, time, live_set_ends, addresses);
+  }
+
+ private:
+  template <class Record>
+  void say_in(thread& t, time_ns time, std::uint32_t place, const std::vector<std::uint64_t>& addresses, Record r,
+              record_type type) {
+    std::vector<std::uint64_t> words;
+    for (const std::uint64_t address : addresses) words.insert(words.end(), {address, block_bytes, what});
+    r.header.time = raw_time(time);
+    r.count = static_cast<std::uint32_t>(addresses.size());
+    r.last = place;
+    ASSERT_TRUE(t.pair.producer.put(&r.header, type, sizeof r, words.data(), words.size() * sizeof words[0]));
+  }
+
+  static constexpr auto what = static_cast<std::uint64_t>(layer::pool) |
+                               static_cast<std::uint64_t>(memory_kind::device) << 8 | std::uint64_t{no_device} << 16;
+};
+
+// The capture library knows what the driver gave; what a pool of the runtime made of it, it never heard of.
+TEST_F(LiveSets, SayNothingOfPoolsThatTheirSenderDoesNotKnow) {
+  thread& t = add_thread();
+  define_pool(t, 1, layer::driver);
+  define_pool(t, 2, layer::pool);
+  alloc_in(t, 1, 10, 0x1000);
+  alloc_in(t, 1, 10, 0x2000);
+  alloc_in(t, 2, 10, 0x3000);
+  lose(t, 20, 25);
+  turns(2);
+  present_ = 1'000'000'000;
+  say(t, present_, live_set_begins);
+  say(t, present_ + 10, live_set_ends, {0x1000});
+  const recorded& trace = finish();
+  const auto frees = trace.all<free_event>();
+  ASSERT_EQ(frees.size(), 1u);
+  EXPECT_EQ(frees[0].address, 0x2000u);
+  EXPECT_EQ(frees[0].source, provenance::inferred);
+  EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, 2u);
+  EXPECT_FALSE(trace.all<checkpoint_event>().back().exact) << "nobody has said what the runtime's pool holds";
+}
+
+// Whoever has a pool knows all of its blocks, and nothing of others'; what users had in them is gone with them.
+TEST_F(LiveSets, OfAPoolSpeakOfThatPoolAlone) {
+  thread& t = add_thread();
+  for (const std::uint64_t address : {0x1000u, 0x2000u}) {
+    alloc_in(t, 1, 10, address);
+    alloc_in(t, 0, 10, address, layer::user);
+  }
+  alloc_in(t, 2, 10, 0x3000);
+  alloc_in(t, 0, 10, 0x3000, layer::user);
+  turns(2);
+  present_ = 1'000'000'000;
+  // Sets of two pools may come at once.
+  say_of(t, 1, present_, live_set_begins);
+  say_of(t, 2, present_, live_set_begins);
+  say_of(t, 1, present_, live_set_part, {0x1000});
+  say_of(t, 2, present_, live_set_part, {0x3000});
+  say_of(t, 1, present_, live_set_ends);
+  say_of(t, 2, present_, live_set_ends);
+  const recorded& trace = finish();
+  const auto frees = trace.all<free_event>();
+  ASSERT_EQ(frees.size(), 2u);
+  for (const free_event& f : frees) {
+    EXPECT_EQ(f.address, 0x2000u);
+    EXPECT_EQ(f.source, provenance::inferred);
+  }
+  EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, 4u);
+}
+
+// A set is as of the moment it was looked up, and may come long after that: its sender waits for room in its ring.
+TEST_F(LiveSets, ThatComeLateDoNotBringBackWhatWasFreedSince) {
+  thread& t = add_thread();
+  thread& teller = add_thread();
+  alloc_in(t, 1, 10, 0x1000);
+  turns(2);
+  const time_ns looked_up = present_;
+  free(t, looked_up + 10, 0x1000, layer::pool);
+  turns(4);
+  say_all_of(teller, 1, looked_up, {0x1000});
+  EXPECT_EQ(finish().all<checkpoint_event>().back().blocks, 0u);
+}
+
+}  // namespace
+}  // namespace sluice::collector
