@@ -12,7 +12,7 @@ namespace sluice::capture {
 namespace {
 
 constexpr unsigned words_each = 3;
-constexpr unsigned most_blocks = 300;  ///< In a part: a record has 8 KiB.
+constexpr unsigned most_blocks = collector::most_in_live_set_part;
 
 /// A set on its way: parts of it, and whether all of them got through.
 struct live_set {

@@ -155,6 +155,10 @@ struct live_set_record {
 };
 inline constexpr std::uint32_t live_set_part = 0, live_set_ends = 1, live_set_begins = 2;
 
+/// Blocks in a part: an empty ring of the smallest size takes it wherever it begins, for ordinary records and with what fills the
+/// ring's end before it.
+inline constexpr std::uint32_t most_in_live_set_part = 250;
+
 /// A block is stamped a moment before the process's own table has it or forgets it, and a thread may be put to sleep in between: what
 /// moved so long before a set began is left to its own records. So a set makes good what was lost until then only.
 inline constexpr std::int64_t live_set_motion_ns = 20'000'000;

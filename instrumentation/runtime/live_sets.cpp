@@ -23,12 +23,14 @@ using namespace std::chrono_literals;
 
 constexpr auto period = 50ms;
 constexpr std::size_t words_each = 3;
-constexpr std::size_t most_words = 300 * words_each;  // In a part: a record has 8 KiB.
+constexpr std::size_t most_words = collector::most_in_live_set_part * words_each;
+constexpr std::size_t most_bytes = most_words * sizeof(std::uint64_t) + sizeof(collector::pool_live_set_record);
+static_assert(2 * most_bytes <= collector::minimum_ring_bytes / 4 * 3);
 
 /// We can wait, the program's threads cannot. Longer than that, and the writer is stuck: the next period tries again.
 bool wait_for_room() {
   for (int i = 0; i < 1000; ++i) {
-    if (collector::has_room(most_words * sizeof(std::uint64_t) + sizeof(collector::pool_live_set_record))) return true;
+    if (collector::has_room(most_bytes)) return true;
     std::this_thread::sleep_for(200us);
   }
   return false;

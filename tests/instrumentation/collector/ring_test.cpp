@@ -167,6 +167,19 @@ TEST(Ring, RefusesARecordThatIsTooLong) {
   EXPECT_TRUE(put_marker(pair.producer, 1));
 }
 
+// Who waits for room for it would wait for ever otherwise.
+TEST(Ring, TakesAPartOfALiveSetAtAnyPlaceOnceItIsEmpty) {
+  constexpr std::size_t part = sizeof(pool_live_set_record) + most_in_live_set_part * 3 * sizeof(std::uint64_t);
+  ring_pair pair;
+  auto reader = pair.open_reader();
+  std::vector<std::byte> storage;
+  for (std::size_t place = 0; place < 2 * minimum_ring_bytes; place += sizeof(marker_record)) {
+    ASSERT_TRUE(put_marker(pair.producer, 1));
+    read_all(*reader, storage);
+    ASSERT_TRUE(pair.producer.fits(part)) << place;
+  }
+}
+
 TEST(Ring, PassesEverythingFromOneThreadToAnother) {
   ring_pair pair;
   auto reader = pair.open_reader();
