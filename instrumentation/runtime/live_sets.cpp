@@ -74,7 +74,22 @@ void live_set_teller::end() {
     thread_.request_stop();
     thread_.join();
   }
+  wait_until_settled();
   look(true);
+}
+
+/// A set leaves to their own records the blocks that moved right before it (`live_set_motion_ns`), and those may be among the lost.
+/// Other threads may go on: not for ever. On a simulated clock nothing moves any more.
+void live_set_teller::wait_until_settled() noexcept {
+  static_assert(period > std::chrono::nanoseconds(collector::live_set_motion_ns));
+  constexpr int most_periods = 4;
+  if (layer_log::recording_clock.load(std::memory_order_acquire) != nullptr) return;
+  for (int i = 0; i < most_periods; ++i) {
+    const std::uint64_t lost = collector::lost_memory_events();
+    if (lost == told_) return;
+    std::this_thread::sleep_for(period);
+    if (lost == collector::lost_memory_events()) return;
+  }
 }
 
 void live_set_teller::watch(const std::stop_token& stop) {

@@ -32,11 +32,13 @@ class live_set_teller {
   ~live_set_teller() { end(); }
   live_set_teller(const live_set_teller&) = delete;
   live_set_teller& operator=(const live_set_teller&) = delete;
-  /// Looks once more, for whatever was lost since, and never again.
+  /// Looks once more, for whatever was lost since, and never again. If there is something, that takes 50 ms, or 200 if more is lost
+  /// meanwhile.
   void end();
 
  private:
   void watch(const std::stop_token& stop);
+  void wait_until_settled() noexcept;
   void look(bool last) noexcept;
 
   std::function<std::vector<device_ref>()> devices_;
