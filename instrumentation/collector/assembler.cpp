@@ -186,7 +186,7 @@ void assembler::break_off(ring_source& ring) {
   loss_event loss;
   loss.time = loss.end = now();
   loss.events = loss.memory_events = 1;  // At least.
-  add_loss(*ring.process, loss);
+  add_loss(*ring.process, loss, ring.copy, all_layers);
 }
 
 void assembler::count_reported_loss(ring_source& ring, const record_view& record) {
@@ -257,10 +257,9 @@ void assembler::define_early(ring_source& ring, const record_view& record) {
 /// A ring's records follow each other, and nearly always have one thread.
 std::uint32_t assembler::voice_of(const ring_source& ring) {
   std::vector<speaker>& speakers = memory_[now_.turns & 1].speakers;
-  if (speakers.empty() || speakers.back().process != ring.process || speakers.back().thread != ring.thread ||
-      speakers.back().clock != ring.clock) [[unlikely]] {
-    speakers.push_back({ring.process, ring.thread, ring.clock});
-  }
+  const speaker who{ring.process, ring.thread, ring.clock, ring.copy};
+  if (speakers.empty() || speakers.back() != who) [[unlikely]]
+    speakers.push_back(who);
   return static_cast<std::uint32_t>((speakers.size() - 1) << 1 | (now_.turns & 1));
 }
 
@@ -296,18 +295,18 @@ void assembler::take_unreported_loss(ring_source& ring, const ring_reader::losse
   loss.thread = ring.thread;
   ring.reported_losses = lost.events;
   ring.reported_memory_losses = lost.memory_events;
-  add_loss(*ring.process, loss);
+  add_loss(*ring.process, loss, ring.copy, lost.layers);
 }
 
-void assembler::add_loss(recorded_process& process, loss_event loss) {
+void assembler::add_loss(recorded_process& process, loss_event loss, std::uint32_t copy, layer_bits layers) {
   loss.process = process.names.id;
   file_.add(loss);
   lost_events_ += loss.events;
   lost_memory_events_ += loss.memory_events;
   // A ring reports its loss when there is room again, or at its end: the live set may have come before.
-  if (loss.memory_events == 0 || loss.end < process.reconciled) return;
-  process.inexact = true;
-  loss_until_ = std::max(loss_until_, loss.end);
+  const bool doubtful =
+      loss.memory_events != 0 && process.doubts.add(copy, layers != 0 ? layers : all_layers, loss.end);
+  if (doubtful) loss_until_ = std::max(loss_until_, loss.end);
 }
 
 void assembler::add_message(severity severity, std::string_view text) {
@@ -337,7 +336,7 @@ void assembler::write_checkpoint(time_ns time) {
   checkpoint.time = time;
   for (const auto& process : processes_) {
     checkpoint.blocks += process->blocks.live_blocks();
-    checkpoint.exact = checkpoint.exact && !process->inexact;
+    checkpoint.exact = checkpoint.exact && !process->doubts.any();
   }
   checkpoint.id = file_.next_event();
   file_.add(checkpoint);

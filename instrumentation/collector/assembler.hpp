@@ -18,6 +18,7 @@
 #include "instrumentation/collector/catalogue.hpp"
 #include "instrumentation/collector/clock_line.hpp"
 #include "instrumentation/collector/graph_nodes.hpp"
+#include "instrumentation/collector/live_doubts.hpp"
 #include "instrumentation/collector/open_ranges.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
 #include "instrumentation/collector/shares.hpp"
@@ -39,6 +40,12 @@ struct told_set {
   trace::time_ns from = trace::unknown_time;
 };
 
+/// A pool of the program's, which tells itself what is live of it.
+struct telling_pool {
+  std::uint32_t copy = 0;   ///< Of the producer that it is told by.
+  trace::time_ns last = 0;  ///< It was there then.
+};
+
 /// Everything known of one recorded process.
 struct recorded_process {
   recorded_process(trace::file_writer& file, std::uint64_t& last_block, std::uint64_t& last_graph)
@@ -50,10 +57,10 @@ struct recorded_process {
   work_joiner work;
   graph_nodes graphs;
   open_ranges ranges;
-  bool inexact = false;                                        ///< Memory events were lost.
-  told_set live_set;                                           ///< The capture library's.
-  std::unordered_map<std::uint64_t, told_set> pool_live_sets;  ///< By pool key.
-  trace::time_ns reconciled = INT64_MIN;                       ///< Losses before this have been made good.
+  live_doubts doubts;                                             ///< Memory events were lost.
+  told_set live_set;                                              ///< The capture library's.
+  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< By pool key,
+  std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< and those.
   trace::loss_event laneless;  ///< Allocations and frees of lanes that nobody introduced, since the last turn.
   bool heard = false;          ///< It has said something.
 };
@@ -62,6 +69,7 @@ struct recorded_process {
 struct ring_source {
   recorded_process* process = nullptr;
   clock_kind clock = clock_kind::tsc;
+  std::uint32_t copy = 0;  ///< As in `ring_identity`.
   trace::thread_id thread{};
   std::uint64_t reported_losses = 0;
   std::uint64_t reported_memory_losses = 0;
@@ -138,6 +146,8 @@ class assembler {
     recorded_process* process;
     trace::thread_id thread;
     clock_kind clock;
+    std::uint32_t copy;  ///< As in `ring_identity`.
+    friend bool operator==(const speaker&, const speaker&) = default;
   };
   /// What a turn has taken; records wait in it for the next one.
   struct turn_memory {
@@ -162,6 +172,7 @@ class assembler {
     recorded_process& process;
     trace::thread_id thread;
     clock_kind clock;
+    std::uint32_t copy;
     std::uint32_t flags;
     trace::time_ns time;
   };
@@ -238,6 +249,7 @@ class assembler {
   void on(const context& c, const range_begin_record& r);
   void on(const context& c, const range_end_record& r);
   void on(const context& c, const thread_name_record& r);
+  void on(const context& c, const pool_record& r);
   void on(const context& c, const tag_record& r);
   void on(const context& c, const marker_record& r);
   void on(const context& c, const counter_value_record& r);
@@ -252,7 +264,9 @@ class assembler {
   void on_pool_live_set(const context& c, const record_view& record);
   void on_copy_parts(const context& c, const record_view& record);
   void on_fault(const context& c, const record_view& record);
-  void add_loss(recorded_process& process, trace::loss_event loss);
+  void on(const context& c, const pools_told_record& r);
+  /// `layers` as in `loss_record`.
+  void add_loss(recorded_process& process, trace::loss_event loss, std::uint32_t copy, layer_bits layers);
   void consider_checkpoint(trace::time_ns time);
   void consider_checkpoint_after_loss();
   void consider_peak(recorded_process& process);

@@ -58,7 +58,7 @@ void assembler::report_laneless() {
     loss_event& loss = process->laneless;
     if (loss.events == 0) continue;
     loss.memory_events = loss.events;
-    add_loss(*process, std::exchange(loss, {}));
+    add_loss(*process, std::exchange(loss, {}), 0, all_layers);
   }
   if (std::exchange(laneless_reported_, true)) return;
   add_message(severity::warning,

@@ -39,13 +39,22 @@ void assembler::on_live_set(const context& c, const record_view& record) {
   // It comes from the capture library, which sees the driver's pools, and not what the program's own make of their memory.
   const told_set set = std::exchange(process.live_set, {});
   const block_ledger::set_scope scope{.others = catalogue::pools_of_program(process.names)};
-  const bool all = process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
-  process.reconciled = set.from;
-  process.inexact = process.inexact && (!all || (c.flags & flag_estimated) != 0);
+  layer_bits in_doubt = process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
+  // A recorder that does not say which it is may have lost what those pools' would have told.
+  if (c.copy == 0 && !scope.others.empty()) in_doubt |= layer_bit(layer::pool);
+  if ((c.flags & flag_estimated) == 0)
+    process.doubts.settle(c.copy, all_layers & ~in_doubt, set.from - in_motion(now_));
   write_checkpoint(c.time);
 }
 
-/// From whoever has the pool. Whether totals are exact again it cannot say: not all of them may have told theirs.
+void assembler::on(const context& c, const pool_record& r) {
+  names_.define(c.process.names, r);
+  if (r.level != static_cast<std::uint8_t>(layer::pool)) return;  // One of the driver's.
+  telling_pool& pool = c.process.telling_pools[r.pool];
+  pool = {c.copy, std::max(pool.last, c.time)};
+}
+
+/// From whoever has the pool. Whether totals are exact again it cannot say: others may be still to come.
 void assembler::on_pool_live_set(const context& c, const record_view& record) {
   const auto r = decode<pool_live_set_record>(record);
   recorded_process& process = c.process;
@@ -54,7 +63,24 @@ void assembler::on_pool_live_set(const context& c, const record_view& record) {
   const told_set set = std::exchange(coming, {});
   const block_ledger::set_scope scope{.pool = names_.pool(process.names, r.pool)};
   (void)process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
+  process.telling_pools[r.pool] = {c.copy, set.from};
   // One checkpoint for the sets of all pools.
+  loss_until_ = std::max(loss_until_, c.time);
+}
+
+/// A copy of the runtime has told what all of its pools hold.
+void assembler::on(const context& c, const pools_told_record& r) {
+  recorded_process& process = c.process;
+  const time_ns since = convert(c, r.since);
+  const auto gone = [&](const auto& entry) {
+    const telling_pool& pool = entry.second;
+    if (pool.copy != c.copy || pool.last >= since) return false;
+    const block_ledger::set_scope scope{.pool = names_.pool(process.names, entry.first)};
+    (void)process.blocks.reconcile({}, scope, process.names.id, since, now_);
+    return true;
+  };
+  std::erase_if(process.telling_pools, gone);
+  process.doubts.settle(c.copy, layer_bit(layer::pool), since - in_motion(now_));
   loss_until_ = std::max(loss_until_, c.time);
 }
 

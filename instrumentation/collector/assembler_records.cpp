@@ -20,7 +20,7 @@ void assembler::process(std::span<const pending> some) {
     const std::uint32_t voice = some.front().voice;
     const turn_memory& memory = memory_of(some.front());
     const speaker& who = speaker_of(some.front());
-    context c{*who.process, who.thread, who.clock, 0, 0};
+    context c{*who.process, who.thread, who.clock, who.copy, 0, 0};
     std::size_t done = 0;
     for (; done < some.size() && some[done].voice == voice; ++done) {
       const record_view record = sound_record_at(memory.bytes.data() + std::size_t{some[done].word} * 8);
@@ -80,7 +80,7 @@ bool assembler::dispatch_definition(const context& c, const record_view& record)
       names_.define(names, decode<stream_record>(record));
       return true;
     case record_type::pool:
-      names_.define(names, decode<pool_record>(record));
+      on(c, decode<pool_record>(record));
       return true;
     case record_type::counter:
       names_.define(names, decode<counter_record>(record));
@@ -112,6 +112,9 @@ bool assembler::dispatch_memory(const context& c, const record_view& record) {
       return true;
     case record_type::live_set:
       on_live_set(c, record);
+      return true;
+    case record_type::pools_told:
+      on(c, decode<pools_told_record>(record));
       return true;
     case record_type::pool_live_set:
       on_pool_live_set(c, record);
@@ -534,7 +537,7 @@ void assembler::on(const context& c, const loss_record& r) {
   row.end = std::max(row.time, convert(c, r.end));
   row.events = r.events;
   row.memory_events = r.memory_events;
-  add_loss(c.process, row);
+  add_loss(c.process, row, c.copy, r.layers);
 }
 
 }  // namespace sluice::collector

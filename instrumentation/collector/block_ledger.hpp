@@ -15,8 +15,13 @@
 #include "instrumentation/collector/address_map.hpp"
 #include "instrumentation/collector/key_map.hpp"
 #include "instrumentation/collector/patience.hpp"
+#include "instrumentation/collector/record_classes.hpp"
 
 namespace sluice::collector {
+
+/// How long before its moment a set of live blocks does not tell what moved. A simulated recording is told at its end only, when
+/// nothing moves any more.
+[[nodiscard]] constexpr trace::time_ns in_motion(const patience& now) { return now.simulated ? 0 : live_set_motion_ns; }
 
 /// A free on its way into the file.
 struct free_request {
@@ -70,10 +75,11 @@ class block_ledger {
   };
   /// Makes the live set what the process said from `from` on, after memory events were lost: what it does not name was
   /// freed, inferred, and so was what users had in that; what was not known was born before. What moved since, or right before
-  /// (`live_set_motion_ns`), is left to its own records. A layer that it names nothing of is left alone, for another recorder in the process may have it, unless all of a
-  /// pool's is known, and so is what is out of the set's scope; false if that leaves blocks in doubt. O(live).
-  bool reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
-                 trace::time_ns from, const patience& now);
+  /// (`live_set_motion_ns`), is left to its own records, and so is what is out of the set's scope, and a layer that it names nothing
+  /// of, for another recorder in the process may have it, unless all of a pool's is known. Returns layers that were left alone though
+  /// blocks of them live. O(live).
+  layer_bits reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
+                       trace::time_ns from, const patience& now);
 
   /// The latest free of `address` was completed at `when`.
   void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);

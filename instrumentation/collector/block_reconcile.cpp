@@ -3,19 +3,13 @@
 #include <unordered_map>
 
 #include "instrumentation/collector/block_ledger.hpp"
-#include "instrumentation/collector/memory_records.hpp"
 
 namespace sluice::collector {
 
 using namespace trace;
 
-namespace {
-/// A simulated recording is told at its end only, when nothing moves any more.
-constexpr time_ns in_motion(const patience& now) { return now.simulated ? 0 : live_set_motion_ns; }
-}  // namespace
-
-bool block_ledger::reconcile(const std::vector<known_block>& live, const set_scope& scope, process_id process,
-                             time_ns from, const patience& now) {
+layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const set_scope& scope, process_id process,
+                                   time_ns from, const patience& now) {
   const time_ns still_moves = from - in_motion(now);
   const bool one_pool = scope.pool != pool_id::none;
   std::array<std::unordered_map<std::uint64_t, const known_block*>, layer_count * spaces> named;
@@ -26,19 +20,17 @@ bool block_ledger::reconcile(const std::vector<known_block>& live, const set_sco
   }
   if (one_pool) known_layer[static_cast<std::size_t>(layer::pool)] = true;
 
-  bool in_doubt = false;
+  const auto is_others = [&](const alloc_event& block) {
+    return one_pool ? block.pool != scope.pool : scope.others.contains(block.pool);
+  };
+  layer_bits left_alone = 0;
   std::vector<alloc_event> gone;
   for (std::size_t place = 0; place < live_.size(); ++place) {
-    if (!known_layer[place / spaces]) {
-      in_doubt = in_doubt || live_[place].size() != 0;
-      continue;
-    }
+    const bool known = known_layer[place / spaces];
     live_[place].for_each([&](const alloc_event& block) {
-      if (one_pool ? block.pool != scope.pool : scope.others.contains(block.pool)) {
-        in_doubt = true;
-        return;
-      }
-      if (block.time > still_moves) return;
+      if (is_others(block)) return;
+      if (!known) left_alone |= layer_bit(block.level);
+      if (!known || block.time > still_moves) return;
       const auto found = named[place].find(block.address);
       const bool same = found != named[place].end() && (found->second->bytes == block.bytes || block.bytes == 0);
       const auto use = physical_.find(block.address);
@@ -77,7 +69,7 @@ bool block_ledger::reconcile(const std::vector<known_block>& live, const set_sco
     add(row, {}, now);
   }
   end_orphans(from, still_moves);
-  return !in_doubt;
+  return left_alone;
 }
 
 /// What users have lies in blocks of the layers below, and has gone with them, unless it may lie in what came in their place unseen.

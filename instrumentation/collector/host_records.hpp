@@ -63,6 +63,7 @@ struct loss_record {
   std::uint64_t end;     ///< The last one.
   std::uint64_t events;
   std::uint64_t memory_events;
+  std::uint64_t layers;  ///< Of the memory events, a bit each; 0: not told.
 };
 
 }  // namespace sluice::collector

@@ -172,6 +172,12 @@ struct pool_live_set_record {
   std::uint32_t last;
 };
 
+/// All pools that the sender's copy of the producer knows have told their sets since `since`: those that have not are gone.
+struct pools_told_record {
+  record_header header;
+  std::uint64_t since;  ///< As `header.time`.
+};
+
 /// Memory is made known to other processes, or (`imported`) has been had from one: after the record of its allocation here. `key`
 /// is what the handle holds that both sides see; 0: it could not be told.
 struct share_record {

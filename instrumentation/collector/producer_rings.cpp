@@ -78,6 +78,12 @@ bool send_file(int to, int file) noexcept {
   return sent == static_cast<ssize_t>(sizeof greeting);
 }
 
+/// By where it lies, which is told apart unless the copies are a multiple of 128 GiB from each other.
+std::uint32_t number_of_copy() noexcept {
+  alignas(64) static constexpr char here[64] = {};
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&here) / sizeof here) | 1U << 31;
+}
+
 }  // namespace
 
 ring_made make_ring(ring_slot& slot, const connection& to) noexcept {
@@ -91,6 +97,7 @@ ring_made make_ring(ring_slot& slot, const connection& to) noexcept {
   if (memory != MAP_FAILED) {
     slot.ring.format(memory, to.ring_bytes, to.clock);
     fill_identity(slot.ring.header()->identity, to.rank);
+    slot.ring.header()->identity.copy = number_of_copy();
     slot.mapped_bytes = bytes;
     slot.tid = 0;
     sent = send_file(link, file);

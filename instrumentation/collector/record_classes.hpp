@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/trace/kinds.hpp"
 #include "instrumentation/collector/records.hpp"
 
 /// Which records must not be lost before others are. Read by the capture library too: no C++ library, no exceptions.
@@ -27,6 +28,7 @@ namespace sluice::collector {
     case record_type::loss:
     case record_type::live_set:
     case record_type::pool_live_set:
+    case record_type::pools_told:
     case record_type::graph_definition:
     case record_type::node_touch:
     case record_type::child_graph:
@@ -49,6 +51,28 @@ namespace sluice::collector {
 [[nodiscard]] constexpr bool is_memory_event(record_type type) {
   return type == record_type::alloc || type == record_type::free || type == record_type::lane_alloc ||
          type == record_type::lane_free;
+}
+
+/// Layers of blocks, a bit each.
+using layer_bits = std::uint64_t;
+inline constexpr layer_bits all_layers = (layer_bits{1} << trace::layer_count) - 1;
+[[nodiscard]] constexpr layer_bits layer_bit(trace::layer level) {
+  return layer_bits{1} << static_cast<unsigned>(level);
+}
+
+/// Where the live set is in doubt once `record`, as its struct, is lost. Lanes are of pools.
+[[nodiscard]] inline layer_bits layers_of(record_type type, const record_header* record) {
+  switch (type) {
+    case record_type::alloc:
+      return layer_bits{1} << reinterpret_cast<const alloc_record*>(record)->level;
+    case record_type::free:
+      return layer_bits{1} << reinterpret_cast<const free_record*>(record)->level;
+    case record_type::lane_alloc:
+    case record_type::lane_free:
+      return layer_bit(trace::layer::pool);
+    default:
+      return 0;
+  }
 }
 
 }  // namespace sluice::collector

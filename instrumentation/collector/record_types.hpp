@@ -61,6 +61,7 @@ enum class record_type : std::uint16_t {
   lane_alloc = 58,
   lane_free = 59,
   pool_live_set = 60,
+  pools_told = 61,
 };
 
 struct record_header {

@@ -91,6 +91,7 @@ SLUICE_RECORD(lane);
 SLUICE_RECORD(lane_alloc);
 SLUICE_RECORD(lane_free);
 SLUICE_RECORD(pool_live_set);
+SLUICE_RECORD(pools_told);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::collector

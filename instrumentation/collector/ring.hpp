@@ -15,7 +15,7 @@
 ///
 ///   byte 0        64          128             192                    256      320          4096       4096 + capacity
 ///   | what it is | head      | tail, gone    | lost: total, memory, | closed | who it is  |  ...     | records ...   |
-///   |            |           |               | first, last          |        | (identity) |          |               |
+///   |            |           |               | first, last, layers  |        | (identity) |          |               |
 ///   | written    | by the    | by the        | by the producer      | by the | once       |
 ///   | once       | producer  | consumer      |                      | prod.  |
 ///
@@ -42,7 +42,7 @@ struct ring_identity {
   std::uint32_t pid;         ///< As the process sees itself; a container has its own.
   std::uint32_t parent_pid;
   std::uint32_t command_bytes;
-  std::uint32_t reserved;
+  std::uint32_t copy;  ///< Which of the producers in this process, which may have several; 0: it does not say.
   char boot_id[40];
   char host[64];
   char command[2048];  ///< The arguments, with spaces between.
@@ -63,6 +63,7 @@ struct ring_header {
   std::atomic<std::uint64_t> lost_memory_events;
   std::atomic<std::uint64_t> first_lost;  ///< Times of the losses not yet reported.
   std::atomic<std::uint64_t> last_lost;
+  std::atomic<std::uint64_t> lost_layers;  ///< Of memory events among these; 0: the producer does not say.
 
   alignas(64) std::atomic<std::uint32_t> closed;  ///< The producer said goodbye: nothing follows.
 
@@ -138,7 +139,7 @@ class ring_producer {
                               std::size_t extra_bytes) noexcept {
     if (lost_ != reported_) report_loss();
     const bool written = write(record, type, bytes, extra, extra_bytes);
-    if (!written) count_loss(type, record->time);
+    if (!written) count_loss(type, record);
     if (head_ >= next_look_) look_at_level();
     reconsider();
     return written;
@@ -170,7 +171,7 @@ class ring_producer {
   /// Counts records that never reached `put` because their thread had no ring.
   void adopt_loss(std::uint64_t events, std::uint64_t memory_events, std::uint64_t time) noexcept {
     if (events == 0) return;
-    note_lost_span(time);
+    note_lost_span(time, memory_events == 0 ? 0 : all_layers);
     lost_ += events;
     lost_memory_ += memory_events;
     reconsider();
@@ -279,8 +280,8 @@ class ring_producer {
     reconsider();
   }
 
-  void count_loss(record_type type, std::uint64_t time) noexcept {
-    note_lost_span(time_of_loss(time));
+  void count_loss(record_type type, const record_header* record) noexcept {
+    note_lost_span(time_of_loss(record->time), layers_of(type, record));
     ++lost_;
     reconsider();
     if (is_memory_event(type)) ++lost_memory_;
@@ -300,9 +301,12 @@ class ring_producer {
     return record_time;
   }
 
-  void note_lost_span(std::uint64_t time) noexcept {
-    if (lost_ == reported_) header_->first_lost.store(time, std::memory_order_relaxed);
+  void note_lost_span(std::uint64_t time, layer_bits layers) noexcept {
+    const bool first = lost_ == reported_;
+    if (first) header_->first_lost.store(time, std::memory_order_relaxed);
     header_->last_lost.store(time, std::memory_order_relaxed);
+    const layer_bits before = first ? 0 : header_->lost_layers.load(std::memory_order_relaxed);
+    header_->lost_layers.store(before | layers, std::memory_order_relaxed);
   }
 
   void publish_loss() noexcept {
@@ -320,6 +324,7 @@ class ring_producer {
     loss.end = header_->last_lost.load(std::memory_order_relaxed);
     loss.events = lost_ - reported_;
     loss.memory_events = lost_memory_ - reported_memory_;
+    loss.layers = header_->lost_layers.load(std::memory_order_relaxed);
     if (!write(&loss.header, record_type::loss, sizeof loss, nullptr, 0)) return;
     reported_ = lost_;
     reported_memory_ = lost_memory_;

@@ -30,6 +30,7 @@ producer_identity copy_identity(const ring_identity& shared) {
   identity.rank = raw.rank < 0 ? -1 : raw.rank;
   identity.pid = raw.pid;
   identity.parent_pid = raw.parent_pid;
+  identity.copy = raw.copy;
   identity.boot_id = printable(raw.boot_id, sizeof raw.boot_id);
   identity.host = printable(raw.host, sizeof raw.host);
   identity.command = printable(raw.command, std::min<std::size_t>(raw.command_bytes, sizeof raw.command));
@@ -133,6 +134,7 @@ ring_reader::losses ring_reader::lost() const {
   found.memory_events = std::min(header_->lost_memory_events.load(std::memory_order_relaxed), found.events);
   found.first = header_->first_lost.load(std::memory_order_relaxed);
   found.last = header_->last_lost.load(std::memory_order_relaxed);
+  found.layers = header_->lost_layers.load(std::memory_order_relaxed);
   return found;
 }
 

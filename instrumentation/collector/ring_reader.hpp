@@ -21,6 +21,7 @@ struct producer_identity {
   std::int64_t rank = -1;
   std::uint64_t pid = 0;  ///< As the process sees itself.
   std::uint64_t parent_pid = 0;
+  std::uint32_t copy = 0;  ///< As in `ring_identity`.
   std::string boot_id;
   std::string host;
   std::string command;
@@ -52,6 +53,7 @@ class ring_reader {
   struct losses {
     std::uint64_t events = 0, memory_events = 0;
     std::uint64_t first = 0, last = 0;  ///< Of the unreported ones; in the ring's clock.
+    std::uint64_t layers = 0;           ///< Of memory events among those, a bit each; 0: not told.
   };
   [[nodiscard]] losses lost() const;
 

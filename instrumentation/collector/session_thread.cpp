@@ -160,6 +160,7 @@ void session::state::welcome_arrivals() {
     const producer_identity& identity = ring->reader.identity();
     ring->source.process = &process_of(identity, a.pid != 0 ? a.pid : identity.pid);
     ring->source.clock = ring->reader.clock();
+    ring->source.copy = identity.copy;
     rings.push_back(std::move(ring));
   }
   for (const std::string& complaint : complaints) add_warning(complaint);

@@ -55,6 +55,14 @@ bool send(const pool_live_set& set) {
   return whole && part(collector::live_set_ends, {});
 }
 
+/// The sets of all pools have been sent, each of them looked up since then.
+bool send_end(std::uint64_t since) {
+  collector::pools_told_record r{};
+  r.header.time = layer_log::latest();
+  r.since = since;
+  return wait_for_room() && collector::emit(r);
+}
+
 }  // namespace
 
 live_set_teller::live_set_teller(std::function<std::vector<device_ref>()> devices) : devices_(std::move(devices)) {
@@ -106,9 +114,10 @@ void live_set_teller::look(bool last) noexcept {
   const bool settled = lost == std::exchange(seen_, lost);
   if (lost == told_ || !(settled || last)) return;
   try {
+    const std::uint64_t since = layer_log::latest();
     std::vector<pool_live_set> sets;
     for (const device_ref& device : devices_()) device.state()->list_live(sets);
-    if (std::all_of(sets.begin(), sets.end(), send)) told_ = lost;
+    if (std::all_of(sets.begin(), sets.end(), send) && send_end(since)) told_ = lost;
   } catch (const std::bad_alloc&) {
     // The next period tries again.
   }

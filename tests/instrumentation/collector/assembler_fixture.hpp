@@ -40,12 +40,14 @@ class Assembler : public testing::Test {
   }
 
   thread& add_thread() { return add_thread(*process_); }
-  thread& add_thread(recorded_process& process) {
+  /// `copy` of the producer; 0: it does not say which.
+  thread& add_thread(recorded_process& process, std::uint32_t copy = 0) {
     threads_.emplace_back();
     thread& t = threads_.back();
     t.reader = std::make_unique<ring_reader>(std::move(*t.pair.open_reader()));
     t.source.process = &process;
     t.source.clock = clock_kind::monotonic_ns;
+    t.source.copy = copy;
     thread_record introduction{};
     introduction.tid = threads_.size();
     put(t, 0, introduction);

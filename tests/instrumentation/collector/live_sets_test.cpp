@@ -12,12 +12,12 @@ class LiveSets : public Assembler {
  protected:
   static constexpr std::uint64_t block_bytes = 512;
 
-  void define_pool(thread& t, std::uint64_t key, layer level) {
+  void define_pool(thread& t, std::uint64_t key, layer level, time_ns time = 1) {
     pool_record pool{};
     pool.pool = key;
     pool.device = no_device;
     pool.level = static_cast<std::uint8_t>(level);
-    put(t, 1, pool);
+    put(t, time, pool);
   }
   void alloc_in(thread& t, std::uint64_t pool, time_ns time, std::uint64_t address, layer level = layer::pool) {
     alloc_record r{};
@@ -29,10 +29,11 @@ class LiveSets : public Assembler {
     r.kind = static_cast<std::uint8_t>(memory_kind::device);
     put(t, time, r);
   }
-  void lose(thread& t, time_ns begin, time_ns end) {
+  void lose(thread& t, time_ns begin, time_ns end, layer_bits layers = 0) {
     loss_record loss{};
     loss.events = loss.memory_events = 1;
     loss.end = raw_time(end);
+    loss.layers = layers;
     put(t, begin, loss);
   }
   /// Part of a set of blocks of pools.
@@ -115,6 +116,112 @@ TEST_F(LiveSets, OfAPoolSpeakOfThatPoolAlone) {
     EXPECT_EQ(f.source, provenance::inferred);
   }
   EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, 4u);
+}
+
+class LiveSetsOfCopies : public LiveSets {
+ protected:
+  static constexpr layer_bits pool_layer = layer_bit(layer::pool);
+  static constexpr time_ns told = 2 * live_set_motion_ns;
+  thread& capture = add_thread(*process_, 1);
+  thread& program = add_thread(*process_, 2);
+  thread& library = add_thread(*process_, 3);
+
+  void say_complete(thread& t, time_ns since, time_ns time) {
+    pools_told_record r{};
+    r.since = raw_time(since);
+    put(t, time, r);
+  }
+  void say_complete(thread& t, time_ns since) { say_complete(t, since, since); }
+  bool exact() {
+    turns(2);
+    return !process_->doubts.any();
+  }
+};
+
+TEST_F(LiveSetsOfCopies, MakeTheLiveSetExactOnceAllPoolsHaveToldTheirs) {
+  define_pool(program, 1, layer::pool);
+  define_pool(program, 2, layer::pool);
+  alloc_in(program, 1, 10, 0x1000);
+  alloc_in(program, 2, 10, 0x2000);
+  lose(program, 20, 25, pool_layer);
+  EXPECT_FALSE(exact());
+  present_ = 1'000'000'000;
+  const time_ns before = present_;
+  say_all_of(program, 1, before + 1, {0x1000});
+  say_all_of(program, 2, before + 2, {0x2000});
+  EXPECT_FALSE(exact()) << "there may be a third";
+  say_all_of(program, 1, before + 11, {0x1000});
+  say_all_of(program, 2, before + 12, {0x2000});
+  say_complete(program, before + 10, before + 20);
+  EXPECT_TRUE(exact());
+  const recorded& trace = finish();
+  EXPECT_TRUE(trace.all<free_event>().empty());
+  EXPECT_FALSE(trace.all<checkpoint_event>().front().exact);
+  EXPECT_TRUE(trace.all<checkpoint_event>().back().exact);
+  EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, 2u);
+}
+
+// A ring reports what it lost when there is room again: that may be told before it is reported.
+TEST_F(LiveSetsOfCopies, MakeGoodWhatWasLostBeforeThemAndNothingElse) {
+  say_complete(program, told);
+  EXPECT_TRUE(exact());
+  lose(program, 20, 25, pool_layer);
+  EXPECT_TRUE(exact());
+  lose(program, 30, told - live_set_motion_ns + 1, pool_layer);
+  EXPECT_FALSE(exact()) << "what moved then is not told";
+}
+
+TEST_F(LiveSetsOfCopies, LeaveInDoubtWhatTheirCopyWouldNotHaveTold) {
+  lose(program, 20, 25, pool_layer);
+  lose(library, 20, 25, pool_layer);
+  lose(capture, 20, 25, layer_bit(layer::driver) | layer_bit(layer::framework));
+  say_complete(program, told);
+  EXPECT_FALSE(exact());
+  say(capture, told, live_set_begins);
+  say(capture, told + 10, live_set_ends);
+  EXPECT_FALSE(exact());
+  say_complete(library, told);
+  EXPECT_TRUE(exact());
+}
+
+TEST_F(LiveSetsOfCopies, LeaveInDoubtLayersThatNobodyTells) {
+  lose(program, 20, 25, pool_layer | layer_bit(layer::user));
+  say_complete(program, told);
+  EXPECT_FALSE(exact());
+}
+
+TEST_F(LiveSetsOfCopies, OfTheDriverDoNotSayWhatPoolsLost) {
+  define_pool(program, 2, layer::pool);
+  alloc_in(program, 2, 10, 0x3000);
+  lose(capture, 20, 25, layer_bit(layer::driver));
+  turns(2);
+  say(capture, told, live_set_begins);
+  say(capture, told + 10, live_set_ends);
+  EXPECT_TRUE(exact()) << "all of the pool's has been told";
+  lose(program, told + 20, told + 25, pool_layer);
+  say(capture, 3 * told, live_set_begins);
+  say(capture, 3 * told + 10, live_set_ends);
+  EXPECT_FALSE(exact());
+}
+
+TEST_F(LiveSetsOfCopies, EndWhatPoolsHeldThatAreGone) {
+  define_pool(program, 1, layer::pool);
+  define_pool(library, 2, layer::pool);
+  alloc_in(program, 1, 10, 0x1000);
+  alloc_in(library, 2, 10, 0x2000);
+  lose(program, 20, 25, pool_layer);
+  turns(2);
+  present_ = 1'000'000'000;
+  define_pool(program, 3, layer::pool, present_ + 1);
+  alloc_in(program, 3, present_ + 2, 0x3000);
+  turns(2);
+  say_complete(program, 1'000'000'000);
+  const recorded& trace = finish();
+  const auto frees = trace.all<free_event>();
+  ASSERT_EQ(frees.size(), 1u);
+  EXPECT_EQ(frees[0].address, 0x1000u);
+  EXPECT_EQ(frees[0].source, provenance::inferred);
+  EXPECT_TRUE(trace.all<checkpoint_event>().back().exact);
 }
 
 // A set is as of the moment it was looked up, and may come long after that: its sender waits for room in its ring.

@@ -107,6 +107,7 @@ TEST(Ring, CountsWhatItDropsAndReportsItWhenThereIsRoom) {
   std::vector<std::byte> storage;
   std::uint64_t time = 100;
   alloc_record alloc{};
+  alloc.level = static_cast<std::uint8_t>(trace::layer::framework);
   do {
     alloc.header.time = ++time;
   } while (pair.producer.put(&alloc.header, record_type::alloc, sizeof alloc));
@@ -115,6 +116,7 @@ TEST(Ring, CountsWhatItDropsAndReportsItWhenThereIsRoom) {
   EXPECT_FALSE(put_marker(pair.producer, ++time));
   EXPECT_EQ(reader->lost().events, 3u);
   EXPECT_EQ(reader->lost().memory_events, 1u);
+  EXPECT_EQ(reader->lost().layers, layer_bit(trace::layer::framework));
 
   read_all(*reader, storage);
   ASSERT_TRUE(put_marker(pair.producer, ++time));
@@ -126,6 +128,7 @@ TEST(Ring, CountsWhatItDropsAndReportsItWhenThereIsRoom) {
   EXPECT_EQ(loss.end, first + 2);
   EXPECT_EQ(loss.events, 3u);
   EXPECT_EQ(loss.memory_events, 1u);
+  EXPECT_EQ(loss.layers, layer_bit(trace::layer::framework));
   EXPECT_EQ(records[1].type, record_type::marker);
   EXPECT_EQ(pair.producer.unreported_loss(), 0u);
 }
@@ -148,6 +151,24 @@ TEST(Ring, CallsItsReaderOnceWhenItIsHalfFull) {
     EXPECT_LT(at, minimum_ring_bytes / 2 + 1024);
     read_all(*reader, storage);
   }
+}
+
+TEST(Ring, SaysOfEachLossWhichLayersItIsOf) {
+  ring_pair pair;
+  auto reader = pair.open_reader();
+  std::vector<std::byte> storage;
+  const auto fill = [&] {
+    while (put_words(pair.producer, record_type::lane_free, 1, std::uint64_t{2}, std::uint64_t{3})) {
+    }
+  };
+  fill();
+  free_record free{};
+  free.level = static_cast<std::uint8_t>(trace::layer::user);
+  EXPECT_FALSE(pair.producer.put(&free.header, record_type::free, sizeof free));
+  EXPECT_EQ(reader->lost().layers, layer_bit(trace::layer::pool) | layer_bit(trace::layer::user));
+  read_all(*reader, storage);
+  fill();
+  EXPECT_EQ(reader->lost().layers, layer_bit(trace::layer::pool)) << "the first have been reported";
 }
 
 TEST(Ring, DoesNotCallAReaderThatKeepsUp) {
