@@ -1,5 +1,6 @@
 #include "core/export/memory_in_order.hpp"
 
+#include "core/analysis/memory_use.hpp"
 #include "core/export/in_order.hpp"
 
 namespace sluice::exports {
@@ -13,7 +14,7 @@ block_change change_of(const trace::alloc_event& row, time_ns born) {
   made.block = row.block;
   made.level = row.level;
   made.kind = row.kind;
-  made.device = row.device;
+  if (!analysis::is_host_resident(row.kind)) made.device = row.device;
   made.pool = row.pool;
   made.process = row.process;
   made.thread = row.thread;
@@ -58,7 +59,6 @@ result<void> memory_in_order(job& what, const std::function<result<void>(const b
     gone.time = change.time;
     gone.order = change.order;
     gone.born = false;
-    gone.process = change.process;
     gone.thread = change.thread;
     live.erase(known);
     return visit(gone);

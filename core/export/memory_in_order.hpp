@@ -17,7 +17,7 @@ struct block_change {
   trace::block_id block{};
   trace::layer level = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  trace::device_id device{};
+  trace::device_id device{};  ///< None for host memory, pinned or not.
   trace::pool_id pool{};
   trace::process_id process{};
   trace::thread_id thread{};

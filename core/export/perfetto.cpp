@@ -10,7 +10,9 @@
 
 #include "core/analysis/labels.hpp"
 #include "core/export/formats.hpp"
+#include "core/export/from_zero.hpp"
 #include "core/export/in_order.hpp"
+#include "core/export/kernel_names.hpp"
 #include "core/export/memory_in_order.hpp"
 #include "core/export/perfetto_packets.hpp"
 #include "core/format.hpp"
@@ -32,7 +34,8 @@ enum class place : std::uint8_t {
   pool_used,
   pool_reserved,
   free_memory,
-  files
+  files,
+  memory_of_device
 };
 
 struct track_key {
@@ -53,9 +56,10 @@ struct slice {
   trace::process_id process{};
   trace::string_id name{};
   const char* fixed_name = nullptr;  ///< Instead of `name`.
+  bool is_kernel = false;            ///< `name` is a symbol.
   trace::string_id category{};
   const char* fixed_category = nullptr;
-  std::uint64_t flow = 0, flow_end = 0;
+  std::uint64_t call = 0, work_of = 0;
   std::array<perfetto_figure, 8> figures;
   std::uint8_t figure_count = 0;
 
@@ -71,13 +75,11 @@ struct lane {
 
 class perfetto_writer {
  public:
-  perfetto_writer(job& what, output& to) : what_(what), out_(to) {
-    shift_ = what_.trace().begin() < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(what_.trace().begin()) : 0;
-  }
+  perfetto_writer(job& what, output& to) : what_(what), out_(to), stamp_(what.trace()), kernel_names_(what.tables()) {}
 
   result<void> run() {
     const std::int64_t real = what_.trace().realtime_origin();
-    out_.clocks(shift_, real > 0 ? static_cast<std::uint64_t>(real) : 0);
+    out_.clocks(stamp_.origin(), real > 0 ? static_cast<std::uint64_t>(real) : 0);
     processes();
     result<void> done = collect_links();
     if (done) done = slices();
@@ -88,11 +90,6 @@ class perfetto_writer {
   }
 
  private:
-  [[nodiscard]] std::uint64_t stamp(time_ns time) const {
-    const std::uint64_t moved = static_cast<std::uint64_t>(time) + shift_;
-    return moved >> 63U != 0 ? 0 : moved;  // A block may be born before everything.
-  }
-
   // --- tracks -------------------------------------------------------------------------------------------------------
 
   /// Perfetto knows processes and threads by their numbers, which must be 32 bits and nobody else's.
@@ -206,19 +203,20 @@ class perfetto_writer {
   static void fill(slice& made, const trace::api_call_event& row) {
     made.name = row.name;
     made.fixed_category = "call";
-    if (row.correlation != 0) made.flow = raw(row.id);
+    if (row.correlation != 0) made.call = raw(row.id);
     if (row.status != 0) made.figure("result", static_cast<std::uint64_t>(row.status));
     if (row.bytes != 0) made.figure("bytes", row.bytes);
   }
   template <class Row>
   static void fill_work(slice& made, const Row& row) {
     made.track = {place::stream, raw(row.stream)};
-    made.flow_end = raw(row.call);
+    made.work_of = raw(row.call);
     if (row.correlation != 0) made.figure("correlation", row.correlation);
   }
   static void fill(slice& made, const trace::kernel_event& row) {
     fill_work(made, row);
     made.name = row.name;
+    made.is_kernel = true;
     made.fixed_category = "kernel";
     made.figure("blocks", std::uint64_t{row.grid_x} * row.grid_y * row.grid_z);
     made.figure("threads of a block", std::uint64_t{row.block_x} * row.block_y * row.block_z);
@@ -272,9 +270,16 @@ class perfetto_writer {
   /// Ends what has ended in a lane by `time`, the innermost first.
   void close(const track_key& key, lane& in, std::uint64_t which, time_ns time) {
     while (!in.ends.empty() && in.ends.back() <= time && in.ends.back() != never) {
-      out_.end_slice(uuid_of(key, which), stamp(in.ends.back()));
+      out_.end_slice(uuid_of(key, which), stamp_(in.ends.back()));
       in.ends.pop_back();
     }
+  }
+
+  [[nodiscard]] std::string_view name_of(const slice& item) {
+    if (item.fixed_name != nullptr) return item.fixed_name;
+    if (item.is_kernel) return kernel_names_(item.name);
+    return what_.text(item.name, item.fixed_category != nullptr && item.track.of == place::files ? text_role::path
+                                                                                                 : text_role::plain);
   }
 
   void write(const slice& item) {
@@ -290,20 +295,16 @@ class perfetto_writer {
     }
     perfetto_packets::event of;
     of.track = uuid_of(item.track, which);
-    of.time = stamp(item.time);
-    name_.assign(item.fixed_name != nullptr
-                     ? item.fixed_name
-                     : what_.text(item.name, item.fixed_category != nullptr && item.track.of == place::files
-                                                 ? text_role::path
-                                                 : text_role::plain));
+    of.time = stamp_(item.time);
+    name_.assign(name_of(item));
     category_.assign(item.fixed_category != nullptr ? item.fixed_category
                                                     : what_.text(item.category, text_role::plain));
     of.name = name_;
     of.category = category_;
-    of.flow = item.flow;
-    of.flow_end = item.flow_end;
-    if (const auto known = links_from_.find(item.order); known != links_from_.end()) of.more_flows = known->second;
-    if (const auto known = links_to_.find(item.order); known != links_to_.end()) of.more_flow_ends = known->second;
+    of.call = item.call;
+    of.work_of = item.work_of;
+    if (const auto known = links_from_.find(item.order); known != links_from_.end()) of.flows = known->second;
+    if (const auto known = links_to_.find(item.order); known != links_to_.end()) of.flow_ends = known->second;
     of.figures = {item.figures.data(), item.figure_count};
     out_.begin_slice(of);
     lanes[which].ends.push_back(item.end);
@@ -320,7 +321,7 @@ class perfetto_writer {
       }
       perfetto_packets::event of;
       of.track = uuid_of(key);
-      of.time = stamp(row.time);
+      of.time = stamp_(row.time);
       name_.assign(what_.text(row.name, text_role::plain));
       if (row.step >= 0) name_ += fmt::format(" #{}", row.step);
       of.name = name_;
@@ -336,6 +337,18 @@ class perfetto_writer {
     return uuid_of(key);
   }
 
+  /// The track that has the memory of a device, or the host's, below it.
+  std::uint64_t memory_of(trace::device_id device) {
+    const track_key key{place::memory_of_device, raw(device)};
+    if (described_.insert(key).second) {
+      out_.plain_track(uuid_of(key), 0,
+                       device == trace::device_id::none
+                           ? "Memory of the host"
+                           : "Memory of " + analysis::device_label(device, what_.tables()));
+    }
+    return uuid_of(key);
+  }
+
   static perfetto_unit unit_of(trace::counter_unit unit) {
     if (unit == trace::counter_unit::bytes) return perfetto_unit::bytes;
     return unit == trace::counter_unit::nanoseconds ? perfetto_unit::nanoseconds : perfetto_unit::unspecified;
@@ -346,8 +359,9 @@ class perfetto_writer {
       const trace::counter_row* about = what_.tables().counters.find(row.counter);
       const std::string name(about == nullptr ? "counter" : what_.text(about->name, text_role::plain));
       const auto unit = about == nullptr ? perfetto_unit::unspecified : unit_of(about->unit);
-      out_.counter(counter_track({place::counter, raw(row.counter)}, parent_of(row.process), name, unit),
-                   stamp(row.time), row.value);
+      const bool own = about == nullptr || row.process != trace::process_id::none;
+      const std::uint64_t parent = parent_of(own ? row.process : about->process);
+      out_.counter(counter_track({place::counter, raw(row.counter)}, parent, name, unit), stamp_(row.time), row.value);
       return out_.outcome();
     });
     if (!done) return done;
@@ -358,15 +372,15 @@ class perfetto_writer {
                          std::tuple(place::pool_used, " used", row.used)};
       for (const auto& [which, word, bytes] : both) {
         const std::uint64_t track = counter_track({which, raw(row.pool)}, parent, name + word, perfetto_unit::bytes);
-        out_.counter(track, stamp(row.time), static_cast<std::int64_t>(bytes));
+        out_.counter(track, stamp_(row.time), static_cast<std::int64_t>(bytes));
       }
       return out_.outcome();
     });
     if (!done) return done;
     return what_.for_each<trace::device_memory_event>([&](const trace::device_memory_event& row) -> result<void> {
-      const std::string name = "Memory in use by all, " + analysis::device_label(row.device, what_.tables());
-      const std::uint64_t track = counter_track({place::free_memory, raw(row.device)}, 0, name, perfetto_unit::bytes);
-      out_.counter(track, stamp(row.time), static_cast<std::int64_t>(row.total - std::min(row.free, row.total)));
+      const std::uint64_t track = counter_track({place::free_memory, raw(row.device)}, memory_of(row.device),
+                                                "in use by all", perfetto_unit::bytes);
+      out_.counter(track, stamp_(row.time), static_cast<std::int64_t>(row.total - std::min(row.free, row.total)));
       return out_.outcome();
     });
   }
@@ -387,32 +401,32 @@ class perfetto_writer {
       const auto [known, fresh] = levels.try_emplace(key);
       level& now = known->second;
       if (fresh) {
-        const std::string name = fmt::format("Memory: {} {}, {}", name_of(change.level), name_of(change.kind),
-                                             analysis::device_label(change.device, what_.tables()));
-        now.track = counter_track({place::memory, levels.size()}, 0, name, perfetto_unit::bytes);
+        const std::string name = fmt::format("{} {}", sluice::name_of(change.level), sluice::name_of(change.kind));
+        now.track = counter_track({place::memory, levels.size()}, memory_of(change.device), name, perfetto_unit::bytes);
       }
       if (!whole && !now.told && change.time >= begin) {
         now.told = true;
-        out_.counter(now.track, stamp(begin), static_cast<std::int64_t>(now.bytes));
+        out_.counter(now.track, stamp_(begin), static_cast<std::int64_t>(now.bytes));
       }
       now.bytes = change.born ? now.bytes + change.bytes : now.bytes - change.bytes;
       if (whole || change.time >= begin)
-        out_.counter(now.track, stamp(change.time), static_cast<std::int64_t>(now.bytes));
+        out_.counter(now.track, stamp_(change.time), static_cast<std::int64_t>(now.bytes));
       return out_.outcome();
     });
     if (!done || whole) return done;
     for (const auto& [key, now] : levels)
-      if (!now.told) out_.counter(now.track, stamp(begin), static_cast<std::int64_t>(now.bytes));
+      if (!now.told) out_.counter(now.track, stamp_(begin), static_cast<std::int64_t>(now.bytes));
     return out_.outcome();
   }
 
   job& what_;
   perfetto_packets out_;
-  std::uint64_t shift_ = 0;  ///< Added to times, so that none is negative.
+  from_zero stamp_;
+  kernel_names kernel_names_;
   std::map<trace::process_id, std::int32_t> pids_;
   std::set<std::int32_t> tids_;
   std::map<track_key, std::vector<lane>> lanes_;
-  std::set<track_key> described_;  ///< Of counters.
+  std::set<track_key> described_;  ///< Of counters, and of what has some below it.
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> links_from_, links_to_;
   std::string name_, category_;
 };

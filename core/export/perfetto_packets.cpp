@@ -30,6 +30,7 @@ namespace track_event {
 enum : std::uint32_t {
   category_iids = 3,
   debug_annotations = 4,
+  legacy_event = 6,
   type = 9,
   name_iid = 10,
   track_uuid = 11,
@@ -39,6 +40,10 @@ enum : std::uint32_t {
   terminating_flow_ids = 48
 };
 }
+namespace legacy_event {
+enum : std::uint32_t { bind_id = 8, flow_direction = 13 };
+enum direction : std::uint8_t { into = 1, out_of = 2 };
+}  // namespace legacy_event
 enum event_type : std::uint32_t { slice_begin = 1, slice_end = 2, instant_event = 3, counter_event = 4 };
 constexpr std::uint32_t incremental_state_cleared = 1, needs_incremental_state = 2;
 constexpr std::uint32_t realtime = 1, boottime = 6;
@@ -160,10 +165,14 @@ void perfetto_packets::write_event(const event& of, std::uint32_t type) {
     out.add_uint64(track_event::track_uuid, of.track);
     if (!of.category.empty()) out.add_uint64(track_event::category_iids, intern(categories_, of.category, fresh_));
     out.add_uint64(track_event::name_iid, intern(events_, of.name.empty() ? "(no name)" : of.name, fresh_));
-    if (of.flow != 0) out.add_fixed64(track_event::flow_ids, of.flow);
-    for (const std::uint64_t flow : of.more_flows) out.add_fixed64(track_event::flow_ids, flow);
-    if (of.flow_end != 0) out.add_fixed64(track_event::terminating_flow_ids, of.flow_end);
-    for (const std::uint64_t flow : of.more_flow_ends) out.add_fixed64(track_event::terminating_flow_ids, flow);
+    for (const std::uint64_t flow : of.flows) out.add_fixed64(track_event::flow_ids, flow);
+    for (const std::uint64_t flow : of.flow_ends) out.add_fixed64(track_event::terminating_flow_ids, flow);
+    if (of.call != 0 || of.work_of != 0) {
+      // A terminating flow is over at its first end, but a call may have much work: a graph's launch has all of the graph's.
+      pbf_writer arrow(out, track_event::legacy_event);
+      arrow.add_uint64(legacy_event::bind_id, of.call != 0 ? of.call : of.work_of);
+      arrow.add_enum(legacy_event::flow_direction, of.call != 0 ? legacy_event::out_of : legacy_event::into);
+    }
     for (const perfetto_figure& figure : of.figures) {
       const std::uint64_t name = intern(figures_, figure.name, fresh_);
       pbf_writer annotation(out, track_event::debug_annotations);

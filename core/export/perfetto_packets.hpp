@@ -38,9 +38,9 @@ class perfetto_packets {
     std::uint64_t track = 0;
     std::uint64_t time = 0;
     std::string_view name, category;
-    std::uint64_t flow = 0;      ///< Begins here, or passes; 0: none.
-    std::uint64_t flow_end = 0;  ///< Ends here.
-    std::span<const std::uint64_t> more_flows, more_flow_ends;
+    std::uint64_t call = 0;     ///< Arrows begin here, to each event that says this number as `work_of`; 0: none.
+    std::uint64_t work_of = 0;  ///< The call whose arrow ends here. No event has both.
+    std::span<const std::uint64_t> flows, flow_ends;  ///< Arrows with a number of their own.
     std::span<const perfetto_figure> figures;
   };
   void begin_slice(const event& of);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/format.hpp"
+#include "core/trace/reader.hpp"
+
+/// Names of kernels as their programmers wrote them: recordings have the mangled ones. Each is made once.
+namespace sluice::exports {
+
+class kernel_names {
+ public:
+  explicit kernel_names(const trace::tables& of) : tables_(of) {}
+
+  std::string_view operator()(trace::string_id name) {
+    const auto [known, fresh] = names_.try_emplace(name);
+    if (fresh) known->second = readable_name(tables_.text(name));
+    return known->second;
+  }
+
+ private:
+  const trace::tables& tables_;
+  std::unordered_map<trace::string_id, std::string> names_;
+};
+
+}  // namespace sluice::exports
