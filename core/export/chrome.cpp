@@ -10,7 +10,10 @@
 #include <unordered_map>
 
 #include "core/analysis/labels.hpp"
+#include "core/analysis/memory_use.hpp"
 #include "core/export/formats.hpp"
+#include "core/export/from_zero.hpp"
+#include "core/export/kernel_names.hpp"
 #include "core/export/memory_in_order.hpp"
 #include "core/format.hpp"
 
@@ -81,11 +84,8 @@ void append_json(std::string& to, std::string_view text) {
 }
 
 /// ns as microseconds.
-void append_time(std::string& to, time_ns ns) {
-  const bool negative = ns < 0;
-  const std::uint64_t all =
-      negative ? std::uint64_t{0} - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-  fmt::format_to(std::back_inserter(to), "{}{}.{:03}", negative ? "-" : "", all / 1000, all % 1000);
+void append_time(std::string& to, std::uint64_t ns) {
+  fmt::format_to(std::back_inserter(to), "{}.{:03}", ns / 1000, ns % 1000);
 }
 
 const char* copy_word(trace::direction way) {
@@ -112,11 +112,12 @@ const char* side_word(trace::memory_kind kind) {
 
 class chrome_writer {
  public:
-  chrome_writer(job& what, output& to, bool compressed) : what_(what), to_(to, compressed) {}
+  chrome_writer(job& what, output& to, bool compressed)
+      : what_(what), to_(to, compressed), stamp_(what.trace()), kernel_names_(what.tables()) {}
 
   result<void> run() {
     what_.set_passes(1);
-    number_processes();
+    number_all();
     if (auto done = head(); !done) return done;
     result<void> done = collect_links();
     if (done) done = calls();
@@ -135,6 +136,8 @@ class chrome_writer {
   }
 
  private:
+  static constexpr std::uint64_t no_stream = 999'999'999, first_made = 1'000'000'000;
+
   // --- pieces of the text -------------------------------------------------------------------------------------------
 
   /// Begins an event; `event_` is its text from here to `end`.
@@ -149,12 +152,12 @@ class chrome_writer {
     event_ += R"(,"name":)";
     append_json(event_, name);
     event_ += R"(,"ts":)";
-    append_time(event_, time);
+    append_time(event_, stamp_(time));
   }
   void duration(time_ns from, time_ns to) {
     if (to == trace::unknown_time) return;
     event_ += R"(,"dur":)";
-    append_time(event_, std::max(to, from) - from);
+    append_time(event_, static_cast<std::uint64_t>(std::max(to, from)) - static_cast<std::uint64_t>(from));
   }
   template <class Number>
   void number(std::string_view key, Number value) {
@@ -172,18 +175,36 @@ class chrome_writer {
 
   // --- numbers for processes and threads ----------------------------------------------------------------------------
 
-  /// A process keeps its pid, and a thread its tid, unless another has it already: then it gets a number that nobody has.
-  void number_processes() {
+  /// `wanted`, if nobody in `taken` has it and viewers keep it: they have 32 bits, and tid 0 is one thread for all processes.
+  std::uint64_t own_number(std::uint64_t wanted, std::set<std::uint64_t>& taken, std::uint64_t least = 1) {
+    const bool kept = wanted >= least && wanted < first_made && taken.insert(wanted).second;
+    return kept ? wanted : next_made_++;
+  }
+
+  /// Processes, threads and streams keep their numbers where they can. Work of a device stands under the device's number.
+  void number_all() {
+    const trace::tables& tables = what_.tables();
     std::set<std::uint64_t> taken;
-    std::uint64_t next = std::uint64_t{1} << 32;
-    // Work of a device stands under the device's number, which must be nobody's pid.
-    for (const trace::device_row& row : what_.tables().devices.rows()) taken.insert(ordinal_of(row.id));
-    for (const trace::process_row& row : what_.tables().processes.rows())
-      pids_[row.id] = row.pid != 0 && taken.insert(row.pid).second ? row.pid : next++;
-    std::set<std::pair<trace::process_id, std::uint64_t>> threads;
-    for (const trace::thread_row& row : what_.tables().threads.rows())
-      tids_[row.id] = threads.insert({row.process, row.tid}).second ? row.tid : next++;
+    for (const trace::device_row& row : tables.devices.rows())
+      devices_[row.id] = own_number(ordinal_of(row.id), taken, 0);
+    for (const trace::process_row& row : tables.processes.rows()) pids_[row.id] = own_number(row.pid, taken);
+    std::map<trace::process_id, std::set<std::uint64_t>> threads;
+    for (const trace::thread_row& row : tables.threads.rows())
+      tids_[row.id] = own_number(row.tid, threads[row.process]);
+    std::map<trace::device_id, std::set<std::uint64_t>> streams;
+    for (const trace::stream_row& row : tables.streams.rows())
+      streams_[row.id] = own_number(row.handle, streams[row.device]);
     many_ = pids_.size() > 1;
+  }
+  template <class Row>
+  void on_stream(const Row& row) {
+    const auto stream = streams_.find(row.stream);
+    number("pid", device_number(row.device));
+    number("tid", stream == streams_.end() ? no_stream : stream->second);
+  }
+  [[nodiscard]] std::uint64_t device_number(trace::device_id id) const {
+    const auto known = devices_.find(id);
+    return known == devices_.end() ? ordinal_of(id) : known->second;
   }
   [[nodiscard]] std::uint64_t pid_of(trace::process_id id) const {
     const auto known = pids_.find(id);
@@ -206,8 +227,10 @@ class chrome_writer {
 
   result<void> head() {
     std::string text = R"({"schemaVersion":1,"displayTimeUnit":"ns")";
-    if (what_.trace().realtime_origin() > 0) {
-      fmt::format_to(std::back_inserter(text), R"(,"baseTimeNanoseconds":{})", what_.trace().realtime_origin());
+    if (const std::int64_t real = what_.trace().realtime_origin();
+        real > 0 && static_cast<std::uint64_t>(real) > stamp_.origin()) {
+      fmt::format_to(std::back_inserter(text), R"(,"baseTimeNanoseconds":{})",
+                     static_cast<std::uint64_t>(real) - stamp_.origin());
     }
     for (const trace::process_row& row : what_.tables().processes.rows()) {
       if (row.rank < 0 || many_) continue;
@@ -234,7 +257,13 @@ class chrome_writer {
       event_ += fmt::format(R"(,"args":{{"correlation":{})", correlation_of(row.correlation, row.id));
       if (row.status != 0) number("status", row.status);
       if (row.bytes != 0) number("bytes", row.bytes);
-      return end("}");
+      auto done = end("}");
+      if (!done || row.correlation == 0) return done;
+      // Where the arrows to its work begin: once, for a graph's launch has much of it.
+      begin('s', "ac2g", "ac2g", row.time);
+      number("id", raw(row.id));
+      on_thread(row.process, row.thread);
+      return end();
     });
   }
 
@@ -246,35 +275,25 @@ class chrome_writer {
     const trace::stream_row* stream = what_.tables().streams.find(row.stream);
     const trace::context_row* context = what_.tables().contexts.find(row.context);
     const std::uint64_t handle = stream == nullptr ? 0 : stream->handle;
-    number("pid", ordinal_of(row.device));
-    number("tid", handle);
+    on_stream(row);
     event_ += fmt::format(R"(,"args":{{"device":{},"context":{},"stream":{},"correlation":{})", ordinal_of(row.device),
                           context == nullptr ? 0 : context->handle, handle, correlation_of(row.correlation, row.call));
     if (row.graph_node != 0) number("graph node id", row.graph_node);
   }
 
-  /// The arrow from a call to its work, as torch.profiler draws it.
+  /// The end of the arrow from a call to its work, as torch.profiler draws it.
   template <class Row>
   result<void> arrow(const Row& row) {
     if (row.call == trace::event_id::none) return {};
-    const trace::stream_row* stream = what_.tables().streams.find(row.stream);
     begin('f', "ac2g", "ac2g", row.time);
     number("id", raw(row.call));
-    number("pid", ordinal_of(row.device));
-    number("tid", stream == nullptr ? 0 : stream->handle);
-    if (auto done = end(R"(,"bp":"e")"); !done) return done;
-    time_ns asked = row.time;
-    if constexpr (requires { row.enqueued; })
-      if (row.enqueued != trace::unknown_time) asked = row.enqueued;
-    begin('s', "ac2g", "ac2g", asked);
-    number("id", raw(row.call));
-    on_thread(row.process, row.thread);
-    return end();
+    on_stream(row);
+    return end(R"(,"bp":"e")");
   }
 
   result<void> kernels() {
     return what_.for_each<trace::kernel_event>([&](const trace::kernel_event& row) -> result<void> {
-      begin_work(row, "kernel", what_.text(row.name, text_role::plain));
+      begin_work(row, "kernel", kernel_names_(row.name));
       event_ += fmt::format(R"(,"grid":[{},{},{}],"block":[{},{},{}],"registers per thread":{},"shared memory":{})",
                             row.grid_x, row.grid_y, row.grid_z, row.block_x, row.block_y, row.block_z, row.registers,
                             row.static_shared + row.dynamic_shared);
@@ -331,16 +350,24 @@ class chrome_writer {
   result<void> counters() {
     return what_.for_each<trace::counter_event>([&](const trace::counter_event& row) -> result<void> {
       const trace::counter_row* about = what_.tables().counters.find(row.counter);
-      return counter(row.process, about == nullptr ? "counter" : std::string(what_.text(about->name, text_role::plain)),
-                     row.time, fmt::format("{}", row.value));
+      const bool bytes = about != nullptr && about->unit == trace::counter_unit::bytes;
+      std::string name(about == nullptr ? "counter" : what_.text(about->name, text_role::plain));
+      if (constexpr std::string_view unit = " bytes"; bytes && name.size() > unit.size() && name.ends_with(unit)) {
+        name.resize(name.size() - unit.size());
+      }
+      const bool own = about == nullptr || row.process != trace::process_id::none;
+      return counter(own ? row.process : about->process, name, row.time, fmt::format("{}", row.value),
+                     bytes ? "bytes" : "value");
     });
   }
 
-  result<void> counter(trace::process_id process, std::string_view name, time_ns time, std::string_view value) {
+  /// Viewers show `series` behind the name: the format's only place for a unit.
+  result<void> counter(trace::process_id process, std::string_view name, time_ns time, std::string_view value,
+                       std::string_view series = "bytes") {
     begin('C', {}, name, time);
     number("pid", pid_of(process));
-    event_ += R"(,"args":{"value":)";
-    return end(std::string(value) + "}");
+    fmt::format_to(std::back_inserter(event_), R"(,"args":{{"{}":{}}})", series, value);
+    return end();
   }
 
   /// Arrows between ranges: which begin and end where, so that they can be written beside their ranges, as torch.profiler does.
@@ -370,31 +397,32 @@ class chrome_writer {
   result<void> pools() {
     return what_.for_each<trace::pool_event>([&](const trace::pool_event& row) -> result<void> {
       const std::string name = analysis::pool_label(row.pool, what_.tables());
-      auto done = counter(row.process, name + " reserved bytes", row.time, std::to_string(row.reserved));
-      return done ? counter(row.process, name + " used bytes", row.time, std::to_string(row.used)) : done;
+      auto done = counter(row.process, name + " reserved", row.time, std::to_string(row.reserved));
+      return done ? counter(row.process, name + " used", row.time, std::to_string(row.used)) : done;
     });
   }
 
   /// Blocks of the framework's layer as torch.profiler says them; the other layers' totals as counters.
   result<void> memory() {
-    std::map<std::pair<trace::memory_kind, trace::device_id>, std::uint64_t> framework;
-    std::map<std::tuple<trace::layer, trace::memory_kind, trace::device_id>, std::uint64_t> others;
+    // A process's own, as the format's counters and instants are.
+    std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind, trace::device_id>, std::uint64_t> totals;
     return memory_in_order(what_, [&](const block_change& change) -> result<void> {
       const bool shown = !what_.wanted().range || change.time >= what_.range().begin;
       const bool is_framework = change.level == trace::layer::framework;
-      std::uint64_t& total =
-          is_framework ? framework[{change.kind, change.device}] : others[{change.level, change.kind, change.device}];
+      std::uint64_t& total = totals[{change.process, change.level, change.kind, change.device}];
       total = change.born ? total + change.bytes : total - change.bytes;
       if (!shown) return {};
       if (!is_framework) {
         return counter(change.process,
-                       fmt::format("{} {} bytes, {}", name_of(change.level), name_of(change.kind),
-                                   analysis::device_label(change.device, what_.tables())),
+                       fmt::format("{} {}, {}", name_of(change.level), name_of(change.kind),
+                                   change.device == trace::device_id::none
+                                       ? "host"
+                                       : analysis::device_label(change.device, what_.tables())),
                        change.time, std::to_string(total));
       }
       begin('i', "cpu_instant_event", "[memory]", change.time);
       on_thread(change.process, change.thread);
-      const bool host = change.kind == trace::memory_kind::host || change.kind == trace::memory_kind::pinned;
+      const bool host = analysis::is_host_resident(change.kind);
       event_ += fmt::format(
           R"(,"s":"t","args":{{"Total Allocated":{},"Bytes":{}{},"Device Id":{},"Device Type":{},"Addr":{}}})", total,
           change.born ? "" : "-", change.bytes, host ? -1 : static_cast<std::int64_t>(ordinal_of(change.device)),
@@ -404,8 +432,10 @@ class chrome_writer {
   }
 
   result<void> names() {
-    const auto name = [&](std::string_view what, std::uint64_t pid, std::uint64_t tid, std::string_view text) {
-      begin('M', {}, what, 0);
+    const auto name = [&](std::string_view what, std::uint64_t pid, std::uint64_t tid,
+                          std::string_view text) -> result<void> {
+      if (text.empty()) return {};  // Perfetto takes none for an error.
+      begin('M', {}, what, what_.trace().begin());
       number("pid", pid);
       number("tid", tid);
       event_ += R"(,"args":{"name":)";
@@ -413,25 +443,36 @@ class chrome_writer {
       return end("}");
     };
     result<void> done;
-    for (const trace::process_row& row : what_.tables().processes.rows())
-      if (done) done = name("process_name", pid_of(row.id), 0, what_.text(row.command, text_role::arguments));
+    for (const trace::process_row& row : what_.tables().processes.rows()) {
+      std::string text(what_.text(row.command, text_role::arguments));
+      if (text.empty()) text = analysis::process_label(row.id, what_.tables());
+      if (done) done = name("process_name", pid_of(row.id), 0, text);
+    }
+    for (const trace::device_row& row : what_.tables().devices.rows())
+      if (done) done = name("process_name", devices_.at(row.id), 0, analysis::device_label(row.id, what_.tables()));
     for (const trace::thread_row& row : what_.tables().threads.rows())
       if (done && row.name != trace::string_id::none)
         done = name("thread_name", pid_of(row.process), tid_of(row.id), what_.text(row.name, text_role::plain));
     for (const trace::stream_row& row : what_.tables().streams.rows())
       if (done)
-        done = name("thread_name", ordinal_of(row.device), row.handle, analysis::stream_label(row.id, what_.tables()));
+        done = name("thread_name", device_number(row.device), streams_.at(row.id),
+                    analysis::stream_label(row.id, what_.tables()));
     return done;
   }
 
   job& what_;
   sink to_;
   std::unordered_multimap<trace::event_id, trace::event_id> links_from_, links_to_;
+  from_zero stamp_;
+  kernel_names kernel_names_;
   std::string event_;
   bool first_ = true;
   bool many_ = false;
   std::map<trace::process_id, std::uint64_t> pids_;
   std::map<trace::thread_id, std::uint64_t> tids_;
+  std::map<trace::device_id, std::uint64_t> devices_;
+  std::map<trace::stream_id, std::uint64_t> streams_;
+  std::uint64_t next_made_ = first_made;
 };
 
 }  // namespace

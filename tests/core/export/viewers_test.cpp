@@ -1,0 +1,198 @@
+// What Perfetto drops, or draws wrongly, without a word: seen with its own importer (tests/core/export/perfetto-check).
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/export/export.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/core/export/perfetto_reader.hpp"
+#include "tests/core/import/files.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using testing::own_folder;
+
+constexpr std::int64_t real = 1'790'857'026'000'000'000;
+
+/// A process and threads without names and numbers, times below zero, two streams of one number, and a launch with much work.
+std::shared_ptr<trace::file> recording(const own_folder& folder) {
+  trace::writer_options options;
+  options.realtime_origin = real;
+  auto made = trace::file_writer::create(folder.file("made.sluice"), options);
+  trace::file_writer& out = *made;
+  for (const std::uint32_t process : {1U, 2U}) {
+    trace::process_row row;
+    row.id = static_cast<trace::process_id>(process);
+    row.pid = process == 1 ? 77 : 0;
+    out.add(row);
+    trace::stream_row stream;
+    stream.id = static_cast<trace::stream_id>(process);
+    stream.process = row.id;
+    stream.device = static_cast<trace::device_id>(1);
+    stream.handle = 7;
+    out.add(stream);
+    out.add(trace::thread_row{static_cast<trace::thread_id>(process), row.id, 0, {}});
+  }
+  trace::device_row device;
+  device.id = static_cast<trace::device_id>(1);
+  device.ordinal = 0;
+  device.name = out.intern("NVIDIA H200");
+  out.add(device);
+  const auto at = [](auto row, std::uint64_t place, trace::time_ns begin, trace::time_ns end) {
+    row.process = static_cast<trace::process_id>(place);
+    row.thread = static_cast<trace::thread_id>(place);
+    row.time = begin;
+    row.end = end;
+    return row;
+  };
+  trace::host_range_event range;
+  range.name = out.intern("early");
+  out.add(at(range, 2, -500, 400));
+  trace::api_call_event call;
+  call.name = out.intern("cudaGraphLaunch");
+  call.correlation = 5;
+  const auto launch = static_cast<trace::event_id>(out.add(at(call, 1, -100, 0)));
+  trace::kernel_event kernel;
+  kernel.device = device.id;
+  kernel.correlation = 5;
+  kernel.call = launch;
+  for (const std::uint64_t stream : {1U, 2U}) {
+    kernel.stream = static_cast<trace::stream_id>(stream);
+    kernel.name = out.intern(stream == 1 ? "_Z5firstPf" : "_Z6secondPf");
+    out.add(at(kernel, stream, 100 * static_cast<trace::time_ns>(stream), 250 * static_cast<trace::time_ns>(stream)));
+  }
+  trace::memset_event set;
+  set.device = device.id;
+  set.stream = static_cast<trace::stream_id>(1);
+  set.correlation = 5;
+  set.call = launch;
+  out.add(at(set, 1, 300, 310));
+  trace::counter_row counter_row;
+  counter_row.id = static_cast<trace::counter_id>(1);
+  counter_row.process = static_cast<trace::process_id>(1);
+  counter_row.unit = trace::counter_unit::bytes;
+  counter_row.name = out.intern("queue bytes");
+  out.add(counter_row);
+  trace::counter_event counter;
+  counter.time = 60;
+  counter.counter = counter_row.id;
+  counter.process = counter_row.process;
+  counter.value = 2.5;
+  out.add(counter);
+  for (const std::uint64_t process : {1U, 2U}) {
+    trace::alloc_event alloc;
+    alloc.time = static_cast<trace::time_ns>(process);
+    alloc.process = static_cast<trace::process_id>(process);
+    alloc.block = static_cast<trace::block_id>(process);
+    alloc.kind = trace::memory_kind::pinned;
+    alloc.device = device.id;  // The one that was current: the memory is the host's.
+    alloc.bytes = 1000 * process;
+    out.add(alloc);
+  }
+  EXPECT_TRUE(out.close());
+  auto file = trace::file::open(folder.file("made.sluice"));
+  EXPECT_TRUE(file);
+  return *file;
+}
+
+std::string exported(const own_folder& folder, const char* format) {
+  const auto from = recording(folder);
+  const auto done = write(*from->latest(), *find_format(format), folder.file("out"), {});
+  EXPECT_TRUE(done) << done.error().to_string();
+  return testing::read_file(folder.file("out"));
+}
+
+TEST(Viewers, PerfettoDrawsAnArrowFromALaunchToAllOfItsWork) {
+  const own_folder folder;
+  const perfetto made(exported(folder, "perfetto"));
+  EXPECT_THAT(made.arrows, ::testing::UnorderedElementsAre(std::pair("cudaGraphLaunch", "first(float*)"),
+                                                           std::pair("cudaGraphLaunch", "second(float*)"),
+                                                           std::pair("cudaGraphLaunch", "Memset")));
+  EXPECT_EQ(made.loose_arrows, 0U);
+}
+
+TEST(Viewers, PerfettoShowsCountersBelowWhatTheyAreOf) {
+  const own_folder folder;
+  const perfetto made(exported(folder, "perfetto"));
+  std::map<std::string, std::string> parents;
+  for (const auto& [id, track] : made.tracks)
+    if (track.counter) parents[track.name] = made.tracks.at(track.parent).name;
+  EXPECT_EQ(parents, (std::map<std::string, std::string>{{"driver pinned", "Memory of the host"},
+                                                         {"queue bytes", "process 77"}}));
+  EXPECT_EQ(made.counters.at("driver pinned"), (std::vector<double>{1000, 3000}));
+}
+
+class ChromeViewers : public ::testing::Test {
+ protected:
+  /// The events with this phase, and this category if any is named.
+  std::vector<json> events(std::string_view phase, std::string_view category = {}) const {
+    std::vector<json> found;
+    for (const json& event : document_["traceEvents"])
+      if (event["ph"] == phase && (category.empty() || event.value("cat", "") == category)) found.push_back(event);
+    return found;
+  }
+
+  own_folder folder_;
+  json document_ = json::parse(exported(folder_, "chrome"));
+};
+
+TEST_F(ChromeViewers, NoTimeIsBelowZero) {
+  for (const json& event : document_["traceEvents"]) EXPECT_GE(event["ts"].get<double>(), 0) << event;
+  EXPECT_EQ(document_["baseTimeNanoseconds"], real - 500);
+  EXPECT_EQ(events("X", "cuda_runtime").at(0)["ts"], 0.4);
+}
+
+TEST_F(ChromeViewers, NoNameIsEmpty) {
+  std::set<std::string> processes;
+  for (const json& event : events("M")) {
+    EXPECT_NE(event["args"]["name"], "") << event;
+    if (event["name"] == "process_name") processes.insert(event["args"]["name"]);
+  }
+  EXPECT_THAT(processes, Contains("NVIDIA H200 (GPU 0)"));
+  EXPECT_EQ(processes.size(), 3U);
+}
+
+TEST_F(ChromeViewers, NumbersHave32BitsAndEachTrackItsOwn) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> tracks;
+  for (const json& event : events("X")) {
+    EXPECT_LT(event["pid"], std::uint64_t{1} << 31U) << event;
+    EXPECT_LT(event["tid"], std::uint64_t{1} << 31U) << event;
+    EXPECT_NE(event["tid"], 0) << event;  // One thread for all processes.
+    tracks.emplace(event["pid"], event["tid"]);
+  }
+  EXPECT_EQ(tracks.size(), 4U);  // Of two threads and two streams.
+}
+
+TEST_F(ChromeViewers, AnArrowBeginsOnceInItsCallAndEndsInAllOfItsWork) {
+  const auto begins = events("s"), ends = events("f");
+  ASSERT_EQ(begins.size(), 1U);
+  ASSERT_EQ(ends.size(), 3U);
+  const json call = events("X", "cuda_runtime").at(0);
+  for (const char* const field : {"ts", "pid", "tid"}) EXPECT_EQ(begins[0][field], call[field]);
+  for (const json& end : ends) EXPECT_EQ(end["id"], begins[0]["id"]);
+}
+
+TEST_F(ChromeViewers, KernelsAreNamedAsTheirProgrammersDid) {
+  EXPECT_EQ(events("X", "kernel").at(0)["name"], "first(float*)");
+}
+
+TEST_F(ChromeViewers, CountersSayTheirUnit) {
+  const auto counters = events("C");
+  ASSERT_EQ(counters.size(), 3U);
+  EXPECT_EQ(counters[0]["name"], "queue");
+  EXPECT_EQ(counters[0]["args"], (json{{"bytes", 2.5}}));
+  // Totals are a process's own, since each has its own counter of that name.
+  for (const std::size_t process : {1U, 2U}) {
+    EXPECT_EQ(counters[process]["name"], "driver pinned, host");
+    EXPECT_EQ(counters[process]["args"], (json{{"bytes", 1000 * process}}));
+  }
+  EXPECT_NE(counters[1]["pid"], counters[2]["pid"]);
+}
+
+}  // namespace
+}  // namespace sluice::exports
