@@ -35,6 +35,7 @@ enum class place : std::uint8_t {
   pool_reserved,
   free_memory,
   files,
+  marks,
   memory_of_device
 };
 
@@ -134,6 +135,8 @@ class perfetto_writer {
         return "Waits";
       case place::files:
         return "Files";
+      case place::marks:
+        return "Marks";
       default:
         return {};
     }
@@ -314,7 +317,9 @@ class perfetto_writer {
 
   result<void> marks() {
     return what_.for_each<trace::marker_event>([&](const trace::marker_event& row) -> result<void> {
-      const track_key key{place::thread, raw(row.thread)};
+      const bool of_thread = row.thread != trace::thread_id::none;
+      const track_key key =
+          of_thread ? track_key{place::thread, raw(row.thread)} : track_key{place::marks, raw(row.process)};
       if (std::vector<lane>& lanes = lanes_[key]; lanes.empty()) {
         lanes.emplace_back();
         describe(key, 0, row.process);

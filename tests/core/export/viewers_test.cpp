@@ -84,6 +84,10 @@ std::shared_ptr<trace::file> recording(const own_folder& folder) {
   counter.process = counter_row.process;
   counter.value = 2.5;
   out.add(counter);
+  trace::marker_event mark;
+  mark.name = out.intern("somewhere");
+  mark.process = static_cast<trace::process_id>(1);
+  out.add(mark);
   for (const std::uint64_t process : {1U, 2U}) {
     trace::alloc_event alloc;
     alloc.time = static_cast<trace::time_ns>(process);
@@ -114,6 +118,16 @@ TEST(Viewers, PerfettoDrawsAnArrowFromALaunchToAllOfItsWork) {
                                                            std::pair("cudaGraphLaunch", "second(float*)"),
                                                            std::pair("cudaGraphLaunch", "Memset")));
   EXPECT_EQ(made.loose_arrows, 0U);
+}
+
+TEST(Viewers, PerfettoShowsMarksOfNoThreadBelowTheirProcess) {
+  const own_folder folder;
+  const perfetto made(exported(folder, "perfetto"));
+  EXPECT_EQ(made.instants, std::vector<std::string>{"somewhere"});
+  std::vector<std::string> parents;
+  for (const auto& [id, track] : made.tracks)
+    if (track.name == "Marks") parents.push_back(made.tracks.at(track.parent).name);
+  EXPECT_EQ(parents, std::vector<std::string>{"process 77"});
 }
 
 TEST(Viewers, PerfettoShowsCountersBelowWhatTheyAreOf) {
