@@ -402,33 +402,53 @@ class chrome_writer {
     });
   }
 
+  /// Of a layer and kind of memory, and of one process, as the format's counters and instants are.
+  using total_key = std::tuple<trace::process_id, trace::layer, trace::memory_kind, trace::device_id>;
+  struct total {
+    std::uint64_t bytes = 0;
+    time_ns changed = 0;
+    bool written = true;  ///< Changes of one moment are one: what comes takes the place of what goes.
+  };
+
+  result<void> write_total(const total_key& key, total& now) {
+    if (now.written) return {};
+    now.written = true;
+    const auto& [process, level, kind, device] = key;
+    const std::string where =
+        device == trace::device_id::none ? "host" : analysis::device_label(device, what_.tables());
+    return counter(process, fmt::format("{} {}, {}", name_of(level), name_of(kind), where), now.changed,
+                   std::to_string(now.bytes));
+  }
+
   /// Blocks of the framework's layer as torch.profiler says them; the other layers' totals as counters.
   result<void> memory() {
-    // A process's own, as the format's counters and instants are.
-    std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind, trace::device_id>, std::uint64_t> totals;
-    return memory_in_order(what_, [&](const block_change& change) -> result<void> {
+    std::map<total_key, total> totals;
+    auto done = memory_in_order(what_, [&](const block_change& change) -> result<void> {
       const bool shown = !what_.wanted().range || change.time >= what_.range().begin;
       const bool is_framework = change.level == trace::layer::framework;
-      std::uint64_t& total = totals[{change.process, change.level, change.kind, change.device}];
-      total = change.born ? total + change.bytes : total - change.bytes;
-      if (!shown) return {};
-      if (!is_framework) {
-        return counter(change.process,
-                       fmt::format("{} {}, {}", name_of(change.level), name_of(change.kind),
-                                   change.device == trace::device_id::none
-                                       ? "host"
-                                       : analysis::device_label(change.device, what_.tables())),
-                       change.time, std::to_string(total));
-      }
-      begin('i', "cpu_instant_event", "[memory]", change.time);
-      on_thread(change.process, change.thread);
-      const bool host = analysis::is_host_resident(change.kind);
-      event_ += fmt::format(
-          R"(,"s":"t","args":{{"Total Allocated":{},"Bytes":{}{},"Device Id":{},"Device Type":{},"Addr":{}}})", total,
-          change.born ? "" : "-", change.bytes, host ? -1 : static_cast<std::int64_t>(ordinal_of(change.device)),
-          host ? 0 : 1, change.address);
-      return end();
+      const total_key key{change.process, change.level, change.kind, change.device};
+      total& now = totals[key];
+      if (change.time != now.changed)
+        if (auto written = write_total(key, now); !written) return written;
+      now.bytes = change.born ? now.bytes + change.bytes : now.bytes - change.bytes;
+      now.changed = change.time;
+      now.written = is_framework || !shown;
+      return is_framework && shown ? instant(change, now.bytes) : result<void>{};
     });
+    for (auto& [key, now] : totals)
+      if (done) done = write_total(key, now);
+    return done;
+  }
+
+  result<void> instant(const block_change& change, std::uint64_t in_use) {
+    begin('i', "cpu_instant_event", "[memory]", change.time);
+    on_thread(change.process, change.thread);
+    const bool host = analysis::is_host_resident(change.kind);
+    event_ += fmt::format(
+        R"(,"s":"t","args":{{"Total Allocated":{},"Bytes":{}{},"Device Id":{},"Device Type":{},"Addr":{}}})", in_use,
+        change.born ? "" : "-", change.bytes, host ? -1 : static_cast<std::int64_t>(ordinal_of(change.device)),
+        host ? 0 : 1, change.address);
+    return end();
   }
 
   result<void> names() {

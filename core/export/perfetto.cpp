@@ -395,7 +395,13 @@ class perfetto_writer {
     struct level {
       std::uint64_t track = 0;
       std::uint64_t bytes = 0;
-      bool told = false;
+      bool told = false;  ///< What it was when the range began.
+      time_ns changed = 0;
+      bool written = true;  ///< Changes of one moment are one: what comes takes the place of what goes.
+    };
+    const auto write = [&](level& now) {
+      if (!now.written) out_.counter(now.track, stamp_(now.changed), static_cast<std::int64_t>(now.bytes));
+      now.written = true;
     };
     using level_key = std::tuple<trace::layer, trace::memory_kind, trace::device_id>;
     std::map<level_key, level> levels;
@@ -413,12 +419,15 @@ class perfetto_writer {
         now.told = true;
         out_.counter(now.track, stamp_(begin), static_cast<std::int64_t>(now.bytes));
       }
+      if (change.time != now.changed) write(now);
       now.bytes = change.born ? now.bytes + change.bytes : now.bytes - change.bytes;
-      if (whole || change.time >= begin)
-        out_.counter(now.track, stamp_(change.time), static_cast<std::int64_t>(now.bytes));
+      now.changed = change.time;
+      now.written = !whole && change.time < begin;
       return out_.outcome();
     });
-    if (!done || whole) return done;
+    if (!done) return done;
+    for (auto& [key, now] : levels) write(now);
+    if (whole) return out_.outcome();
     for (const auto& [key, now] : levels)
       if (!now.told) out_.counter(now.track, stamp_(begin), static_cast<std::int64_t>(now.bytes));
     return out_.outcome();
