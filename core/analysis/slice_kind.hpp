@@ -23,4 +23,7 @@ enum class slice_kind : std::uint8_t {
   step
 };
 
+/// Of steps, what other slices have as bytes is a number, which does not add up.
+[[nodiscard]] constexpr bool is_step(std::uint8_t kind) { return kind == static_cast<std::uint8_t>(slice_kind::step); }
+
 }  // namespace sluice::analysis

@@ -53,16 +53,16 @@ void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
   const summaries::drawn_slice& next = drawn.back();
   summaries::drawn_slice& last = drawn[drawn.size() - 2];
   // Of steps, which may have been inferred and have no event, the number tells; each is counted again where it is drawn again.
-  const bool is_step = next.item.kind == static_cast<std::uint8_t>(slice_kind::step);
-  const bool same = last.item.event == next.item.event && (!is_step || last.item.bytes == next.item.bytes);
+  const bool steps = is_step(next.item.kind);
+  const bool same = last.item.event == next.item.event && (!steps || last.item.bytes == next.item.bytes);
   if (!same || last.item.end < next.item.begin) return;
   const auto covered = [](const summaries::drawn_slice& s) {
     return static_cast<double>(s.busy) * static_cast<double>(s.item.end - s.item.begin);
   };
   const double busy = covered(last) + covered(next);
   last.item.end = std::max(last.item.end, next.item.end);
-  if (!is_step) last.item.bytes += next.item.bytes;
-  last.count = std::max(1U, is_step ? std::max(last.count, next.count) : last.count + next.count);
+  if (!steps) last.item.bytes += next.item.bytes;
+  last.count = std::max(1U, steps ? std::max(last.count, next.count) : last.count + next.count);
   const time_ns length = last.item.end - last.item.begin;
   last.busy = length > 0 ? static_cast<float>(std::min(1.0, busy / static_cast<double>(length))) : 1;
   drawn.pop_back();

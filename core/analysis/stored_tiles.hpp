@@ -67,8 +67,8 @@ class stored_tiles {
   /// Reads a tile before it is drawn. What cannot be read is told to whoever draws it.
   void prepare(const summaries::tile& which) const;
 
-  /// The bins of some curves, by their numbers; a list for each. Raises `detail` where some bins are wider than asked. Exact: minimum,
-  /// maximum and mean of each bin. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.
+  /// The bins of some curves, by their numbers; a list for each. Raises `detail` where some bins are wider than asked. Exact: minimum
+  /// and maximum of each bin, and from epochs its mean; from tiles that is so to a millionth. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.
   [[nodiscard]] result<std::vector<std::vector<sampled_bin>>> sample(std::span<const std::uint32_t> curves,
                                                                      const bin_grid& grid, const bin_sources& from,
                                                                      bin_detail& detail) const;

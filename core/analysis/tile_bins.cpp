@@ -1,6 +1,7 @@
 #include "core/analysis/tile_bins.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/analysis/slice_kind.hpp"
 
@@ -9,9 +10,6 @@ namespace {
 
 using summaries::tile;
 using trace::tile_bins;
-
-/// Of steps bytes are a number, which is that of the longest.
-bool is_step(std::uint8_t kind) { return kind == static_cast<std::uint8_t>(slice_kind::step); }
 
 curve_bins fill_curve(const tile& where, const index_curve& curve) {
   curve_bins made;
@@ -58,6 +56,27 @@ void add_slice(const tile& where, const summaries::slice_item& item, time_ns end
     bin.kind = item.kind;
     bin.tag = item.tag;
   }
+}
+
+/// A mean to a millionth: below that are four bytes of noise, which nobody sees and which take as much as all the rest of a curve's bin.
+/// It may come to lie beyond the bin's minimum or maximum then, so who reads it holds it between them.
+double told_mean(double mean) {
+  constexpr unsigned noise = 32;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(mean) >> noise << noise);
+}
+
+/// What slices cover of a bin, to a 1024th of it.
+time_ns told_busy(time_ns busy, unsigned bin_level) {
+  const unsigned noise = bin_level > 10 ? bin_level - 10 : 0;
+  const time_ns half = noise > 0 ? time_ns{1} << (noise - 1) : 0;
+  return (busy + half) >> noise << noise;
+}
+
+/// Lengths are there to tell the longest of some slices: their upper eight bits do.
+time_ns told_length(time_ns length) {
+  const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)));
+  const unsigned noise = bits > 8 ? bits - 8 : 0;
+  return length >> noise << noise;
 }
 
 template <class Bins>
@@ -163,7 +182,8 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
       const curve_bin bin = what.curves[c].at(i);
       const bool told = bin.minimum == before && bin.maximum == before;
       if (!told) {
-        curve_rows.push_back({time_of(i), static_cast<std::uint32_t>(c), bin.minimum, bin.maximum, bin.mean, bin.last});
+        curve_rows.push_back(
+            {time_of(i), static_cast<std::uint32_t>(c), bin.minimum, bin.maximum, told_mean(bin.mean), bin.last});
         before = bin.last;
       }
       if (what.curves[c].bins.empty()) break;
@@ -174,8 +194,8 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
     for (std::size_t i = 0; i < what.lanes[l].size(); ++i) {
       const lane_bin& bin = what.lanes[l][i];
       if (bin.empty()) continue;
-      rows.push_back({time_of(i), static_cast<std::uint32_t>(l), bin.count, bin.busy, bin.bytes, bin.length, bin.event,
-                      bin.name, bin.kind, bin.tag});
+      rows.push_back({time_of(i), static_cast<std::uint32_t>(l), bin.count, told_busy(bin.busy, where.bin_level()),
+                      bin.bytes, told_length(bin.length), bin.event, bin.name, bin.kind, bin.tag});
     }
   }
   const std::pair over{where.begin, where.end() - 1};

@@ -22,7 +22,11 @@ bool makes_sense(const curve_bin_row& row) {
 }
 bool makes_sense(const lane_bin_row& row) { return row.kind <= static_cast<std::uint8_t>(slice_kind::step); }
 
-curve_bin bin_of(const curve_bin_row& row) { return {row.minimum, row.maximum, row.mean, row.last}; }
+curve_bin bin_of(const curve_bin_row& row) {
+  const double mean = std::max(
+      row.minimum, std::min(row.mean, row.maximum));  // Means are told less exactly than what they lie between.
+  return {row.minimum, row.maximum, mean, row.last};
+}
 lane_bin bin_of(const lane_bin_row& row) {
   constexpr time_ns longest = time_ns{1} << 52;  // So that some add up.
   return {row.count, row.kind,   row.tag,   std::clamp<time_ns>(row.busy, 0, longest),
@@ -34,16 +38,14 @@ lane_bin bin_of(const lane_bin_row& row) {
 template <class Row, class Bin>
 result<void> tile_rows::read(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, const tile& where,
                              std::size_t count, bins_of_many<Bin>& into) {
-  std::vector<Row> all;
+  // Used again: fresh memory for the rows of a tile would take as long as to decode them.
+  thread_local std::vector<Row> all, more;
+  all.clear();
   for (const trace::chunk_info& chunk : chunks) {
     if (chunk.type != trace::type_of_row<Row>) continue;
-    std::vector<Row> rows;
-    if (auto got = from.read_summary<Row>(chunk, rows); !got) return got;
-    if (all.empty()) {
-      all = std::move(rows);
-    } else {
-      all.insert(all.end(), rows.begin(), rows.end());
-    }
+    if (auto got = from.read_summary<Row>(chunk, all.empty() ? all : more); !got) return got;
+    all.insert(all.end(), more.begin(), more.end());
+    more.clear();
   }
   // What a writer of ours leaves in order, and a hostile one does not.
   std::erase_if(all, [&](const Row& row) {

@@ -121,7 +121,7 @@ struct curve_bin_row {
   std::uint32_t curve = 0;
   double minimum = 0;
   double maximum = 0;
-  double mean = 0;
+  double mean = 0;  ///< To a millionth: it may lie as far beyond the two.
   double last = 0;  ///< At the bin's end.
 };
 
@@ -147,9 +147,9 @@ struct lane_bin_row {
   time_ns time = 0;  ///< The bin's begin.
   std::uint32_t lane = 0;
   std::uint32_t count = 0;  ///< Slices that begin in it.
-  time_ns busy = 0;         ///< The part of it that slices cover, in ns.
+  time_ns busy = 0;         ///< The part of it that slices cover, in ns; to a 1024th of the bin.
   std::uint64_t bytes = 0;  ///< Of the slices that begin in it; of steps the number of the longest.
-  time_ns length = 0;       ///< Of the longest slice that has a part in it; what follows is of that one.
+  time_ns length = 0;       ///< Upper eight bits of the longest slice's with a part in it; what follows is of that one.
   event_id event{};
   string_id name{};
   std::uint8_t kind = 0;  ///< analysis::slice_kind

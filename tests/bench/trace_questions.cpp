@@ -191,11 +191,17 @@ void wait_for_the_next_notch(const stopwatch& since) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(std::max(0.0, notch - since.ms())));
 }
 
+/// A view shows the whole before somebody zooms into it.
+void show_the_whole(query::engine& engine, const query::track_list& tracks, standing_questions& questions) {
+  ask(engine, query::tracks_question{});
+  questions.draw(engine, tracks.span, true, 10'000);
+}
+
 /// As a hand on the wheel does: a notch every 16 ms, whether or not what was asked for has come.
 void zoom_at_a_wheels_pace(const trace_file& file, const query::track_list& tracks, const windows& seen) {
   query::engine engine(file, {});
-  ask(engine, query::tracks_question{});
   standing_questions questions(tracks);
+  show_the_whole(engine, tracks, questions);
   std::vector<double> times;
   std::size_t late = 0;
   for (const auto& window : seen) {
@@ -211,8 +217,8 @@ void zoom_at_a_wheels_pace(const trace_file& file, const query::track_list& trac
 /// As a view does, which draws the first answer that it gets.
 void zoom_in_a_view(const trace_file& file, const query::track_list& tracks, const windows& seen) {
   query::engine engine(file, {});
-  ask(engine, query::tracks_question{});
   standing_questions questions(tracks);
+  show_the_whole(engine, tracks, questions);
   std::vector<double> times;
   for (const auto& window : seen) {
     const stopwatch one;
