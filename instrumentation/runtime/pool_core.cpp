@@ -152,7 +152,7 @@ void pool_core::refill(lane& l, std::uint64_t bytes, zone& from) {
     if (l.kept_bytes + bytes > front_bytes_) break;
     block* b = heap_.take(bytes, from);
     if (b == nullptr) break;
-    push(l, b);
+    push(l, l.bins[b->bin], b);
   }
   bin.refill = std::min<std::uint32_t>(bin.refill * 2, most_of_class[at] / 2u);
 }
@@ -420,7 +420,7 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
       lane& l = lane_of(*f, stream);
       const std::uint32_t most = most_of_class[b->bin];
       if (l.bins[b->bin].count >= most) flush_half(l, b->bin);
-      if (l.bins[b->bin].count < most && l.kept_bytes + b->bytes <= front_bytes_) return push(l, b);
+      if (l.bins[b->bin].count < most && l.kept_bytes + b->bytes <= front_bytes_) return push(l, l.bins[b->bin], b);
     }
   } catch (const std::bad_alloc&) {
     // Without a lane, straight to the heap.

@@ -55,40 +55,43 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
       return nullptr;
     lane& l = *own;
     front& f = *l.owner;
-    if (!f.enter()) [[unlikely]]
+    std::uint64_t entered = 0;
+    if (!f.enter(entered)) [[unlikely]]
       return nullptr;
-    std::uint64_t granules = (bytes + granule - 1) / granule;
-    if (granules <= largest_rounded / granule) granules = round_to_class(granules);
-    lane::bin& bin = l.bins[class_of(granules)];
+    const std::uint64_t granules = (bytes + granule - 1) / granule;
+    lane::bin& bin = l.bins[bytes <= largest_rounded ? class_that_holds(granules) : class_of(granules)];
     block* b = bin.head;
-    const bool fits = b != nullptr && l.is_of(stream) && b->bytes >= granules * granule;
+    const bool fits = b != nullptr && l.is_of(stream) && b->bytes >= bytes;
     if (fits) [[likely]] {
+      const std::uint64_t size = b->bytes;
       bin.head = b->next;
       --bin.count;
-      l.kept_bytes -= b->bytes;
+      l.kept_bytes -= size;
       b->requested = bytes;
       b->state.store(block_state::used, std::memory_order_relaxed);
-      f.count(static_cast<std::int64_t>(b->bytes), static_cast<std::int64_t>(bytes), 1);
+      f.count(static_cast<std::int64_t>(size), static_cast<std::int64_t>(bytes), 1);
     }
-    f.leave();
+    f.leave(entered);
     return fits ? b : nullptr;
   }
 
   /// The calling thread keeps a used block of its own accord, freed on `stream`, in its lane `own`. False: it has no room.
   [[nodiscard]] SLUICE_INLINE bool keep(lane* own, std::uint64_t stream, block* b) noexcept {
-    if (own == nullptr || b->bin >= lane_classes || b->arena.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+    const std::size_t at = b->bin;
+    if (own == nullptr || at >= lane_classes || b->arena.load(std::memory_order_acquire) != nullptr) [[unlikely]]
       return false;
     lane& l = *own;
     front& f = *l.owner;
-    if (!f.enter()) [[unlikely]]
+    std::uint64_t entered = 0;
+    if (!f.enter(entered)) [[unlikely]]
       return false;
-    lane::bin& bin = l.bins[b->bin];
-    const bool room = l.is_of(stream) && bin.count < most_of_class[b->bin] && l.kept_bytes + b->bytes <= front_bytes_;
+    lane::bin& bin = l.bins[at];
+    const bool room = l.is_of(stream) && bin.count < most_of_class[at] && l.kept_bytes + b->bytes <= front_bytes_;
     if (room) [[likely]] {
       f.count(static_cast<std::int64_t>(b->bytes), static_cast<std::int64_t>(b->requested), -1);
-      push(l, b);
+      push(l, bin, b);
     }
-    f.leave();
+    f.leave(entered);
     return room;
   }
 
@@ -158,8 +161,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return most;
   }();
 
-  SLUICE_INLINE static void push(lane& l, block* b) noexcept {
-    lane::bin& bin = l.bins[b->bin];
+  SLUICE_INLINE static void push(lane& l, lane::bin& bin, block* b) noexcept {
     b->state.store(block_state::cached, std::memory_order_relaxed);
     b->next = bin.head;
     bin.head = b;

@@ -81,18 +81,16 @@ struct alignas(128) front {
 
   std::vector<std::unique_ptr<lane>> lanes;  ///< changed and walked under the pool's mutex
 
-  /// The owner begins a hit. False: the front is claimed, and nothing may be touched.
-  [[nodiscard]] SLUICE_INLINE bool enter() noexcept;
-  SLUICE_INLINE void leave() noexcept {
-    sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
+  /// The owner begins a hit; `entered` is for `leave`. False: the front is claimed, and nothing may be touched.
+  [[nodiscard]] SLUICE_INLINE bool enter(std::uint64_t& entered) noexcept;
+  SLUICE_INLINE void leave(std::uint64_t entered) noexcept { sequence.store(entered + 1, std::memory_order_release); }
   /// Within a hit, or with the pool's mutex held: a block has gone to a caller, or has come back.
   SLUICE_INLINE void count(std::int64_t bytes, std::int64_t asked, std::int64_t sign) noexcept {
     const std::int64_t now = used.load(std::memory_order_relaxed) + sign * bytes;
     used.store(now, std::memory_order_relaxed);
     requested.store(requested.load(std::memory_order_relaxed) + sign * asked, std::memory_order_relaxed);
     blocks.store(blocks.load(std::memory_order_relaxed) + sign, std::memory_order_relaxed);
-    if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
+    if (sign > 0 && now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
   }
   [[nodiscard]] front_counts counts() const noexcept {
     return {used.load(std::memory_order_relaxed), requested.load(std::memory_order_relaxed),
@@ -103,16 +101,16 @@ struct alignas(128) front {
 /// The kernel has a barrier for all threads; decided once, before the first front.
 extern const bool barrier_for_all;
 
-SLUICE_INLINE bool front::enter() noexcept {
-  const std::uint64_t now = sequence.load(std::memory_order_relaxed);
+SLUICE_INLINE bool front::enter(std::uint64_t& entered) noexcept {
+  entered = sequence.load(std::memory_order_relaxed) + 1;
   if (barrier_for_all) [[likely]] {
-    sequence.store(now + 1, std::memory_order_relaxed);
+    sequence.store(entered, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
   } else {
-    sequence.exchange(now + 1, std::memory_order_seq_cst);
+    sequence.exchange(entered, std::memory_order_seq_cst);
   }
   if (claimed.load(std::memory_order_acquire)) [[unlikely]] {
-    sequence.store(now + 2, std::memory_order_release);
+    leave(entered);
     return false;
   }
   // What is written from here on is not seen before the odd sequence.

@@ -41,6 +41,14 @@ inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
   return (granules + step - 1) & ~(step - 1);
 }
 
+/// `class_of(round_to_class(granules))`: the lowest class of which every block holds so many.
+[[nodiscard]] constexpr std::size_t class_that_holds(std::uint64_t granules) noexcept {
+  if (granules < (1u << step_bits)) return static_cast<std::size_t>(granules);
+  const unsigned shift = 63u - static_cast<unsigned>(__builtin_clzll(granules)) - step_bits;
+  const std::uint64_t steps = (granules + (std::uint64_t{1} << shift) - 1) >> shift;
+  return (static_cast<std::size_t>(shift) << step_bits) + static_cast<std::size_t>(steps);
+}
+
 struct block;
 struct zone;
 

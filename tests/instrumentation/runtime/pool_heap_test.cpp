@@ -26,6 +26,7 @@ TEST(size_classes_of_a_heap, hold_every_size_and_begin_where_rounding_ends) {
     EXPECT_GE(up, g);
     EXPECT_LE((up - g) * 8, g) << "an eighth at most, at " << g;
     EXPECT_EQ(round_to_class(up), up);
+    EXPECT_EQ(class_that_holds(g), class_of(up)) << g;
     if (up > 1) {
       EXPECT_EQ(class_of(up), class_of(up - 1) + 1) << "a rounded size begins its class: " << up;
     }
