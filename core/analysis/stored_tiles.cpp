@@ -173,6 +173,18 @@ bool stored_tiles::draws_epochs(const bin_grid& grid) const {
   return std::any_of(pieces.begin(), pieces.end(), [](const piece& each) { return each.epoch.has_value(); });
 }
 
+std::size_t stored_tiles::epoch_at(time_ns time) const {
+  const auto behind = std::upper_bound(epochs_.begin() + 1, epochs_.end(), time,
+                                       [](time_ns t, const trace::epoch_row& row) { return t < row.time; });
+  return static_cast<std::size_t>(behind - epochs_.begin() - 1);
+}
+
+time_ns stored_tiles::longest_of_epochs(time_ns time, std::uint32_t width) const {
+  const trace::epoch_row& epoch = epochs_[epoch_at(time)];
+  const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
+  return std::clamp<time_ns>((epoch.end - epoch.time) / tile_bins, 1, latest_time / pixels) * pixels;
+}
+
 /// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.
 unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const {
   if (reads_tiles) return wanted;
@@ -205,12 +217,10 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
       add(next, before ? bins_until(epochs_.front().time) : grid.count);
       continue;
     }
-    const auto behind = std::upper_bound(epochs_.begin(), epochs_.end(), time,
-                                         [](time_ns t, const trace::epoch_row& row) { return t < row.time; });
-    const auto epoch = behind - 1;
+    const std::size_t epoch = epoch_at(time);
     const unsigned wanted = grid.level + trace::tile_bins_log2;
-    unsigned level = level_of(epoch->time, epoch->end);
-    if (wanted < level) next.epoch = static_cast<std::size_t>(epoch - epochs_.begin());
+    unsigned level = level_of(epochs_[epoch].time, epochs_[epoch].end);
+    if (wanted < level) next.epoch = epoch;
     while (level + trace::tile_fan_out_log2 <= std::min(wanted, root_level_)) level += trace::tile_fan_out_log2;
     next.from = summaries::tile_at(time, level);
     add(next, bins_until(next.from.end()));

@@ -63,6 +63,8 @@ class stored_tiles {
   [[nodiscard]] std::vector<summaries::tile> tiles_under(const bin_grid& grid) const;
   /// Whether it draws some epochs from their indexes, where these are at hand or may be read.
   [[nodiscard]] bool draws_epochs(const bin_grid& grid) const;
+  /// No view that is `width` pixels wide and as long as that, in ns, or longer draws the epoch at `time`. O(log epochs).
+  [[nodiscard]] time_ns longest_of_epochs(time_ns time, std::uint32_t width) const;
   [[nodiscard]] bool at_hand(const summaries::tile& which) const { return kept_.at_hand({which}) != nullptr; }
   /// Reads a tile before it is drawn. What cannot be read is told to whoever draws it.
   void prepare(const summaries::tile& which) const;
@@ -106,6 +108,8 @@ class stored_tiles {
             cache_bytes, [this](const tile_key& one) { return read(one.which); },
             [](const tile_rows& rows) { return rows.bytes(); }) {}
   [[nodiscard]] bool load();
+  /// The one at `time`, or the nearest.
+  [[nodiscard]] std::size_t epoch_at(time_ns time) const;
   [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
   [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const bin_sources& from, bin_detail& detail) const;
   [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const;

@@ -6,13 +6,12 @@
 namespace sluice::query {
 namespace {
 
-/// Where the zoom from one range to another goes.
-time_ns centre_of(time_range before, time_range now) {
+/// Where in a view the zoom from one range to another goes, 0..1 of it; nothing, if that is no zoom inwards.
+std::optional<double> place_of_zoom(time_range before, time_range now) {
   const double left = static_cast<double>(now.begin - before.begin);
   const double right = static_cast<double>(before.end - now.end);
-  const bool inwards = left >= 0 && right >= 0 && left + right > 0;
-  const double place = inwards ? left / (left + right) : 0.5;
-  return now.begin + static_cast<time_ns>(place * static_cast<double>(now.length()));
+  if (left < 0 || right < 0 || left + right <= 0) return std::nullopt;
+  return left / (left + right);
 }
 
 /// What a view shows after the next notch of the wheel, or of a slow one: `centre` has the same place in it.
@@ -28,7 +27,9 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   const std::scoped_lock lock(mutex_);
   if (seen_ && *seen_ == range) return false;
   const std::optional<time_range> before = std::exchange(seen_, range);
-  const time_ns centre = centre_of(before.value_or(range), range);
+  const std::optional<double> zoom = place_of_zoom(before.value_or(range), range);
+  const double place = zoom.value_or(0.5);
+  const time_ns centre = range.begin + static_cast<time_ns>(place * static_cast<double>(range.length()));
   const time_ns beside = range.length() / 2;
   wanted_.clear();
   next_ = 0;
@@ -37,6 +38,11 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   want_tiles(range, centre, width);
   want_tiles(closer(range, centre), centre, 2 * width);  // The next smaller bins, whenever they are due.
   if (!before) return !wanted_.empty() && !std::exchange(working_, true);
+  if (const time_ns due = tiles_->longest_of_epochs(centre, width); zoom && range.length() / due < soon) {
+    // Several are due at once, as soon as the view is as short as that.
+    const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(due));
+    want_epochs({begin, begin + due}, centre);
+  }
   want_tiles({range.begin - beside, range.begin}, range.begin, width / 2);
   want_tiles({range.end, range.end + beside}, range.end, width / 2);
   want_epochs({range.begin - beside, range.end + beside}, centre);  // Last: one takes as long as ten tiles.

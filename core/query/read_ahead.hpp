@@ -20,7 +20,8 @@ using analysis::time_range;
 
 /// Reads what a moving view is about to show, before anybody waits for it: the tiles in view, those that it will show as the zoom goes
 /// on or turns to a side, and below all tiles the epochs in view and as far as half a view beside it. Those that are drawn now come first,
-/// then what the zoom goes towards. Of the first view only what it shows itself, and its tiles: it may stay where it is. Thread-safe.
+/// then what the zoom goes towards: smaller tiles, and epochs shortly before it comes to them. Of the first view only what it shows itself,
+/// and its tiles: it may stay where it is. Thread-safe.
 class read_ahead {
  public:
   read_ahead(std::shared_ptr<const analysis::stored_tiles> tiles, std::shared_ptr<analysis::part_cache> parts)
@@ -43,6 +44,8 @@ class read_ahead {
 
   /// A view over more epochs is too far away: those it shows would not be those that are wanted.
   static constexpr std::size_t most_epochs = 24;
+  /// A zoom comes to epochs soon where its view is so many times as long as the longest that draws them: some 15 notches.
+  static constexpr time_ns soon = 64;
 
   const std::shared_ptr<const analysis::stored_tiles> tiles_;
   const std::shared_ptr<analysis::part_cache> parts_;

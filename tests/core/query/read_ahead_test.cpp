@@ -124,6 +124,24 @@ TEST_F(moving_view, reads_no_epochs_from_afar) {
   EXPECT_EQ(epochs_at_hand(), epochs());
 }
 
+TEST_F(moving_view, reads_the_epochs_that_a_zoom_comes_to_soon_and_those_alone) {
+  EXPECT_TRUE(ahead->look({0, 64 * epoch_length}, width));
+  // The point that stays in place is at the begin of epoch 48, and at three quarters of the view.
+  EXPECT_FALSE(ahead->look({12 * epoch_length, 60 * epoch_length}, width))
+      << "somebody reads already, and goes on with this";
+  work();
+  EXPECT_EQ(epochs_at_hand(), (epochs{47, 48})) << "in a view as long as one";
+}
+
+TEST_F(moving_view, reads_no_epochs_that_many_notches_of_a_zoom_lie_before) {
+  constexpr std::uint32_t narrow = 8;
+  EXPECT_TRUE(ahead->look({0, 64 * epoch_length}, narrow));
+  EXPECT_FALSE(ahead->look({12 * epoch_length, 60 * epoch_length}, narrow))
+      << "somebody reads already, and goes on with this";
+  work();
+  EXPECT_EQ(epochs_at_hand(), epochs());
+}
+
 TEST_F(moving_view, begins_where_the_zoom_goes) {
   EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
   // The point that stays in place is at nine tenths of the view: under the last tile but one.
