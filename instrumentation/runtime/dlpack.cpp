@@ -7,6 +7,39 @@
 
 namespace sluice::runtime {
 
+namespace dlpack {
+
+namespace {
+struct coded_kind {
+  type_code code;
+  element_kind kind;
+};
+constexpr coded_kind kinds[] = {{type_int, element_kind::integer},     {type_uint, element_kind::unsigned_integer},
+                                {type_float, element_kind::floating},  {type_bfloat, element_kind::brain_float},
+                                {type_complex, element_kind::complex}, {type_bool, element_kind::boolean}};
+}  // namespace
+
+type_code code_of(element_kind kind) noexcept { return std::ranges::find(kinds, kind, &coded_kind::kind)->code; }
+
+std::optional<element_kind> kind_of(std::int32_t code) noexcept {
+  const auto* const found = std::ranges::find(kinds, code, &coded_kind::code);
+  if (found == std::end(kinds)) return std::nullopt;
+  return found->kind;
+}
+
+device_type device_type_of(memory_space space) noexcept {
+  switch (space) {
+    case memory_space::pinned:
+      return cuda_host;
+    case memory_space::managed:
+      return cuda_managed;
+    default:
+      return cuda;
+  }
+}
+
+}  // namespace dlpack
+
 namespace {
 
 constexpr const char* import_call = "from_dlpack";
@@ -17,23 +50,12 @@ constexpr const char* export_call = "to_dlpack";
 element_type type_of(dlpack::data_type type) {
   if (type.lanes != 1) refuse(import_call, fmt::format("elements of {} lanes; 1 was expected", type.lanes));
   if (type.bits == 0 || type.bits % 8 != 0) refuse(import_call, fmt::format("elements of {} bits", type.bits));
-  switch (type.code) {
-    case dlpack::type_int:
-      return {element_kind::integer, type.bits};
-    case dlpack::type_uint:
-      return {element_kind::unsigned_integer, type.bits};
-    case dlpack::type_float:
-      return {element_kind::floating, type.bits};
-    case dlpack::type_bfloat:
-      return {element_kind::brain_float, type.bits};
-    case dlpack::type_complex:
-      return {element_kind::complex, type.bits};
-    case dlpack::type_bool:
-      return {element_kind::boolean, type.bits};
-    default:
-      refuse(import_call,
-             fmt::format("elements of type code {}: not integers, floats, complex numbers or booleans", type.code));
+  const auto kind = dlpack::kind_of(type.code);
+  if (!kind) {
+    refuse(import_call,
+           fmt::format("elements of type code {}: not integers, floats, complex numbers or booleans", type.code));
   }
+  return {*kind, type.bits};
 }
 
 void require_device(dlpack::device said, const device_ref& device) {
@@ -101,37 +123,15 @@ any_array take_over(Managed* tensor, const any_array& checked) {
 // --- out ---------------------------------------------------------------------------------------------------
 
 dlpack::data_type type_of(element_type type) {
-  const auto code = [&]() -> dlpack::type_code {
-    switch (type.kind) {
-      case element_kind::integer:
-        return dlpack::type_int;
-      case element_kind::unsigned_integer:
-        return dlpack::type_uint;
-      case element_kind::floating:
-        return dlpack::type_float;
-      case element_kind::brain_float:
-        return dlpack::type_bfloat;
-      case element_kind::complex:
-        return dlpack::type_complex;
-      case element_kind::boolean:
-        return dlpack::type_bool;
-    }
-    return dlpack::type_int;
-  };
   if (type.bits > 255) refuse(export_call, fmt::format("elements of {} bits: DLPack has up to 255", type.bits));
-  return {code(), static_cast<std::uint8_t>(type.bits), 1};
+  return {dlpack::code_of(type.kind), static_cast<std::uint8_t>(type.bits), 1};
 }
 
 dlpack::device device_of(const any_array& array) {
-  const auto ordinal = static_cast<std::int32_t>(array.device().description().ordinal);
-  switch (array.space()) {
-    case memory_space::pinned:
-      return {dlpack::cuda_host, 0};
-    case memory_space::managed:
-      return {dlpack::cuda_managed, ordinal};
-    default:
-      return {dlpack::cuda, ordinal};
-  }
+  // Pinned memory is of every device.
+  const bool of_all = array.space() == memory_space::pinned;
+  return {dlpack::device_type_of(array.space()),
+          of_all ? 0 : static_cast<std::int32_t>(array.device().description().ordinal)};
 }
 
 // What an exported tensor points into; goes with the tensor.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "instrumentation/runtime/any_array.hpp"
 
@@ -26,6 +27,13 @@ enum type_code : std::uint8_t {
   type_complex = 5,
   type_bool = 6
 };
+/// The code of elements of this kind.
+[[nodiscard]] type_code code_of(element_kind kind) noexcept;
+/// The kind of elements of this code; none: it means no kind of ours.
+[[nodiscard]] std::optional<element_kind> kind_of(std::int32_t code) noexcept;
+/// What memory of the device's, or page-locked for it, is called.
+[[nodiscard]] device_type device_type_of(memory_space space) noexcept;
+
 inline constexpr std::uint64_t flag_read_only = 1, flag_is_copied = 2;
 
 struct version {

@@ -21,49 +21,30 @@ struct sluice_array {
 
 namespace {
 
-element_type type_of(std::int32_t code, std::int32_t bits) {
-  constexpr std::pair<int, element_kind> kinds[] = {
-      {SLUICE_INT, element_kind::integer},     {SLUICE_UINT, element_kind::unsigned_integer},
-      {SLUICE_FLOAT, element_kind::floating},  {SLUICE_BFLOAT, element_kind::brain_float},
-      {SLUICE_COMPLEX, element_kind::complex}, {SLUICE_BOOL, element_kind::boolean}};
-  for (const auto& [known, kind] : kinds) {
-    if (known == code && bits > 0 && bits <= 256 && bits % 8 == 0) return {kind, static_cast<std::uint16_t>(bits)};
-  }
-  refuse("sluice_array_empty", fmt::format("no element type has code {} and {} bits", code, bits));
-}
+constexpr bool same(int ours, int theirs) { return ours == theirs; }
+static_assert(same(SLUICE_INT, dlpack::type_int) && same(SLUICE_UINT, dlpack::type_uint) &&
+              same(SLUICE_FLOAT, dlpack::type_float) && same(SLUICE_BFLOAT, dlpack::type_bfloat) &&
+              same(SLUICE_COMPLEX, dlpack::type_complex) && same(SLUICE_BOOL, dlpack::type_bool));
 
-std::int32_t code_of(element_kind kind) {
-  switch (kind) {
-    case element_kind::integer:
-      return SLUICE_INT;
-    case element_kind::unsigned_integer:
-      return SLUICE_UINT;
-    case element_kind::floating:
-      return SLUICE_FLOAT;
-    case element_kind::brain_float:
-      return SLUICE_BFLOAT;
-    case element_kind::complex:
-      return SLUICE_COMPLEX;
-    case element_kind::boolean:
-      return SLUICE_BOOL;
+element_type type_of(std::int32_t code, std::int32_t bits) {
+  const auto kind = dlpack::kind_of(code);
+  if (!kind || bits <= 0 || bits > 256 || bits % 8 != 0) {
+    refuse("sluice_array_empty", fmt::format("no element type has code {} and {} bits", code, bits));
   }
-  return SLUICE_INT;
+  return {*kind, static_cast<std::uint16_t>(bits)};
 }
 
 sluice_array* made(any_array array) {
   auto out = std::make_unique<sluice_array>(sluice_array{std::move(array)});
   const any_array& a = out->array;
-  const memory_space space = a.space();
   out->info = {a.data(),
-               code_of(a.type().kind),
+               dlpack::code_of(a.type().kind),
                a.type().bits,
                static_cast<std::int32_t>(a.rank()),
                a.read_only(),
                a.extents().data(),
                a.strides().data(),
-               space == memory_space::pinned    ? dlpack::cuda_host
-               : space == memory_space::managed ? dlpack::cuda_managed
-                                                : dlpack::cuda,
+               dlpack::device_type_of(a.space()),
                static_cast<std::int32_t>(a.device().description().ordinal)};
   return out.release();
 }
