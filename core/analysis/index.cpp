@@ -212,7 +212,7 @@ void index::tell(const part& about) {
   tell_samples(about);
   for (const trace::device_id each : whole.with_kernels) devices_.tell_kernels(each);
   tell_slices(about);
-  if (about.scope == part_scope::timeline) return;
+  if (about.scope < part_scope::everything) return;
   touches_.tell(whole.touches);
   for (const whole_facts::graph& each : whole.graphs) touches_.tell(each.block, each.use, each.copies);
   for (const told_uses& each : about.uses) touches_.tell(each.block, each.uses);
@@ -262,7 +262,7 @@ void index::tell_slices(const part& about) {
 
 void index::absorb_part(const trace::snapshot& from, part about) {
   told_ = std::make_unique<const part>(std::move(about));
-  if (told_->scope != part_scope::everything || told_->unfolding) {
+  if (told_->scope < part_scope::figures || told_->unfolding) {
     devices_.leave_out_busy();
     host_.leave_out_busy();
   }

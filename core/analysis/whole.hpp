@@ -113,7 +113,8 @@ struct told_slice {
 enum class part_scope : std::uint8_t {
   memory,     ///< Blocks, and what they are for.
   timeline,   ///< What is drawn: what ran, too, and what was sampled.
-  everything  ///< Uses of blocks, calls behind copies, failures.
+  figures,    ///< How long devices and threads were busy, failures and losses.
+  everything  ///< Uses of blocks, calls behind copies.
 };
 
 /// A block that lives on from before the run, or of which something else was said there: as it was at the run's begin.
@@ -170,6 +171,9 @@ struct part {
     case row_type::marker:
     case row_type::file_io:
       return scope >= part_scope::timeline;
+    case row_type::alloc_failed:
+    case row_type::loss:
+      return scope >= part_scope::figures;
     default:
       return scope == part_scope::everything;
   }

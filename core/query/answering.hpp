@@ -95,6 +95,7 @@ template <class Question>
   if constexpr (std::is_same_v<Question, stacks_question>)
     return question.measure == stack_measure::transferred ? part_scope::everything : part_scope::memory;
   if constexpr (about_blocks) return part_scope::memory;
+  if constexpr (std::is_same_v<Question, statistics_question>) return part_scope::figures;
   return draws<Question> ? part_scope::timeline : part_scope::everything;
 }
 
