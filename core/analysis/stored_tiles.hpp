@@ -29,7 +29,7 @@ struct bin_grid {
 
 /// How narrow bins are beside those that were asked for.
 enum class bin_detail : std::uint8_t {
-  exact,         ///< As asked.
+  exact,  ///< As asked; of tiles means to a millionth and busy time to a 1024th of a bin, which no figure is made of.
   of_tiles,      ///< The narrowest that the file has: what lies below them would take an epoch's events.
   of_kept_tiles  ///< Those of tiles at hand: narrower ones are still to be read.
 };

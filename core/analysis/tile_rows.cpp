@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "core/analysis/slice_kind.hpp"
 
@@ -13,6 +14,9 @@ using summaries::tile;
 using trace::curve_bin_row;
 using trace::lane_bin_row;
 using trace::tile_bins;
+
+/// Of a thread, for the next tile; more than most recordings have in one.
+constexpr std::size_t most_rows_kept = std::size_t{1} << 14;
 
 std::uint32_t owner_of(const curve_bin_row& row) { return row.curve; }
 std::uint32_t owner_of(const lane_bin_row& row) { return row.lane; }
@@ -39,13 +43,14 @@ template <class Row, class Bin>
 result<void> tile_rows::read(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, const tile& where,
                              std::size_t count, bins_of_many<Bin>& into) {
   // Used again: fresh memory for the rows of a tile would take as long as to decode them.
-  thread_local std::vector<Row> all, more;
+  thread_local std::vector<Row> kept;
+  std::vector<Row> all = std::exchange(kept, {});
   all.clear();
   for (const trace::chunk_info& chunk : chunks) {
     if (chunk.type != trace::type_of_row<Row>) continue;
+    std::vector<Row> more;
     if (auto got = from.read_summary<Row>(chunk, all.empty() ? all : more); !got) return got;
     all.insert(all.end(), more.begin(), more.end());
-    more.clear();
   }
   // What a writer of ours leaves in order, and a hostile one does not.
   std::erase_if(all, [&](const Row& row) {
@@ -64,6 +69,7 @@ result<void> tile_rows::read(const trace::snapshot& from, std::span<const trace:
     into.bins.push_back(bin_of(row));
   }
   into.begins.resize(count + 1, static_cast<std::uint32_t>(into.bins.size()));
+  if (all.capacity() <= most_rows_kept) kept = std::move(all);
   return {};
 }
 

@@ -165,7 +165,7 @@ class chrome_writer {
   }
   void on_thread(trace::process_id process, trace::thread_id thread) {
     number("pid", pid_of(process));
-    number("tid", tid_of(thread));
+    number("tid", tid_of(process, thread));
   }
   result<void> end(std::string_view tail = {}) {
     event_ += tail;
@@ -195,6 +195,7 @@ class chrome_writer {
     for (const trace::stream_row& row : tables.streams.rows())
       streams_[row.id] = own_number(row.handle, streams[row.device]);
     many_ = pids_.size() > 1;
+    pids_.try_emplace(trace::process_id::none, next_made_++);
   }
   template <class Row>
   void on_stream(const Row& row) {
@@ -210,7 +211,12 @@ class chrome_writer {
     const auto known = pids_.find(id);
     return known == pids_.end() ? (std::uint64_t{1} << 31) + raw(id) : known->second;
   }
-  [[nodiscard]] std::uint64_t tid_of(trace::thread_id id) const {
+  std::uint64_t tid_of(trace::process_id process, trace::thread_id id) {
+    if (id == trace::thread_id::none) {
+      const auto [made, fresh] = of_no_thread_.try_emplace(pid_of(process), next_made_);
+      if (fresh) ++next_made_;
+      return made->second;
+    }
     const auto known = tids_.find(id);
     return known == tids_.end() ? raw(id) : known->second;
   }
@@ -472,7 +478,8 @@ class chrome_writer {
       if (done) done = name("process_name", devices_.at(row.id), 0, analysis::device_label(row.id, what_.tables()));
     for (const trace::thread_row& row : what_.tables().threads.rows())
       if (done && row.name != trace::string_id::none)
-        done = name("thread_name", pid_of(row.process), tid_of(row.id), what_.text(row.name, text_role::plain));
+        done = name("thread_name", pid_of(row.process), tid_of(row.process, row.id),
+                    what_.text(row.name, text_role::plain));
     for (const trace::stream_row& row : what_.tables().streams.rows())
       if (done)
         done = name("thread_name", device_number(row.device), streams_.at(row.id),
@@ -490,6 +497,7 @@ class chrome_writer {
   bool many_ = false;
   std::map<trace::process_id, std::uint64_t> pids_;
   std::map<trace::thread_id, std::uint64_t> tids_;
+  std::map<std::uint64_t, std::uint64_t> of_no_thread_;  ///< By pid.
   std::map<trace::device_id, std::uint64_t> devices_;
   std::map<trace::stream_id, std::uint64_t> streams_;
   std::uint64_t next_made_ = first_made;

@@ -192,6 +192,16 @@ TEST_F(ChromeViewers, NumbersHave32BitsAndEachTrackItsOwn) {
   EXPECT_EQ(tracks.size(), 4U);  // Of two threads and two streams.
 }
 
+TEST_F(ChromeViewers, NothingIsOfThreadZeroWhichIsOneForAllProcesses) {
+  for (const json& event : document_["traceEvents"]) {
+    if (event["ph"] == "M" || event["ph"] == "C") continue;  // Of processes.
+    EXPECT_NE(event["tid"], 0) << event;
+    EXPECT_LT(event["pid"], std::uint64_t{1} << 31U) << event;
+    EXPECT_LT(event["tid"], std::uint64_t{1} << 31U) << event;
+  }
+  EXPECT_EQ(events("i").size(), 1U) << "a mark of no thread";
+}
+
 TEST_F(ChromeViewers, AnArrowBeginsOnceInItsCallAndEndsInAllOfItsWork) {
   const auto begins = events("s"), ends = events("f");
   ASSERT_EQ(begins.size(), 1U);
