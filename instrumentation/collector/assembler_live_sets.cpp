@@ -1,6 +1,8 @@
 // What a process says is live, after memory events of its own were lost.
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
+#include <utility>
 
 #include "instrumentation/collector/assembler.hpp"
 
@@ -72,14 +74,14 @@ void assembler::on_pool_live_set(const context& c, const record_view& record) {
 void assembler::on(const context& c, const pools_told_record& r) {
   recorded_process& process = c.process;
   const time_ns since = convert(c, r.since);
-  const auto gone = [&](const auto& entry) {
+  std::unordered_set<pool_id> gone;
+  std::erase_if(process.telling_pools, [&](const auto& entry) {
     const telling_pool& pool = entry.second;
     if (pool.copy != c.copy || pool.last >= since) return false;
-    const block_ledger::set_scope scope{.pool = names_.pool(process.names, entry.first)};
-    (void)process.blocks.reconcile({}, scope, process.names.id, since, now_);
+    gone.insert(names_.pool(process.names, entry.first));
     return true;
-  };
-  std::erase_if(process.telling_pools, gone);
+  });
+  process.blocks.end_pools(gone, since, now_);
   process.doubts.settle(c.copy, layer_bit(layer::pool), since - in_motion(now_));
   loss_until_ = std::max(loss_until_, c.time);
 }

@@ -80,6 +80,9 @@ class block_ledger {
   /// blocks of them live. O(live).
   layer_bits reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
                        trace::time_ns from, const patience& now);
+  /// These pools are gone at `when`: so is what they held before (`live_set_motion_ns`), and what users had in that. Freed,
+  /// inferred. O(live).
+  void end_pools(const std::unordered_set<trace::pool_id>& pools, trace::time_ns when, const patience& now);
 
   /// The latest free of `address` was completed at `when`.
   void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);
@@ -164,6 +167,7 @@ class block_ledger {
   bool release_physical(const free_request& request, const trace::alloc_event& block);
   void let_go_of_physical(const free_request& request, const trace::alloc_event& mapping);
   void end_by_inference(const trace::alloc_event& block, trace::time_ns when);
+  void end_unnamed(const std::vector<trace::alloc_event>& gone, trace::time_ns when);
   void end_orphans(trace::time_ns when, trace::time_ns still_moves);
   template <class Choose>
   void end_those(Choose&& choose, trace::time_ns when);

@@ -38,18 +38,7 @@ layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const s
       if (!same && !held) gone.push_back(block);
     });
   }
-  for (const alloc_event& block : gone) {
-    const std::size_t place = place_of(block.level, block.kind);
-    if (block.kind == memory_kind::mapping) {
-      free_request request;
-      request.row.time = from;
-      let_go_of_physical(request, block);
-    }
-    held_again_.erase(block.block);
-    end_by_inference(block, from);
-    retire(block, place, from);
-    erase(place, block);
-  }
+  end_unnamed(gone, from);
   for (const known_block& block : live) {
     const std::size_t place = place_of(block.level, block.kind);
     if (live_[place].find(block.address) != nullptr) continue;
@@ -70,6 +59,32 @@ layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const s
   }
   end_orphans(from, still_moves);
   return left_alone;
+}
+
+void block_ledger::end_pools(const std::unordered_set<pool_id>& pools, time_ns when, const patience& now) {
+  if (pools.empty()) return;
+  const time_ns still_moves = when - in_motion(now);
+  std::vector<alloc_event> gone;
+  for_each_live([&](const alloc_event& block) {
+    if (block.level == layer::pool && block.time <= still_moves && pools.contains(block.pool)) gone.push_back(block);
+  });
+  end_unnamed(gone, when);
+  end_orphans(when, still_moves);
+}
+
+void block_ledger::end_unnamed(const std::vector<alloc_event>& gone, time_ns when) {
+  for (const alloc_event& block : gone) {
+    const std::size_t place = place_of(block.level, block.kind);
+    if (block.kind == memory_kind::mapping) {
+      free_request request;
+      request.row.time = when;
+      let_go_of_physical(request, block);
+    }
+    held_again_.erase(block.block);
+    end_by_inference(block, when);
+    retire(block, place, when);
+    erase(place, block);
+  }
 }
 
 /// What users have lies in blocks of the layers below, and has gone with them, unless it may lie in what came in their place unseen.

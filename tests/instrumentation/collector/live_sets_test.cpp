@@ -1,6 +1,7 @@
 // A process whose ring was full says what is live, and the recording makes good what it missed.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <vector>
 
 #include "tests/instrumentation/collector/assembler_fixture.hpp"
@@ -222,6 +223,30 @@ TEST_F(LiveSetsOfCopies, EndWhatPoolsHeldThatAreGone) {
   EXPECT_EQ(frees[0].address, 0x1000u);
   EXPECT_EQ(frees[0].source, provenance::inferred);
   EXPECT_TRUE(trace.all<checkpoint_event>().back().exact);
+}
+
+// A program that makes a pool for each request has told of thousands that are gone.
+TEST_F(LiveSetsOfCopies, EndAllPoolsThatAreGoneAtOnce) {
+  constexpr std::uint64_t pools = 10'000, blocks_each_turn = 5'000, turns_of_blocks = 4;
+  for (std::uint64_t i = 1; i <= turns_of_blocks * blocks_each_turn; ++i) {
+    alloc(program, 10, i << 20, block_bytes);
+    if (i % blocks_each_turn == 0) turn();
+  }
+  for (std::uint64_t key = 1; key <= pools; ++key) {
+    define_pool(program, key, layer::pool, 20);
+    if (key % blocks_each_turn == 0) turn();
+  }
+  alloc_in(program, 1, 30, 0x1000);
+  alloc_in(program, pools, 30, 0x2000);
+  turns(2);
+  present_ = 1'000'000'000;
+  const auto begin = std::chrono::steady_clock::now();
+  say_complete(program, present_);
+  turns(2);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  const recorded& trace = finish();
+  EXPECT_EQ(trace.all<free_event>().size(), 2u);
+  EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, turns_of_blocks * blocks_each_turn);
 }
 
 // A set is as of the moment it was looked up, and may come long after that: its sender waits for room in its ring.
