@@ -34,6 +34,9 @@ struct assembler_options {
   std::uint64_t most_device_bytes = 0;  ///< More of it in use is worth a dump; 0: no limit.
 };
 
+/// Blocks that a process may have told in sets that have not ended, beside as many as live: a set that comes to more is dropped.
+inline constexpr std::size_t most_told_blocks = std::size_t{1} << 21;
+
 /// What a process says is live, as far as it has come.
 struct told_set {
   std::vector<block_ledger::known_block> blocks;
@@ -59,8 +62,11 @@ struct recorded_process {
   open_ranges ranges;
   live_doubts doubts;                                             ///< Memory events were lost.
   told_set live_set;                                              ///< The capture library's.
-  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< By pool key,
+  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< Those that have begun, by pool key,
   std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< and those.
+  std::size_t told_blocks = 0;                                    ///< In all sets that have begun.
+  std::vector<std::uint32_t>
+      dropped;                 ///< Copies that a pool's set was dropped of, and that have not told all pools since.
   trace::loss_event laneless;  ///< Allocations and frees of lanes that nobody introduced, since the last turn.
   bool heard = false;          ///< It has said something.
 };
@@ -258,8 +264,9 @@ class assembler {
   void on(const context& c, const loss_record& r);
   void on_event_edge(const context& c, const event_edge_record& r, bool recorded);
   void on(const context& c, const share_record& r);
+  enum class set_state : std::uint8_t { unknown, coming, ended, dropped };
   template <class Record>
-  bool take_part(const context& c, const record_view& record, const Record& r, told_set& set);
+  set_state take_part(const context& c, const record_view& record, const Record& r, told_set& set);
   void on_live_set(const context& c, const record_view& record);
   void on_pool_live_set(const context& c, const record_view& record);
   void on_copy_parts(const context& c, const record_view& record);

@@ -10,16 +10,30 @@ namespace sluice::collector {
 
 using namespace trace;
 
-/// True if that was the last part.
+namespace {
+
+/// The set as it has come, which makes place for another.
+told_set take_out(recorded_process& process, told_set& set) {
+  process.told_blocks -= set.blocks.size();
+  return std::exchange(set, {});
+}
+
+}  // namespace
+
 template <class Record>
-bool assembler::take_part(const context& c, const record_view& record, const Record& r, told_set& set) {
+assembler::set_state assembler::take_part(const context& c, const record_view& record, const Record& r, told_set& set) {
   if (r.last == live_set_begins) {
-    set.blocks.clear();
+    (void)take_out(c.process, set);
     set.from = c.time;
   }
-  if (set.from == unknown_time) return false;
+  if (set.from == unknown_time) return set_state::unknown;
   const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
   const std::size_t count = std::min<std::size_t>(r.count, words.size() / (3 * sizeof(std::uint64_t)));
+  if (c.process.told_blocks + count > c.process.blocks.live_blocks() + most_told_blocks) {
+    (void)take_out(c.process, set);
+    return set_state::dropped;
+  }
+  c.process.told_blocks += count;
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t word[3];
     std::memcpy(word, words.data() + i * sizeof word, sizeof word);
@@ -31,15 +45,15 @@ bool assembler::take_part(const context& c, const record_view& record, const Rec
     block.device = names_.device(c.process.names, static_cast<std::uint32_t>(word[2] >> 16));
     set.blocks.push_back(block);
   }
-  return r.last == live_set_ends;
+  return r.last == live_set_ends ? set_state::ended : set_state::coming;
 }
 
 void assembler::on_live_set(const context& c, const record_view& record) {
   const auto r = decode<live_set_record>(record);
   recorded_process& process = c.process;
-  if (!take_part(c, record, r, process.live_set)) return;
+  if (take_part(c, record, r, process.live_set) != set_state::ended) return;
   // It comes from the capture library, which sees the driver's pools, and not what the program's own make of their memory.
-  const told_set set = std::exchange(process.live_set, {});
+  const told_set set = take_out(process, process.live_set);
   const block_ledger::set_scope scope{.others = catalogue::pools_of_program(process.names)};
   layer_bits in_doubt = process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
   // A recorder that does not say which it is may have lost what those pools' would have told.
@@ -60,9 +74,14 @@ void assembler::on(const context& c, const pool_record& r) {
 void assembler::on_pool_live_set(const context& c, const record_view& record) {
   const auto r = decode<pool_live_set_record>(record);
   recorded_process& process = c.process;
-  told_set& coming = process.pool_live_sets[r.pool];
-  if (!take_part(c, record, r, coming)) return;
-  const told_set set = std::exchange(coming, {});
+  const auto place = process.pool_live_sets.try_emplace(r.pool).first;
+  const set_state state = take_part(c, record, r, place->second);
+  if (state == set_state::coming) return;
+  const told_set set = take_out(process, place->second);
+  process.pool_live_sets.erase(place);
+  if (state == set_state::dropped && std::ranges::find(process.dropped, c.copy) == process.dropped.end())
+    process.dropped.push_back(c.copy);
+  if (state != set_state::ended) return;
   const block_ledger::set_scope scope{.pool = names_.pool(process.names, r.pool)};
   (void)process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
   process.telling_pools[r.pool] = {c.copy, set.from};
@@ -73,12 +92,18 @@ void assembler::on_pool_live_set(const context& c, const record_view& record) {
 /// A copy of the runtime has told what all of its pools hold.
 void assembler::on(const context& c, const pools_told_record& r) {
   recorded_process& process = c.process;
+  if (std::erase(process.dropped, c.copy) != 0) return;  // It has told more than was heard.
   const time_ns since = convert(c, r.since);
   std::unordered_set<pool_id> gone;
   std::erase_if(process.telling_pools, [&](const auto& entry) {
     const telling_pool& pool = entry.second;
     if (pool.copy != c.copy || pool.last >= since) return false;
     gone.insert(names_.pool(process.names, entry.first));
+    const auto coming = process.pool_live_sets.find(entry.first);
+    if (coming != process.pool_live_sets.end()) {
+      (void)take_out(process, coming->second);
+      process.pool_live_sets.erase(coming);
+    }
     return true;
   });
   process.blocks.end_pools(gone, since, now_);

@@ -249,6 +249,61 @@ TEST_F(LiveSetsOfCopies, EndAllPoolsThatAreGoneAtOnce) {
   EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, turns_of_blocks * blocks_each_turn);
 }
 
+TEST_F(LiveSetsOfCopies, AreForgottenOnceTheyHaveEndedOrTheirPoolIsGone) {
+  define_pool(program, 1, layer::pool);
+  define_pool(program, 2, layer::pool);
+  say_all_of(program, 1, told);
+  say_of(program, 2, told, live_set_begins);
+  say_of(program, 2, told, live_set_part, {0x1000});
+  say_of(program, 3, told, live_set_part, {0x1000});
+  say_of(program, 4, told, live_set_ends);
+  turns(2);
+  EXPECT_EQ(process_->pool_live_sets.size(), 1u);
+  say_complete(program, 2 * told);
+  turns(2);
+  EXPECT_TRUE(process_->pool_live_sets.empty());
+}
+
+TEST_F(LiveSetsOfCopies, ThatNeverEndAreDroppedAndLeaveEverythingInDoubt) {
+  define_pool(program, 1, layer::pool);
+  alloc_in(program, 1, 10, 0x1000);
+  alloc_in(capture, 0, 10, 0x2000, layer::driver);
+  lose(program, 20, 25, pool_layer);
+  turns(2);
+  const std::vector<std::uint64_t> some(most_in_live_set_part, 0x3000);
+  constexpr int parts_each_turn = 50;
+  constexpr auto turns_to_most = 2 * most_told_blocks / (parts_each_turn * most_in_live_set_part);
+  present_ = 1'000'000'000;
+  const time_ns looked_up = present_;
+  say_of(program, 1, looked_up, live_set_begins);
+  say(capture, looked_up, live_set_begins);
+  for (std::size_t i = 0; i < turns_to_most + 2; ++i) {
+    for (int part = 0; part < parts_each_turn; ++part) {
+      say_of(program, 1, looked_up, live_set_part, some);
+      say(capture, looked_up, live_set_part, some);
+    }
+    turn();
+    std::size_t held = process_->live_set.blocks.capacity();
+    for (const auto& [pool, set] : process_->pool_live_sets) held += set.blocks.capacity();
+    ASSERT_LE(held, 3 * most_told_blocks);
+  }
+  turns(2);
+  say_of(program, 1, looked_up, live_set_ends);
+  say(capture, looked_up, live_set_ends);
+  say_complete(program, looked_up);
+  EXPECT_FALSE(exact());
+  EXPECT_TRUE(process_->pool_live_sets.empty());
+  EXPECT_EQ(process_->told_blocks, 0u);
+  // The next one counts.
+  const time_ns again = looked_up + 5;
+  say_all_of(program, 1, again, {0x1000});
+  say_complete(program, again);
+  EXPECT_TRUE(exact());
+  const recorded& trace = finish();
+  EXPECT_TRUE(trace.all<free_event>().empty());
+  EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, 2u);
+}
+
 // A set is as of the moment it was looked up, and may come long after that: its sender waits for room in its ring.
 TEST_F(LiveSets, ThatComeLateDoNotBringBackWhatWasFreedSince) {
   thread& t = add_thread();
