@@ -2,6 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "instrumentation/backend/cuda/open.hpp"
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/device_state.hpp"
@@ -42,7 +46,37 @@ namespace {
 
 thread_local std::shared_ptr<device_state> chosen;
 
+/// Those that exist.
+struct device_states {
+  static device_states& get() {
+    static auto* const states = new device_states;  // Outlives devices in static storage.
+    return *states;
+  }
+  std::mutex mutex;
+  std::vector<device_state*> all;
+};
+
 }  // namespace
+
+device_state::device_state(std::shared_ptr<backend::device> device, int id) : device_(std::move(device)), id_(id) {
+  const std::lock_guard lock(device_states::get().mutex);
+  device_states::get().all.push_back(this);
+}
+
+device_state::~device_state() {
+  const std::lock_guard lock(device_states::get().mutex);
+  std::erase(device_states::get().all, this);
+}
+
+std::vector<std::shared_ptr<device_state>> device_state::all() {
+  std::vector<std::shared_ptr<device_state>> found;
+  const std::lock_guard lock(device_states::get().mutex);
+  found.reserve(device_states::get().all.size());  // None may go under the lock, which its end takes.
+  for (device_state* state : device_states::get().all) {
+    if (auto held = state->weak_from_this().lock()) found.push_back(std::move(held));
+  }
+  return found;
+}
 
 device_ref::device_ref(std::shared_ptr<backend::device> device)
     : state_(std::make_shared<device_state>(std::move(device), -1)) {}

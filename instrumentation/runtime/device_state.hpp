@@ -21,11 +21,15 @@ inline constexpr std::uintptr_t driver_legacy = 1, driver_per_thread = 2;  // CU
 }  // namespace detail
 
 /// What all refs of one device share. Internal.
-class device_state {
+class device_state : public std::enable_shared_from_this<device_state> {
  public:
-  device_state(std::shared_ptr<backend::device> device, int id) : device_(std::move(device)), id_(id) {}
+  device_state(std::shared_ptr<backend::device> device, int id);
+  ~device_state();
   device_state(const device_state&) = delete;
   device_state& operator=(const device_state&) = delete;
+
+  /// All of the process, whoever made them, the oldest first.
+  [[nodiscard]] static std::vector<std::shared_ptr<device_state>> all();
 
   [[nodiscard]] backend::device& device() const noexcept { return *device_; }
   [[nodiscard]] int id() const noexcept { return id_; }

@@ -19,8 +19,7 @@ bool join_recording(std::span<const device_ref> devices) {
   layer_log::recording_is_here();
   for (const device_ref& device : devices) device.state()->announce();
   // Never destroyed, like the devices; but it has its last look.
-  static auto* const teller =
-      new live_set_teller([all = std::vector<device_ref>(devices.begin(), devices.end())] { return all; });
+  static auto* const teller = new live_set_teller;
   static const pid_t here = getpid();
   (void)std::atexit([] {
     // A child of the program has none of its threads.

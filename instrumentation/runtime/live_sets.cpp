@@ -65,7 +65,7 @@ bool send_end(std::uint64_t since) {
 
 }  // namespace
 
-live_set_teller::live_set_teller(std::function<std::vector<device_ref>()> devices) : devices_(std::move(devices)) {
+live_set_teller::live_set_teller() {
   // On a simulated clock each thread has a time of its own, and no moment is everybody's before the end.
   if (layer_log::recording_clock.load(std::memory_order_acquire) != nullptr) return;
   // A thread inherits the mask: there is no moment at which it takes a signal.
@@ -116,7 +116,7 @@ void live_set_teller::look(bool last) noexcept {
   try {
     const std::uint64_t since = layer_log::latest();
     std::vector<pool_live_set> sets;
-    for (const device_ref& device : devices_()) device.state()->list_live(sets);
+    for (const auto& device : device_state::all()) device->list_live(sets);
     if (std::all_of(sets.begin(), sets.end(), send) && send_end(since)) told_ = lost;
   } catch (const std::bad_alloc&) {
     // The next period tries again.

@@ -2,13 +2,10 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
-
-#include "instrumentation/runtime/device.hpp"
 
 // After a full ring lost allocations or frees of pools' blocks the writer does not know what is live any more; the pools do, and say
 // it. Internal.
@@ -22,13 +19,13 @@ struct pool_live_set {
   std::vector<std::uint64_t> words;  ///< as in `collector::pool_live_set_record`
 };
 
-/// Tells the present recording what the pools of `devices()` hold, each time that memory events were lost and no more are being lost:
+/// Tells the present recording what the pools of the process hold, each time that memory events were lost and no more are being lost: all
+/// pools, whatever device they are of, for all tell it of their blocks, and one that is not listed counts as gone. It is told of
 /// a set of a pool every 50 ms at most, as the capture library does with what it knows. The program's threads never wait for it
 /// longer than a pool takes to list its blocks. Signals are blocked in its thread. Of a simulated recording only at its end.
 class live_set_teller {
  public:
-  /// `devices` is called in the teller's thread.
-  explicit live_set_teller(std::function<std::vector<device_ref>()> devices);
+  live_set_teller();
   ~live_set_teller() { end(); }
   live_set_teller(const live_set_teller&) = delete;
   live_set_teller& operator=(const live_set_teller&) = delete;
@@ -41,7 +38,6 @@ class live_set_teller {
   void wait_until_settled() noexcept;
   void look(bool last) noexcept;
 
-  std::function<std::vector<device_ref>()> devices_;
   std::uint64_t told_ = 0;  ///< losses that the writer has been given sets for
   std::uint64_t seen_ = 0;  ///< as of the last look
   std::mutex mutex_;

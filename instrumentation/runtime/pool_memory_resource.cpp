@@ -57,14 +57,23 @@ pool_memory_resource::pool_memory_resource(resource_ptr upstream, pool_options o
   mapping_ = source != nullptr;
   if (!mapping_) source = std::make_unique<pooling::growth_from_upstream>(upstream_);
   core_ = std::make_shared<pooling::pool_core>(device(), space(), std::move(source), std::move(chosen));
-  core_->define();
-  const std::uint64_t initial = core_->options().initial_bytes;
-  if (initial != 0 && !core_->reserve(initial)) {
-    throw out_of_memory({status::out_of_memory, 0, "pool_memory_resource",
-                         fmt::format("pool '{}' cannot reserve its initial {} bytes", name(), initial)},
-                        {initial, device().id(), 0, true, core_->stats()});
-  }
+  // Before a recording knows it: there a pool that is not listed counts as gone.
   device().state()->observe(this);
+  try {
+    core_->define();
+    reserve_initial();
+  } catch (...) {
+    device().state()->forget(this);
+    throw;
+  }
+}
+
+void pool_memory_resource::reserve_initial() {
+  const std::uint64_t initial = core_->options().initial_bytes;
+  if (initial == 0 || core_->reserve(initial)) return;
+  throw out_of_memory({status::out_of_memory, 0, "pool_memory_resource",
+                       fmt::format("pool '{}' cannot reserve its initial {} bytes", name(), initial)},
+                      {initial, device().id(), 0, true, core_->stats()});
 }
 
 pool_memory_resource::~pool_memory_resource() {

@@ -98,6 +98,7 @@ class pool_memory_resource : public memory_resource, private device_observer {
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
 
  private:
+  void reserve_initial();
   [[nodiscard]] void* allocate_uncaptured(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocate_beside_captures(const stream_ref& stream, std::size_t bytes);
   /// Throws error for a stream of another device. A hit needs no look: such streams find nothing.

@@ -57,7 +57,7 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   for (const device_ref& d : all) d.backend().recording_begins(state_->session->socket_name());
   layer_log::recording_is_here();
   for (const device_ref& d : all) d.state()->announce();
-  state_->teller.emplace([state = state_.get()] { return state->all(); });
+  state_->teller.emplace();
 }
 
 recording::~recording() {

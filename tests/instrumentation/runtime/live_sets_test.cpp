@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/trace/reader.hpp"
+#include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording.hpp"
@@ -89,6 +90,29 @@ TEST_P(lost_events, leave_no_block_of_a_pool_live_that_was_freed) {
   EXPECT_THAT(live_at_end(trace::layer::pool),
               testing::UnorderedElementsAre(testing::Pair(kept_bytes, 10), testing::Pair(hit_bytes, 1)));
   EXPECT_THAT(live_at_end(trace::layer::user), testing::UnorderedElementsAre(testing::Pair(kept_bytes, 10)));
+}
+
+// Whoever is recorded, all pools of the process tell what becomes of their blocks, and so what lives.
+TEST_P(lost_events, leave_live_what_pools_of_other_devices_have) {
+  const auto p = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()));
+  backend::simulated_config config;
+  config.ordinal = 7;
+  const device_ref other(backend::make_simulated_device(config));
+  const auto own = [&] {
+    return std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(other));
+  };
+  const stream s, on_other(other);
+  // Simulated devices all begin at the same address.
+  const auto before = own(), others = own();
+  before->deallocate(on_other, before->allocate(on_other, hit_bytes), hit_bytes);
+  recording r(path_.string(), device());
+  const device_buffer kept(kept_bytes, on_other, others);
+  let_time_pass();
+  for (int i = 0; i < 2000; ++i) p->deallocate(s, p->allocate(s, hit_bytes), hit_bytes);
+  EXPECT_GT(r.finish().lost, 0u);
+
+  EXPECT_THAT(live_at_end(trace::layer::pool), testing::UnorderedElementsAre(testing::Pair(kept_bytes, 1)));
+  EXPECT_THAT(live_at_end(trace::layer::user), testing::UnorderedElementsAre(testing::Pair(kept_bytes, 1)));
 }
 
 }  // namespace
