@@ -27,6 +27,9 @@ system_archive(elf libelf.a libelf.h zlib)
 system_archive(elfutils libdw.a elfutils/libdw.h elf)
 system_archive(sqlite libsqlite3.a sqlite3.h Threads::Threads m)
 
+# Only its demangler of C++ names.
+system_archive(iberty libiberty.a libiberty/demangle.h)
+
 # Debian's libfmt has no archive, but ships the implementation as a header: one file instantiates it.
 find_path(SLUICE_FMT_INCLUDE fmt/format-inl.h REQUIRED)
 third_party_library(fmt "${CMAKE_SOURCE_DIR}/cmake/fmt.cpp")
