@@ -6,8 +6,9 @@
 namespace sluice::query {
 namespace {
 
-/// As long as summing up took, so many times over nothing is summed up.
-constexpr int pauses = 4;
+/// As long as summing up took, so many times over nothing is summed up. Its thread has a low priority: it takes time that nobody else wants,
+/// but wears out memory bandwidth and a battery all the same.
+constexpr int pauses = 1;
 
 }  // namespace
 

@@ -13,8 +13,8 @@
 
 namespace sluice::query {
 
-/// Sums up, in a thread of its own, a recording that is still written: what there is of it, and again when there is more. At most a fifth of
-/// the time goes into that, so what is known is the older the longer the recording is; once it ended, all of it is summed up at once.
+/// Sums up, in a thread of its own, a recording that is still written: what there is of it, and again when there is more. At most half of the time
+/// goes into that, of what others leave, so what is known is the older the longer the recording is; once it ended, all of it is summed up at once.
 /// Thread-safe. Private to core/query.
 class summing {
  public:
