@@ -12,6 +12,13 @@
 
 namespace sluice::gui {
 
+namespace {
+
+/// Of so many frames in which nothing was asked for and nothing moves each is as the one before: tables and docked panels find their widths.
+constexpr int quiet_frames = 4;
+
+}  // namespace
+
 struct picture::waker {
   std::mutex mutex;
   std::condition_variable changed;
@@ -24,10 +31,13 @@ struct picture::waker {
     }
     changed.notify_one();
   }
-  void wait() {
+  /// For an answer, or until nobody works on one: who answers last wakes us a moment before. To build frames meanwhile would only take the
+  /// processor from them.
+  void wait(const application& whose) {
+    constexpr int patience_ms = 200;
     std::unique_lock lock(mutex);
-    // Whoever answers wakes us; drawing meanwhile would only take the processor from them.
-    changed.wait_for(lock, std::chrono::milliseconds(200), [this] { return woken; });
+    for (int ms = 0; ms < patience_ms && !woken && (ms == 0 || whose.busy()); ++ms)
+      changed.wait_for(lock, std::chrono::milliseconds(1), [this] { return woken; });
     woken = false;
   }
   /// Whether something was answered since it was last asked.
@@ -62,13 +72,22 @@ picture::~picture() {
   app_.reset();
 }
 
-double picture::step() {
-  const auto begin = std::chrono::steady_clock::now();
+void picture::build() {
   context_->bind();
   ImGui::GetIO().DeltaTime = 1.0F / 60;
   ImGui_ImplOpenGL3_NewFrame();
-  render_frame(*app_, context_->width(), context_->height());
+  build_frame(*app_);
+}
+
+void picture::draw() {
+  draw_frame(*app_, context_->width(), context_->height());
   glFinish();
+}
+
+double picture::step() {
+  const auto begin = std::chrono::steady_clock::now();
+  build();
+  draw();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
@@ -80,24 +99,26 @@ bool picture::settle(double seconds) {
   auto deadline = std::chrono::steady_clock::now() + patience;
   float done = 0;
   int quiet = 0;
-  while (quiet < 4) {
+  step();  // A software GL compiles what it draws with, while the first answers are worked out.
+  while (quiet < quiet_frames) {
     const auto now = std::chrono::steady_clock::now();
     if (const float done_now = app_->state().opening_progress(); done_now != done) {
       done = done_now;
       deadline = now + patience;
     }
-    if (now > deadline) return false;
-    step();
+    if (now > deadline) break;
+    build();
     if (app_->busy() || app_->animating()) {
       quiet = 0;
-      waker_->wait();
+      waker_->wait(*app_);
     } else if (waker_->take()) {
       quiet = 0;  // Answered while the frame was drawn: no frame has shown it.
     } else {
       ++quiet;
     }
   }
-  return true;
+  draw();
+  return quiet == quiet_frames;
 }
 
 }  // namespace sluice::gui

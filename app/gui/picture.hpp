@@ -31,8 +31,8 @@ class picture {
   [[nodiscard]] application& app() { return *app_; }
   /// Draws one frame; returns the seconds it took, until the GL had finished.
   double step();
-  /// Draws frames until every question is answered and nothing moves. False when that took longer than `seconds`, not counting the time in
-  /// which a recording that is imported or summed up first got further: a large one takes minutes.
+  /// Goes on until every question is answered and nothing moves. False when that took longer than `seconds`, not counting the time in
+  /// which a recording that is imported or summed up first got further: a large one takes minutes. Of the frames until then only the first and the last are drawn.
   bool settle(double seconds);
   /// Puts the mouse there, in pixels.
   void move_mouse(float x, float y);
@@ -42,6 +42,8 @@ class picture {
  private:
   picture() = default;
   struct waker;
+  void build();
+  void draw();
   std::shared_ptr<waker> waker_;
   std::unique_ptr<gl::offscreen_context> context_;
   std::unique_ptr<application> app_;

@@ -6,10 +6,13 @@
 
 namespace sluice::gui {
 
-void render_frame(application& app, int width, int height) {
+void build_frame(application& app) {
   ImGui::NewFrame();
   app.frame();
   ImGui::Render();
+}
+
+void draw_frame(const application& app, int width, int height) {
   const ImVec4 clear = ImGui::ColorConvertU32ToFloat4(app.colours().background);
   glViewport(0, 0, width, height);
   glDisable(GL_SCISSOR_TEST);

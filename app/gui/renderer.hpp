@@ -4,7 +4,10 @@
 
 namespace sluice::gui {
 
-/// One frame of `app` into the framebuffer that is bound, `width` x `height` pixels; ImGui's backends have begun it.
-void render_frame(application& app, int width, int height);
+/// One frame of `app`, which asks its questions and lays itself out; ImGui's backends have begun it. Nothing is drawn yet.
+void build_frame(application& app);
+
+/// Draws what was built last into the framebuffer that is bound, `width` x `height` pixels.
+void draw_frame(const application& app, int width, int height);
 
 }  // namespace sluice::gui

@@ -142,7 +142,8 @@ bool window::step() {
   if (width > 0 && height > 0) {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
-    render_frame(*app_, width, height);
+    build_frame(*app_);
+    draw_frame(*app_, width, height);
     glfwSwapBuffers(handle_);
     if (frames_wanted_ > 0) --frames_wanted_;
   } else {
