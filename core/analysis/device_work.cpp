@@ -69,8 +69,8 @@ void device_activity_index::add_copy(const direction_key& key, const slice_item&
     work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
   }
   if (made.end != latest_time) {
-    // On a grid of 1/256 byte per second sums of rates stay exact, and fall back to exactly 0.
-    const double rate = std::round(bandwidth_of(made) * 256) / 256;
+    // Of whole bytes per second sums stay exact, and fall back to exactly 0.
+    const double rate = std::round(bandwidth_of(made));
     work.rate.add({made.begin, rate});
     work.rate.add({std::max(made.end, made.begin + 1), -rate});
   }

@@ -16,7 +16,7 @@ using trace::tile_bins;
 /// More than any recording has of epochs, curves or lanes: a few bytes can claim a great many rows.
 constexpr std::size_t most_rows = std::size_t{1} << 18;
 /// Bins more than 16 times too wide say too little to be drawn instead.
-constexpr unsigned most_levels_above = 2 * trace::tile_fan_out_log2;
+constexpr unsigned most_levels_above = 4;
 
 template <class Row>
 bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
@@ -121,10 +121,11 @@ bool stored_tiles::load() {
   if (roots.front().begin != epochs_.front().time || roots.back().end() != epochs_.back().end) return false;
   root_level_ = roots.front().level;
   for (const trace::chunk_info& chunk : trace_->summaries()) {
-    if (chunk.type != row_type::curve_bin && chunk.type != row_type::lane_bin) continue;
+    const bool of_curves = chunk.type == row_type::curve_bin || chunk.type == row_type::integer_bin;
+    if (!of_curves && chunk.type != row_type::lane_bin) continue;
     const unsigned level = chunk.max_time == INT64_MAX ? 0 : level_of(chunk.min_time, chunk.max_time + 1);
     if (level == 0) return false;
-    const bool of_curves = chunk.type == row_type::curve_bin;
+    levels_ |= std::uint64_t{1} << level;
     place_of_tile& place = places_[key_of({chunk.min_time, level})];
     std::size_t& rows = of_curves ? place.curve_rows : place.lane_rows;
     rows += chunk.rows;
@@ -189,8 +190,8 @@ time_ns stored_tiles::longest_of_epochs(time_ns time, std::uint32_t width) const
 unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const {
   if (reads_tiles) return wanted;
   const unsigned highest = std::min(wanted + most_levels_above, root_level_);
-  for (unsigned level = wanted; level <= highest; level += trace::tile_fan_out_log2)
-    if (at_hand(summaries::tile_at(time, level))) return level;
+  for (unsigned level = wanted; level <= highest; ++level)
+    if (is_level(level) && at_hand(summaries::tile_at(time, level))) return level;
   return wanted;
 }
 
@@ -221,7 +222,8 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
     const unsigned wanted = grid.level + trace::tile_bins_log2;
     unsigned level = level_of(epochs_[epoch].time, epochs_[epoch].end);
     if (wanted < level) next.epoch = epoch;
-    while (level + trace::tile_fan_out_log2 <= std::min(wanted, root_level_)) level += trace::tile_fan_out_log2;
+    for (unsigned above = std::min(wanted, root_level_); above > level; --above)
+      if (is_level(above)) level = above;
     next.from = summaries::tile_at(time, level);
     add(next, bins_until(next.from.end()));
   }

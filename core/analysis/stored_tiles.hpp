@@ -29,7 +29,7 @@ struct bin_grid {
 
 /// How narrow bins are beside those that were asked for.
 enum class bin_detail : std::uint8_t {
-  exact,  ///< As asked; of tiles means to a millionth and busy time to a 1024th of a bin, which no figure is made of.
+  exact,  ///< As asked; of tiles means to a millionth, or a 2048th of their height above the minimum, and busy time to a 1024th of a bin: no figure is made of them.
   of_tiles,      ///< The narrowest that the file has: what lies below them would take an epoch's events.
   of_kept_tiles  ///< Those of tiles at hand: narrower ones are still to be read.
 };
@@ -70,7 +70,7 @@ class stored_tiles {
   void prepare(const summaries::tile& which) const;
 
   /// The bins of some curves, by their numbers; a list for each. Raises `detail` where some bins are wider than asked. Exact: minimum
-  /// and maximum of each bin, and from epochs its mean; from tiles that is so to a millionth. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.
+  /// and maximum of each bin, and from epochs its mean; from tiles that is so to a 2048th of its height above the minimum, or to a millionth. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.
   [[nodiscard]] result<std::vector<std::vector<sampled_bin>>> sample(std::span<const std::uint32_t> curves,
                                                                      const bin_grid& grid, const bin_sources& from,
                                                                      bin_detail& detail) const;
@@ -108,6 +108,8 @@ class stored_tiles {
             cache_bytes, [this](const tile_key& one) { return read(one.which); },
             [](const tile_rows& rows) { return rows.bytes(); }) {}
   [[nodiscard]] bool load();
+  /// Whether the file has tiles of that level: not of all, if it is an old one.
+  [[nodiscard]] bool is_level(unsigned level) const { return (levels_ >> level & 1) != 0; }
   /// The one at `time`, or the nearest.
   [[nodiscard]] std::size_t epoch_at(time_ns time) const;
   [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
@@ -123,6 +125,7 @@ class stored_tiles {
   std::vector<trace::curve_row> curves_;
   std::vector<trace::lane_row> lanes_;
   unsigned root_level_ = 0;
+  std::uint64_t levels_ = 0;  ///< A bit for each that tiles have.
   std::unordered_map<std::uint64_t, place_of_tile> places_;
 
   mutable kept_tiles kept_;

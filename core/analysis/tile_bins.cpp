@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <utility>
 
 #include "core/analysis/slice_kind.hpp"
 
@@ -63,6 +65,40 @@ void add_slice(const tile& where, const summaries::slice_item& item, time_ns end
 double told_mean(double mean) {
   constexpr unsigned noise = 32;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(mean) >> noise << noise);
+}
+
+bool is_integer(double value) { return std::abs(value) < 0x1p53 && std::trunc(value) == value; }
+
+bool is_of_integers(const curve_bins& curve) {
+  const auto is_told = [](const curve_bin& bin) {
+    return is_integer(bin.minimum) && is_integer(bin.maximum) && is_integer(bin.last);
+  };
+  return curve.bins.empty() ? is_integer(curve.constant) : std::all_of(curve.bins.begin(), curve.bins.end(), is_told);
+}
+
+trace::integer_bin_row integer_row(time_ns time, std::uint32_t curve, const curve_bin& bin, double before, bool first) {
+  const double height = bin.maximum - bin.minimum;
+  return {.time = time,
+          .curve = curve,
+          .begin = first ? static_cast<std::int64_t>(before) : 0,
+          .fall = static_cast<std::int64_t>(before - bin.minimum),
+          .rise = static_cast<std::int64_t>(bin.maximum - before),
+          .last = static_cast<std::uint64_t>(bin.last - bin.minimum),
+          .mean = height > 0 ? trace::small_share((bin.mean - bin.minimum) / height) : std::uint16_t{0}};
+}
+
+/// Calls `use(place, bin, value before, whether it is the first)` for the bins that say something new.
+template <class Use>
+void for_each_told(const curve_bins& curve, Use&& use) {
+  double before = 0;
+  bool first = true;
+  const std::size_t count = curve.bins.empty() ? 1 : tile_bins;
+  for (std::size_t i = 0; i < count; ++i) {
+    const curve_bin bin = curve.at(i);
+    if (bin.minimum == before && bin.maximum == before) continue;
+    use(i, bin, before, std::exchange(first, false));
+    before = bin.last;
+  }
 }
 
 /// What slices cover of a bin, to a 1024th of it.
@@ -176,17 +212,17 @@ filled_tile join_tiles(std::span<const filled_tile> parts) {
 void write_tile(trace::file_writer& to, const tile& where, const filled_tile& what) {
   const auto time_of = [&](std::size_t bin) { return where.begin + (static_cast<time_ns>(bin) << where.bin_level()); };
   std::vector<trace::curve_bin_row> curve_rows;
+  std::vector<trace::integer_bin_row> integer_rows;
   for (std::size_t c = 0; c < what.curves.size(); ++c) {
-    double before = 0;
-    for (std::size_t i = 0; i < tile_bins; ++i) {
-      const curve_bin bin = what.curves[c].at(i);
-      const bool told = bin.minimum == before && bin.maximum == before;
-      if (!told) {
-        curve_rows.push_back(
-            {time_of(i), static_cast<std::uint32_t>(c), bin.minimum, bin.maximum, told_mean(bin.mean), bin.last});
-        before = bin.last;
-      }
-      if (what.curves[c].bins.empty()) break;
+    const auto number = static_cast<std::uint32_t>(c);
+    if (is_of_integers(what.curves[c])) {
+      for_each_told(what.curves[c], [&](std::size_t i, const curve_bin& bin, double before, bool first) {
+        integer_rows.push_back(integer_row(time_of(i), number, bin, first ? bin.minimum : before, first));
+      });
+    } else {
+      for_each_told(what.curves[c], [&](std::size_t i, const curve_bin& bin, double /*before*/, bool /*first*/) {
+        curve_rows.push_back({time_of(i), number, bin.minimum, bin.maximum, told_mean(bin.mean), bin.last});
+      });
     }
   }
   std::vector<trace::lane_bin_row> rows;
@@ -200,6 +236,7 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
   }
   const std::pair over{where.begin, where.end() - 1};
   to.add_summary<trace::curve_bin_row>(curve_rows, over);
+  to.add_summary<trace::integer_bin_row>(integer_rows, over);
   to.add_summary<trace::lane_bin_row>(rows, over);
 }
 

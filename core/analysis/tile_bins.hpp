@@ -57,7 +57,7 @@ struct filled_tile {
 [[nodiscard]] filled_tile fill_tile(const summaries::tile& where, std::span<const index_curve> curves,
                                     std::span<const index_slices> slices, time_ns end_of_all);
 
-/// The tile over four neighbours, given in order of time. O(bins).
+/// The tile over two neighbours, given in order of time. O(bins).
 [[nodiscard]] filled_tile join_tiles(std::span<const filled_tile> parts);
 
 /// Adds a tile's rows to a file: only bins that say something new.

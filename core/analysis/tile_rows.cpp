@@ -12,7 +12,9 @@ namespace {
 
 using summaries::tile;
 using trace::curve_bin_row;
+using trace::integer_bin_row;
 using trace::lane_bin_row;
+using trace::row_type;
 using trace::tile_bins;
 
 /// Of a thread, for the next tile; more than most recordings have in one.
@@ -37,6 +39,30 @@ lane_bin bin_of(const lane_bin_row& row) {
           row.bytes, row.length, row.event, row.name};
 }
 
+/// What rows of integers say, as that of doubles. They follow one another by curve and time, or mean nothing.
+void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bin_row>& to) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const integer_bin_row& row = rows[i];
+    const bool first = i == 0 || rows[i - 1].curve != row.curve;
+    const double before = first ? static_cast<double>(row.begin) : to.back().last;
+    const double minimum = before - static_cast<double>(row.fall), maximum = before + static_cast<double>(row.rise);
+    const double mean = minimum + trace::share_of(row.mean) * (maximum - minimum);
+    to.push_back({row.time, row.curve, minimum, maximum, mean, minimum + static_cast<double>(row.last)});
+  }
+}
+
+result<void> read_integers(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+                           std::vector<curve_bin_row>& to) {
+  thread_local std::vector<integer_bin_row> rows;
+  for (const trace::chunk_info& chunk : chunks) {
+    if (chunk.type != row_type::integer_bin) continue;
+    if (auto got = from.read_summary<integer_bin_row>(chunk, rows); !got) return got;
+    append_integers(rows, to);
+    if (rows.capacity() > most_rows_kept) rows = {};
+  }
+  return {};
+}
+
 }  // namespace
 
 template <class Row, class Bin>
@@ -51,6 +77,9 @@ result<void> tile_rows::read(const trace::snapshot& from, std::span<const trace:
     std::vector<Row> more;
     if (auto got = from.read_summary<Row>(chunk, all.empty() ? all : more); !got) return got;
     all.insert(all.end(), more.begin(), more.end());
+  }
+  if constexpr (std::is_same_v<Row, curve_bin_row>) {
+    if (auto got = read_integers(from, chunks, all); !got) return got;
   }
   // What a writer of ours leaves in order, and a hostile one does not.
   std::erase_if(all, [&](const Row& row) {

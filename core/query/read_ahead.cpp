@@ -14,7 +14,7 @@ std::optional<double> place_of_zoom(time_range before, time_range now) {
   return left / (left + right);
 }
 
-/// What a view shows after the next notch of the wheel, or of a slow one: `centre` has the same place in it.
+/// What a view shows after the next notch of the wheel: `centre` has the same place in it, and it is two thirds as long.
 time_range closer(time_range range, time_ns centre) {
   constexpr time_ns cut = 6;
   return {range.begin + (centre - range.begin) / cut, range.end - (range.end - centre) / cut};
@@ -36,7 +36,7 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   // Whoever asks reads them now, one after another: the last first, so that they meet.
   if (tiles_->draws_epochs(tiles_->grid_over(range, width))) want_epochs(range, range.end);
   want_tiles(range, centre, width);
-  want_tiles(closer(range, centre), centre, 2 * width);  // The next smaller bins, whenever they are due.
+  want_tiles(closer(range, centre), centre, width / 3 * 4);  // The next smaller bins, whenever they are due.
   if (!before) return !wanted_.empty() && !std::exchange(working_, true);
   if (const time_ns due = tiles_->longest_of_epochs(centre, width); zoom && range.length() / due < soon) {
     // Several are due at once, as soon as the view is as short as that.

@@ -6,6 +6,7 @@
 namespace sluice::summaries {
 namespace {
 
+constexpr time_ns most_roots = 4;
 constexpr time_ns fan_out = time_ns{1} << trace::tile_fan_out_log2;
 
 /// Rows that are taken to lie evenly over a span.
@@ -50,7 +51,8 @@ class planner {
   planner(double target, const live_blocks& live, std::vector<trace::epoch_row>& into)
       : target_(target), live_(live), into_(into) {}
 
-  void divide(const tile& whole, std::span<const spread> events, bool root) {
+  /// At least `times` over, be it little that lies in it.
+  void divide(const tile& whole, std::span<const spread> events, unsigned times) {
     std::vector<spread> inside;
     double rows = 0;
     for (const spread& each : events) {
@@ -61,12 +63,13 @@ class planner {
     }
     const bool divisible = whole.level >= lowest_tile_level + trace::tile_fan_out_log2;
     const bool is_enough = rows <= std::max(target_, events_a_live_block * live_.at(whole.end()));
-    if (!divisible || (is_enough && !root)) {
+    if (!divisible || (is_enough && times == 0)) {
       into_.push_back({whole.begin, whole.end(), static_cast<std::uint64_t>(std::llround(rows))});
       return;
     }
     const unsigned level = whole.level - trace::tile_fan_out_log2;
-    for (time_ns i = 0; i < fan_out; ++i) divide({whole.begin + (i << level), level}, inside, false);
+    for (time_ns i = 0; i < fan_out; ++i)
+      divide({whole.begin + (i << level), level}, inside, times - std::min(times, 1U));
   }
 
  private:
@@ -79,7 +82,7 @@ class planner {
 
 std::vector<tile> root_tiles(time_ns begin, time_ns end) {
   unsigned level = lowest_tile_level;
-  while (level < highest_tile_level && (end >> level) - (begin >> level) >= fan_out) ++level;
+  while (level < highest_tile_level && (end >> level) - (begin >> level) >= most_roots) ++level;
   std::vector<tile> roots;
   for (time_ns at = begin >> level; at <= end >> level; ++at) roots.push_back({at << level, level});
   return roots;
@@ -99,7 +102,7 @@ std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end, std::span<
   std::vector<trace::epoch_row> epochs;
   live.settle();
   planner plan(target, live, epochs);
-  for (const tile& root : root_tiles(begin, end)) plan.divide(root, events, true);
+  for (const tile& root : root_tiles(begin, end)) plan.divide(root, events, 2);
   return epochs;
 }
 

@@ -40,7 +40,7 @@ inline constexpr double events_a_live_block = 2;
 
 /// Epochs: the tiles under the roots of [begin, end] that are not divided, in order of time. One is divided while more than `target`
 /// events lie in it, and more than `events_a_live_block` for each block that lives at its end, by what the headers of `chunks` say, and
-/// while its parts can be tiles. Roots are always divided once, so that a view of all finds bins for its pixels. O(chunks * levels).
+/// while its parts can be tiles. Roots are always divided into four, so that a view of all finds bins for its pixels. O(chunks * levels).
 [[nodiscard]] std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end,
                                                         std::span<const trace::chunk_info> chunks, double target);
 

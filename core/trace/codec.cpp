@@ -20,6 +20,8 @@ constexpr std::uint8_t text_form = 4;
 
 /// What times are stored relative to.
 constexpr std::uint16_t time_number = 2;
+/// There is none: what is relative to it is relative to 0.
+constexpr std::uint16_t no_column = 0;
 
 template <class Row, class Use>
 void for_each_field(Use&& use) {
@@ -64,10 +66,18 @@ bool get_layout(std::uint8_t form, byte_cursor& directory, column_layout& layout
 
 // --- encoding -------------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// What a column's values may be near to.
+enum class relative_to : std::uint8_t { none, time, zero };
+
+}  // namespace
+
 struct row_encoder::state {
   integer_encoder integers;
   std::unordered_map<std::uint32_t, column_habit> habits;  ///< By kind and number.
   std::vector<std::uint64_t> lengths;
+  std::vector<std::uint64_t> zeros;
   std::vector<std::byte> text;
   std::vector<std::byte> directory;
   std::vector<std::byte> blobs;
@@ -79,12 +89,18 @@ struct row_encoder::state {
     return habits[(static_cast<std::uint32_t>(type) << 16) | number];
   }
 
-  column_layout put_integers(std::uint16_t number, growing_column& column, std::size_t rows, growing_column* times,
-                             column_habit& how) {
+  column_layout put_integers(std::uint16_t number, growing_column& column, std::size_t rows, relative_to what,
+                             growing_column* times, column_habit& how) {
     column_layout layout{.form = column_form::constant, .base = column.first(), .rises = true};
     if (!column.is_constant()) {
-      const auto reference = times == nullptr ? std::span<const std::uint64_t>{} : times->values(rows);
-      layout = integers.encode(column.values(rows), reference, time_number, how, blobs);
+      std::span<const std::uint64_t> reference;
+      if (what == relative_to::time && times != nullptr) reference = times->values(rows);
+      if (what == relative_to::zero) {
+        zeros.resize(std::max(zeros.size(), rows));
+        reference = std::span(zeros).first(rows);
+      }
+      const std::uint16_t other = what == relative_to::zero ? no_column : time_number;
+      layout = integers.encode(column.values(rows), reference, other, how, blobs);
     }
     put_varint(directory, number);
     put_layout(layout, directory);
@@ -207,8 +223,11 @@ row_encoder::outcome row_encoder::encode(row_columns<Row>& rows, std::span<const
       if (is_time && number == time_number) times = &column;
       bool rises = true;
       if (!column.is_constant() || column.first() != to_bits(defaults.*field.member)) {
-        growing_column* const reference = is_time && number != time_number ? times : nullptr;
-        rises = s.put_integers(number, column, rows.size(), reference, s.habit(type_of_row<Row>, number)).rises;
+        const bool is_other_time = is_time && number != time_number;
+        const auto to = !is_other_time         ? relative_to::none
+                        : has_differences<Row> ? relative_to::zero
+                                               : relative_to::time;
+        rises = s.put_integers(number, column, rows.size(), to, times, s.habit(type_of_row<Row>, number)).rises;
         ++columns;
       }
       extend<Row>(extent, field, column, rows.size(), rises);

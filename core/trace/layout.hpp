@@ -21,7 +21,7 @@ inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCIN
 /// Readers accept this and every older version, and any minor: minors only add rows and columns. Version 3 has two forms of columns
 /// more than version 2: `column_form::rising` and `above`.
 inline constexpr std::uint16_t format_major = 3;
-inline constexpr std::uint16_t format_minor = 1;
+inline constexpr std::uint16_t format_minor = 2;
 
 inline constexpr std::uint32_t file_flag_simulated = 1;
 /// How a payload is stored.

@@ -69,6 +69,7 @@ enum class row_type : std::uint16_t {
   last_sample = 1035,
   chunk_reach = 1036,
   step = 1037,
+  integer_bin = 1038,
 };
 
 /// Every kind of row that says what happened: X(struct, row_type).
@@ -130,7 +131,9 @@ template <class Row>
 inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
 
 /// Whether it sums up what other rows say.
-[[nodiscard]] constexpr bool is_summary(row_type type) { return type >= row_type::epoch && type <= row_type::step; }
+[[nodiscard]] constexpr bool is_summary(row_type type) {
+  return type >= row_type::epoch && type <= row_type::integer_bin;
+}
 [[nodiscard]] constexpr bool is_table(row_type type) { return static_cast<std::uint16_t>(type) < 64; }
 /// The member with the id of the event that an event's row is about: itself, or what an attribute or link belongs to.
 template <class Row>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 /// its events when it is closed, told apart from them (`snapshot::summaries`), and never needed, only faster. A file that was
 /// not closed, or that is small, has none.
 ///
-/// Time is cut into *tiles*: spans of 2^n ns that begin at multiples of their length, four to the span above. A tile in which
+/// Time is cut into *tiles*: spans of 2^n ns that begin at multiples of their length, two to the span above. A tile in which
 /// more than some 50,000 events lie, more where many blocks live, is divided; the others are the *epochs*, one after another.
 /// Each tile sums up every curve and every lane of slices in `tile_bins` equal bins. So a view of any span finds bins about as
 /// wide as its pixels by reading a few tiles; below an epoch's bins it reads the epoch's events themselves.
@@ -19,7 +20,8 @@ namespace sluice::trace {
 
 inline constexpr unsigned tile_bins_log2 = 9;
 inline constexpr std::uint32_t tile_bins = 1U << tile_bins_log2;
-inline constexpr unsigned tile_fan_out_log2 = 2;
+/// Files before version 3.2 have every second of these levels.
+inline constexpr unsigned tile_fan_out_log2 = 1;
 
 /// A leaf of the tree of tiles, [time, end). In order of time; from the first tile to the last without a gap.
 struct epoch_row {
@@ -124,6 +126,35 @@ struct curve_bin_row {
   double mean = 0;  ///< To a millionth: it may lie as far beyond the two.
   double last = 0;  ///< At the bin's end.
 };
+
+/// A share, 0..1, to a 2048th of itself: 10 bits of fraction, and above them 6 of exponent, of which 63 is 1. The upper bits of a float whose
+/// exponent is 64 less; 0 is 0.
+[[nodiscard]] constexpr std::uint16_t small_share(double share) {
+  constexpr std::uint32_t lowest = 65U << 23;
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(share > 1 ? 1 : share)) + (1U << 12);
+  return share > 0 && bits >= lowest ? static_cast<std::uint16_t>((bits - (64U << 23)) >> 13) : std::uint16_t{0};
+}
+[[nodiscard]] constexpr double share_of(std::uint16_t small) {
+  return small == 0 ? 0 : std::bit_cast<float>((static_cast<std::uint32_t>(small) << 13) + (64U << 23));
+}
+
+/// The same of a curve whose values are whole numbers below 2^53 throughout a tile, as bytes are: told by what was before, in half the bytes
+/// of doubles. The value before a bin is `begin` for a curve's first row in a tile, and for others the last of the row before.
+struct integer_bin_row {
+  time_ns time = 0;  ///< The bin's begin.
+  std::uint32_t curve = 0;
+  std::int64_t begin = 0;  ///< In a curve's first row in a tile.
+  std::int64_t fall = 0;   ///< How far the minimum lies below the value before.
+  std::int64_t rise = 0;   ///< How far the maximum lies above it.
+  std::uint64_t last = 0;  ///< How far the value at the bin's end lies above the minimum.
+  std::uint16_t mean = 0;  ///< Where it lies between the two, 0..1, as a `small_share`.
+};
+
+/// The signed columns of these rows, but for `time`, are differences, and no times.
+template <class Row>
+inline constexpr bool has_differences = false;
+template <>
+inline constexpr bool has_differences<integer_bin_row> = true;
 
 /// Whose slices a lane shows. Numbers are stored: never reuse one.
 enum class lane_kind : std::uint8_t { unknown, stream, direction, host_ranges, host_calls, steps };
@@ -236,6 +267,7 @@ struct saved_row {
   X(open_slice_row, open_slice)         \
   X(last_sample_row, last_sample)       \
   X(chunk_reach_row, chunk_reach)       \
-  X(step_row, step)
+  X(step_row, step)                     \
+  X(integer_bin_row, integer_bin)
 
 }  // namespace sluice::trace

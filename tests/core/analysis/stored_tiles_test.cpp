@@ -158,8 +158,10 @@ TEST_P(stored_tiles_of_any_recording, list_what_the_index_lists) {
               0.2 * static_cast<double>(made.made.writer().events()) + 100);
 }
 
-/// Tiles tell them so.
-constexpr double rounding_of_means = 1e-6;
+/// Tiles tell means so: of integers by their height above the minimum, of other numbers by themselves.
+double rounding_of_mean(double minimum, double maximum) {
+  return (maximum - minimum) / 2048 + 1e-6 * std::max(std::abs(minimum), std::abs(maximum));
+}
 
 /// Expects each bin to be what the index says of the same time.
 void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::vector<std::vector<sampled_bin>>& bins) {
@@ -173,8 +175,7 @@ void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::v
       ASSERT_NEAR(bin.maximum, part.maximum, rounding) << "curve " << c << " bin " << i;
       const double mean = part.integral / static_cast<double>(part.length);
       const double adding_up = 1e-9 * (curves[c].about.maximum + 1);
-      const double largest = std::max(std::abs(part.minimum), std::abs(part.maximum));
-      ASSERT_NEAR(bin.mean, mean, rounding_of_means * largest + adding_up) << "curve " << c;
+      ASSERT_NEAR(bin.mean, mean, rounding_of_mean(part.minimum, part.maximum) + adding_up) << "curve " << c;
       ASSERT_GE(bin.mean, bin.minimum - adding_up) << "curve " << c << " bin " << i;
       ASSERT_LE(bin.mean, bin.maximum + adding_up) << "curve " << c << " bin " << i;
     });

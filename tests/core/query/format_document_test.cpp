@@ -172,6 +172,15 @@ const std::map<row_type, summary_words>& words_of_summaries() {
       {row_type::curve_bin,
        {"What curves do in the bins of a tile",
         {placed, "Begin of the bin", "Lowest value", "Highest value", "Mean over time", "Value at the bin's end"}}},
+      {row_type::integer_bin,
+       {"The same of a curve whose values are whole numbers below 2^53 throughout a tile, told by what was before: by "
+        "`begin` in a curve's first row in a tile, and by the value at the end of the row before in others",
+        {placed, "Begin of the bin", "The value that the curve begins with, in its first row in a tile",
+         "How far the lowest value lies below what was before", "How far the highest value lies above that",
+         "How far the value at the bin's end lies above the lowest",
+         "Where the mean over time lies between the two, 0..1: the lowest 10 bits are a fraction, those above an "
+         "exponent "
+         "of 2, of which 63 is 0; 0 is 0"}}},
       {row_type::lane,
        {"Rows of slices that do not overlap",
         {"Its number in this file, from 0", "Among those of the same owner, from 0",

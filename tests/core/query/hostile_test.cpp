@@ -142,6 +142,7 @@ TEST(hostile_summaries, are_answered_from_or_left_alone) {
     lie(trace::lane_row{}, 8);
     for (const trace::epoch_row& epoch : epochs) {
       lie(trace::curve_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
+      lie(trace::integer_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
       lie(trace::lane_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
     }
     lie(trace::crossing_block_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
