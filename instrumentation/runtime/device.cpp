@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "instrumentation/backend/cuda/open.hpp"
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/live_sets.hpp"
 #include "instrumentation/runtime/recording.hpp"
 
 namespace sluice::runtime {
@@ -66,6 +68,12 @@ device_state::device_state(std::shared_ptr<backend::device> device, int id) : de
 device_state::~device_state() {
   const std::lock_guard lock(device_states::get().mutex);
   std::erase(device_states::get().all, this);
+}
+
+bool device_state::list_live(std::vector<pool_live_set>& to, const look_limit& limit) {
+  const auto lock = limit.lock(mutex_);
+  const auto list = [&](device_observer* observer) { return observer->list_live(to, limit); };
+  return lock && std::all_of(observers_.begin(), observers_.end(), list);
 }
 
 std::vector<std::shared_ptr<device_state>> device_state::all() {

@@ -76,10 +76,8 @@ class device_state : public std::enable_shared_from_this<device_state> {
     for (device_observer* observer : observers_) observer->announce();
   }
 
-  void list_live(std::vector<pool_live_set>& to) {
-    const std::lock_guard lock(mutex_);
-    for (device_observer* observer : observers_) observer->list_live(to);
-  }
+  /// False: not all of them could in time.
+  [[nodiscard]] bool list_live(std::vector<pool_live_set>& to, const look_limit& limit);
 
   /// What buffers use, of device memory or of pinned; null: the driver's. Returns the one before.
   [[nodiscard]] std::shared_ptr<memory_resource> resource(bool pinned) {

@@ -133,8 +133,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// Says that there is this pool, and what it holds.
   void announce() noexcept;
   void define() noexcept;
-  /// All of its used blocks, as of one moment. Throws std::bad_alloc.
-  [[nodiscard]] pool_live_set live_set();
+  /// All of its used blocks, as of one moment; nullopt: others did not let it see them in time. Throws std::bad_alloc.
+  [[nodiscard]] std::optional<pool_live_set> live_set(const look_limit& limit);
   /// Called by the thread that allocated, before anybody else can know the address. `begin` is the entry of the call; 0: it
   /// is the exit too.
   void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;

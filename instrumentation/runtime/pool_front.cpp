@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "instrumentation/runtime/live_sets.hpp"
+
 namespace sluice::runtime::pooling {
 
 namespace {
@@ -34,16 +36,26 @@ void barrier_in_all_threads() noexcept {
 
 const bool barrier_for_all = register_for_barriers();
 
-claim::claim(std::span<const std::unique_ptr<front>> fronts) noexcept : fronts_(fronts) {
+template <class GiveUp>
+bool claim::take(GiveUp&& give_up) noexcept {
   for (const auto& f : fronts_) f->claimed.store(true, std::memory_order_seq_cst);
   barrier_in_all_threads();
   for (const auto& f : fronts_) {
     // A hit is tens of instructions; only if its thread has been put off the processor does this take long.
     for (int turns = 0; f->sequence.load(std::memory_order_acquire) % 2 != 0; ++turns) {
-      if (turns > 1000) sched_yield();
+      if (turns <= 1000) continue;
+      if (give_up()) return false;
+      sched_yield();
     }
   }
+  return true;
 }
+
+claim::claim(std::span<const std::unique_ptr<front>> fronts) noexcept
+    : fronts_(fronts), held_(take([] { return false; })) {}
+
+claim::claim(std::span<const std::unique_ptr<front>> fronts, const look_limit& limit) noexcept
+    : fronts_(fronts), held_(take([&] { return limit.reached(); })) {}
 
 claim::~claim() {
   for (const auto& f : fronts_) f->claimed.store(false, std::memory_order_release);

@@ -19,6 +19,10 @@
 // thread of the process (membarrier(2)), so that only the rare side pays for it: the asymmetric form of Dekker's exclusion,
 // as in biased locks. Where the kernel has no such barrier the owner pays with a fenced exchange.
 
+namespace sluice::runtime {
+class look_limit;
+}
+
 namespace sluice::runtime::pooling {
 
 class pool_core;
@@ -122,12 +126,21 @@ SLUICE_INLINE bool front::enter(std::uint64_t& entered) noexcept {
 class claim {
  public:
   explicit claim(std::span<const std::unique_ptr<front>> fronts) noexcept;
+  /// As long as the limit allows to wait for their owners.
+  claim(std::span<const std::unique_ptr<front>> fronts, const look_limit& limit) noexcept;
   ~claim();
   claim(const claim&) = delete;
   claim& operator=(const claim&) = delete;
 
+  /// False: some owner did not leave its front in time.
+  [[nodiscard]] bool held() const noexcept { return held_; }
+
  private:
+  template <class GiveUp>
+  [[nodiscard]] bool take(GiveUp&& give_up) noexcept;
+
   std::span<const std::unique_ptr<front>> fronts_;
+  bool held_;
 };
 
 /// The sum over all fronts at one moment, if no owner was in a hit meanwhile: read twice, and the same both times. The pool's

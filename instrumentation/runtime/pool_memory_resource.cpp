@@ -176,7 +176,12 @@ void pool_memory_resource::retire(backend::stream_handle stream) noexcept {
 }
 
 void pool_memory_resource::announce() noexcept { core_->announce(); }
-void pool_memory_resource::list_live(std::vector<pool_live_set>& to) { to.push_back(core_->live_set()); }
+
+bool pool_memory_resource::list_live(std::vector<pool_live_set>& to, const look_limit& limit) {
+  auto set = core_->live_set(limit);
+  if (set) to.push_back(std::move(*set));
+  return set.has_value();
+}
 
 pool_stats pool_memory_resource::stats() const { return core_->stats(); }
 void pool_memory_resource::reset_peaks() { core_->reset_peaks(); }

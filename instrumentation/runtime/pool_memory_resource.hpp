@@ -109,7 +109,7 @@ class pool_memory_resource : public memory_resource, private device_observer {
   void give_back(pooling::lane* own, const stream_ref& stream, pooling::block* b) noexcept;
   void retire(backend::stream_handle stream) noexcept override;
   void announce() noexcept override;
-  void list_live(std::vector<pool_live_set>& to) override;
+  [[nodiscard]] bool list_live(std::vector<pool_live_set>& to, const look_limit& limit) override;
 
   resource_ptr upstream_;
   bool mapping_ = false;

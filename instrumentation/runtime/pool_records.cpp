@@ -158,15 +158,17 @@ void pool_core::announce() noexcept {
   state(trace::pool_operation::sample);
 }
 
-pool_live_set pool_core::live_set() {
-  const std::lock_guard lock(mutex_);
+std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
+  const auto lock = limit.lock(mutex_);
+  if (!lock) return std::nullopt;
   pool_live_set set{.pool = trace_key_, .time = layer_log::latest(), .words = {}};
   // Not while threads wait for their fronts. What callers have is of what the heap has given, and that stays.
   set.words.reserve(3 * heap_.taken_blocks());
   const std::uint64_t what = static_cast<std::uint64_t>(trace::layer::pool) |
                              static_cast<std::uint64_t>(backend::trace_kind(space_)) << 8 |
                              std::uint64_t{ordinal_} << 16;
-  const claim all(fronts_);
+  const claim all(fronts_, limit);
+  if (!all.held()) return std::nullopt;
   heap_.for_each([&](const block& b) {
     if (b.state.load(std::memory_order_relaxed) != block_state::used) return;
     set.words.insert(set.words.end(), {b.trace_address, b.requested, what});

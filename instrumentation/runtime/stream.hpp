@@ -12,6 +12,7 @@ namespace sluice::runtime {
 
 class event;
 class stream;
+class look_limit;
 struct pool_live_set;
 
 /// Hears what happens to a device: pools, which remember streams by handle.
@@ -22,8 +23,8 @@ class device_observer {
   virtual void retire(backend::stream_handle stream) noexcept = 0;
   /// A recording has begun: say what there is.
   virtual void announce() noexcept = 0;
-  /// Memory events were lost: adds what it has given out. Throws std::bad_alloc.
-  virtual void list_live(std::vector<pool_live_set>& to) = 0;
+  /// Memory events were lost: adds what it has given out. False: it could not in time. Throws std::bad_alloc.
+  [[nodiscard]] virtual bool list_live(std::vector<pool_live_set>& to, const look_limit& limit) = 0;
 };
 
 /// How pools learn of captures that others begin on a stream (by cudaStreamBeginCapture, say).

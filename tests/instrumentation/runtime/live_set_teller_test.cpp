@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/collector/listener.hpp"
+#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/producer_losses.hpp"
+#include "instrumentation/runtime/layer_log.hpp"
+#include "instrumentation/runtime/live_sets.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+
+// The last look at what is live comes when a program ends, which waits for it: not for ever, whoever does not do his part.
+
+namespace sluice::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t bytes = 2u << 20, small_bytes = 512;
+/// Much longer than `live_set_teller::longest_end`, and much less than the writers and owners below would take.
+constexpr auto long_enough = 30s;
+
+/// The first piece of memory after `hold` comes when it is let go, or has been waited for too long.
+class holding_device final : public backend::simulated_device {
+ public:
+  using simulated_device::simulated_device;
+  [[nodiscard]] backend::outcome<backend::physical_handle> create_physical(std::size_t size) override {
+    if (std::exchange(hold, false)) {
+      holds.set_value();
+      in_time = let_go.get_future().wait_for(long_enough) == std::future_status::ready;
+    }
+    return simulated_device::create_physical(size);
+  }
+
+  bool hold = false;
+  std::promise<void> holds, let_go;
+  bool in_time = false;
+};
+
+class live_set_teller_end : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(door_.has_value());
+    setenv("SLUICE_RING_BYTES", "16384", 1);
+  }
+  void TearDown() override {
+    collector::stop();
+    unsetenv("SLUICE_RING_BYTES");
+  }
+
+  /// A writer that has lost frees, and takes nothing more by itself.
+  void record_and_lose() {
+    layer_log::recording_comes();
+    ASSERT_TRUE(collector::start(door_->name().c_str(), {}));
+    layer_log::recording_is_here();
+    while (collector::lost_memory_events() == 0) layer_log::freed(stream_, {});
+  }
+  /// Once, all that it can.
+  void take() {
+    std::vector<std::string> complaints;
+    for (auto& ring : door_->take(complaints)) rings_.push_back(std::move(ring));
+    std::vector<std::byte> taken;
+    for (collector::arrival& ring : rings_) ASSERT_TRUE(ring.reader.drain(taken).has_value());
+  }
+
+  decltype(collector::listener::open()) door_ = collector::listener::open();
+  std::vector<collector::arrival> rings_;
+  std::shared_ptr<holding_device> device_ = std::make_shared<holding_device>(backend::simulated_config{});
+  device_ref ref_{device_};
+  device_guard guard_{ref_};
+  std::shared_ptr<pool_memory_resource> p_ = std::make_shared<pool_memory_resource>(
+      std::make_shared<device_memory_resource>(ref_), pool_options{.growth_bytes = bytes});
+  stream stream_;
+};
+
+TEST_F(live_set_teller_end, comes_where_the_writer_takes_nothing) {
+  void* const kept = p_->allocate(stream_, small_bytes);
+  record_and_lose();
+  live_set_teller teller;
+  const auto begin = std::chrono::steady_clock::now();
+  teller.end();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, long_enough);
+  p_->deallocate(stream_, kept, small_bytes);
+}
+
+// It makes room again and again, each time before it counts as stuck.
+TEST_F(live_set_teller_end, comes_where_the_writer_is_slow) {
+  constexpr std::size_t blocks = 100'000;  // 400 parts of a set, of which a ring holds one or two.
+  constexpr auto between = 150ms;
+  std::vector<void*> kept(blocks);
+  for (void*& block : kept) block = p_->allocate(stream_, small_bytes);
+  record_and_lose();
+  std::jthread writer([&](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); std::this_thread::sleep_for(between)) take();
+  });
+  live_set_teller teller;
+  const auto begin = std::chrono::steady_clock::now();
+  teller.end();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, long_enough);
+  for (void* block : kept) p_->deallocate(stream_, block, small_bytes);
+}
+
+TEST_F(live_set_teller_end, comes_where_a_pool_is_held) {
+  record_and_lose();
+  device_->hold = true;
+  std::thread owner([&] {
+    const device_guard here(ref_);
+    p_->deallocate(stream_, p_->allocate(stream_, bytes), bytes);
+  });
+  device_->holds.get_future().wait();
+  live_set_teller teller;
+  teller.end();
+  device_->let_go.set_value();
+  owner.join();
+  EXPECT_TRUE(device_->in_time) << "it waited for the pool";
+}
+
+}  // namespace
+}  // namespace sluice::runtime
