@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -66,9 +67,10 @@ struct recorded_process {
   std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< and those.
   std::size_t told_blocks = 0;                                    ///< In all sets that have begun.
   std::vector<std::uint32_t>
-      dropped;                 ///< Copies that a pool's set was dropped of, and that have not told all pools since.
-  trace::loss_event laneless;  ///< Allocations and frees of lanes that nobody introduced, since the last turn.
-  bool heard = false;          ///< It has said something.
+      dropped;  ///< Copies that a pool's set was dropped of, and that have not told all pools since.
+  std::map<std::uint32_t, trace::loss_event>
+      laneless;        ///< By copy: allocations and frees of lanes that nobody introduced, since the last turn.
+  bool heard = false;  ///< It has said something.
 };
 
 /// One ring's place in the recording.

@@ -12,7 +12,7 @@ const lane_record* assembler::lane_of(const context& c, std::uint64_t key) {
   const lane_record* const found = names_.lane(key);
   if (found != nullptr) [[likely]]
     return found;
-  loss_event& loss = c.process.laneless;
+  loss_event& loss = c.process.laneless[c.copy];
   if (loss.events++ == 0) loss.time = c.time;
   loss.end = c.time;
   laneless_ = true;
@@ -51,14 +51,14 @@ void assembler::on(const context& c, const lane_free_record& r) {
   on(c, whole);
 }
 
-/// Once a turn at most, whatever a process says.
+/// Once a turn and copy at most, whatever a process says. Lanes are of pools, and each copy tells what its own hold.
 void assembler::report_laneless() {
   laneless_ = false;
   for (const auto& process : processes_) {
-    loss_event& loss = process->laneless;
-    if (loss.events == 0) continue;
-    loss.memory_events = loss.events;
-    add_loss(*process, std::exchange(loss, {}), 0, all_layers);
+    for (auto& [copy, loss] : std::exchange(process->laneless, {})) {
+      loss.memory_events = loss.events;
+      add_loss(*process, loss, copy, layer_bit(layer::pool));
+    }
   }
   if (std::exchange(laneless_reported_, true)) return;
   add_message(severity::warning,

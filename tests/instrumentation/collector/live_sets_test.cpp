@@ -185,6 +185,25 @@ TEST_F(LiveSetsOfCopies, LeaveInDoubtWhatTheirCopyWouldNotHaveTold) {
   EXPECT_TRUE(exact());
 }
 
+// What such a lane would have said is of its sender's pools.
+TEST_F(LiveSetsOfCopies, MakeGoodWhatWasOfLanesThatNobodyIntroduced) {
+  lane_free_record of_no_lane{};
+  of_no_lane.address = 0x1000;
+  put(program, 20, of_no_lane);
+  put(library, 25, of_no_lane);
+  EXPECT_FALSE(exact());
+  say_complete(program, told);
+  EXPECT_FALSE(exact()) << "the library has not told its own";
+  say_complete(library, told);
+  EXPECT_TRUE(exact());
+  const recorded& trace = finish();
+  const auto losses = trace.all<loss_event>();
+  ASSERT_EQ(losses.size(), 2u);
+  EXPECT_EQ(losses[0].events, 1u);
+  EXPECT_EQ(losses[1].events, 1u);
+  EXPECT_TRUE(trace.all<checkpoint_event>().back().exact);
+}
+
 TEST_F(LiveSetsOfCopies, LeaveInDoubtLayersThatNobodyTells) {
   lose(program, 20, 25, pool_layer | layer_bit(layer::user));
   say_complete(program, told);
