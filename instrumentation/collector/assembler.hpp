@@ -318,7 +318,7 @@ class assembler {
   std::uint64_t device_events_ = 0;
   std::uint64_t lost_events_ = 0;
   std::uint64_t lost_memory_events_ = 0;
-  trace::time_ns loss_until_ = INT64_MIN;  ///< Of losses that no checkpoint has followed yet.
+  trace::time_ns loss_until_ = INT64_MIN;  ///< Of losses and sets that no checkpoint has followed yet.
   std::uint64_t events_at_checkpoint_ = 0;
   std::size_t blocks_at_checkpoint_ = 0;
 };

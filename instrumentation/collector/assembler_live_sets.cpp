@@ -60,7 +60,7 @@ void assembler::on_live_set(const context& c, const record_view& record) {
   if (c.copy == 0 && !scope.others.empty()) in_doubt |= layer_bit(layer::pool);
   if ((c.flags & flag_estimated) == 0)
     process.doubts.settle(c.copy, all_layers & ~in_doubt, set.from - in_motion(now_));
-  write_checkpoint(c.time);
+  loss_until_ = std::max(loss_until_, c.time);
 }
 
 void assembler::on(const context& c, const pool_record& r) {
@@ -85,7 +85,7 @@ void assembler::on_pool_live_set(const context& c, const record_view& record) {
   const block_ledger::set_scope scope{.pool = names_.pool(process.names, r.pool)};
   (void)process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
   process.telling_pools[r.pool] = {c.copy, set.from};
-  // One checkpoint for the sets of all pools.
+  // One checkpoint for all sets.
   loss_until_ = std::max(loss_until_, c.time);
 }
 

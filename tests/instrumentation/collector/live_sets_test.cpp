@@ -119,6 +119,38 @@ TEST_F(LiveSets, OfAPoolSpeakOfThatPoolAlone) {
   EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, 4u);
 }
 
+// Whoever loses something again and again tells again and again what lives: a copy of all of it each time would be most of the file.
+TEST_F(LiveSets, AreFollowedByACheckpointOnceEnoughHasHappened) {
+  thread& t = add_thread();
+  std::vector<std::uint64_t> live;
+  for (std::uint64_t i = 1; i <= 100; ++i) live.push_back(i << 12);
+  for (const std::uint64_t address : live) alloc_in(t, 0, 10, address);
+  turns(2);
+  constexpr int times = 50;
+  for (int i = 0; i < times; ++i) {
+    lose(t, present_, present_ + 1);
+    turns(3);
+    say(t, present_, live_set_begins);
+    say(t, present_, live_set_ends, live);
+    turns(2);
+    EXPECT_FALSE(process_->doubts.any());
+  }
+  EXPECT_LT(file_->events(), 8 * live.size());
+  for (std::uint64_t i = 0; i < 8 * live.size(); ++i) {
+    alloc_in(t, 0, present_, 0xf0000000);
+    free(t, present_, 0xf0000000, layer::pool);
+  }
+  turns(2);
+  const recorded& trace = finish();
+  const auto checkpoints = trace.all<checkpoint_event>();
+  EXPECT_EQ(checkpoints.size(), 3u) << "after the first loss, once enough had happened, and at the end";
+  EXPECT_FALSE(checkpoints.front().exact);
+  for (std::size_t i = 1; i < checkpoints.size(); ++i) {
+    EXPECT_TRUE(checkpoints[i].exact);
+    EXPECT_EQ(checkpoints[i].blocks, live.size());
+  }
+}
+
 class LiveSetsOfCopies : public LiveSets {
  protected:
   static constexpr layer_bits pool_layer = layer_bit(layer::pool);
