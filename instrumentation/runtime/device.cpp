@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/live_sets.hpp"
+#include "instrumentation/runtime/pool_inside.hpp"
 #include "instrumentation/runtime/recording.hpp"
 
 namespace sluice::runtime {
@@ -68,6 +70,25 @@ device_state::device_state(std::shared_ptr<backend::device> device, int id) : de
 device_state::~device_state() {
   const std::lock_guard lock(device_states::get().mutex);
   std::erase(device_states::get().all, this);
+}
+
+void device_state::forget(device_observer* observer) noexcept {
+  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+  if (pooling::is_cut_off()) {
+    // Who holds it now lists what lives and is done soon, or is the calling thread itself, and then nobody will list any more.
+    constexpr std::chrono::milliseconds longer_than_a_list{500};
+    lock = look_limit(std::chrono::steady_clock::now() + longer_than_a_list).lock(mutex_);
+    if (!lock) return;
+  } else {
+    lock.lock();
+  }
+  std::erase(observers_, observer);
+}
+
+void device_state::retire(backend::stream_handle stream) noexcept {
+  if (pooling::is_cut_off()) return;
+  const std::lock_guard lock(mutex_);
+  for (device_observer* observer : observers_) observer->retire(stream);
 }
 
 bool device_state::list_live(std::vector<pool_live_set>& to, const look_limit& limit) {

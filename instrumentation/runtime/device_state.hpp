@@ -61,14 +61,8 @@ class device_state : public std::enable_shared_from_this<device_state> {
     const std::lock_guard lock(mutex_);
     observers_.push_back(observer);
   }
-  void forget(device_observer* observer) noexcept {
-    const std::lock_guard lock(mutex_);
-    std::erase(observers_, observer);
-  }
-  void retire(backend::stream_handle stream) noexcept {
-    const std::lock_guard lock(mutex_);
-    for (device_observer* observer : observers_) observer->retire(stream);
-  }
+  void forget(device_observer* observer) noexcept;
+  void retire(backend::stream_handle stream) noexcept;
 
   void announce() {
     device_->announce();

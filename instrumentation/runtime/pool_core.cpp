@@ -37,68 +37,7 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
   (void)withheld();  // What needs it later may have no memory to make it.
 }
 
-// --- threads' fronts ---------------------------------------------------------------------------------------
-
-/// The fronts of one thread, of all pools.
-struct thread_fronts {
-  std::vector<std::pair<std::shared_ptr<pool_core>, front*>> all;
-  static constinit thread_local bool ended;
-
-  ~thread_fronts() {
-    ended = true;  // Destructors of other objects may still free: straight to the heap.
-    for (lane_entry& entry : lanes_here) entry = {};
-    for (auto& [core, f] : all) core->leave(f);
-  }
-
-  /// Pools that are gone were kept for their fronts alone.
-  void forget_closed() noexcept {
-    std::erase_if(all, [](const auto& entry) {
-      const pool_core* core = entry.first.get();
-      if (!core->closed_.load(std::memory_order_acquire)) return false;
-      for (lane_entry& here : lanes_here) {
-        if (here.core == core) here = {};
-      }
-      return true;
-    });
-  }
-};
-constinit thread_local bool thread_fronts::ended = false;
-
-namespace {
-thread_local thread_fronts of_this_thread;
-}  // namespace
-
-front* pool_core::front_here() {
-  if (thread_fronts::ended) return nullptr;
-  auto& mine = of_this_thread.all;
-  for (auto& [core, f] : mine) {
-    if (core.get() == this) return f;
-  }
-  of_this_thread.forget_closed();
-  mine.reserve(mine.size() + 1);
-  auto made = std::make_unique<front>();
-  front* f = made.get();
-  {
-    const std::lock_guard lock(mutex_);
-    fronts_.push_back(std::move(made));
-  }
-  mine.emplace_back(shared_from_this(), f);
-  return f;
-}
-
-void pool_core::leave(front* f) noexcept {
-  // Nobody else can ask about the thread's own stream of the driver's, should it have one.
-  constexpr backend::stream_handle per_thread{detail::driver_per_thread};
-  if (streams().is_per_thread(per_thread)) retire(streams().identity_of(per_thread));
-  const std::lock_guard lock(mutex_);
-  for (const auto& l : f->lanes) drain(*l);
-  const front_counts c = f->counts();
-  gone_.used += c.used;
-  gone_.requested += c.requested;
-  gone_.blocks += c.blocks;
-  gone_.peak += c.peak;
-  std::erase_if(fronts_, [&](const auto& other) { return other.get() == f; });
-}
+// --- lanes --------------------------------------------------------------------------------------------------
 
 lane& pool_core::lane_of(front& f, std::uint64_t stream) {
   lane* found = nullptr;
@@ -184,7 +123,7 @@ void pool_core::count(front* f, const block& b, std::int64_t sign) noexcept {
 block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
   const std::uint64_t want = size_for(bytes), on = stream.identity();
   front* f = front_here();
-  const std::lock_guard lock(mutex_);
+  const pool_lock lock(mutex_);
   zone& own = heap_.zone_of(on);
   lane* l = nullptr;
   try {
@@ -398,20 +337,21 @@ backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint
 }
 
 bool pool_core::reserve(std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const pool_lock lock(mutex_);
   return grow(pool_heap::round_up(bytes), heap_.clean());
 }
 
 // --- deallocation ------------------------------------------------------------------------------------------
 
 void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
+  if (is_cut_off()) return;
   front* f = nullptr;
   try {
     f = front_here();
   } catch (const std::bad_alloc&) {
     // Without a front, straight to the heap.
   }
-  const std::lock_guard lock(mutex_);
+  const pool_lock lock(mutex_);
   count(f, *b, -1);
   sample();
   zone& to = zone_or_wait(stream);
@@ -439,19 +379,22 @@ zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
 }
 
 void pool_core::withhold(block* b) noexcept {
-  const std::lock_guard lock(mutex_);
+  if (is_cut_off()) return;
+  const pool_lock lock(mutex_);
   count(nullptr, *b, -1);
   note_withheld(b->bytes);
   heap_.give(b, withheld());
 }
 
 block* pool_core::look_again(const void* address) noexcept {
-  const std::lock_guard lock(mutex_);
+  if (is_cut_off()) return nullptr;
+  const pool_lock lock(mutex_);
   return heap_.find(reinterpret_cast<std::uint64_t>(address));
 }
 
 void pool_core::retire(std::uint64_t stream) noexcept {
-  const std::lock_guard lock(mutex_);
+  if (is_cut_off()) return;
+  const pool_lock lock(mutex_);
   const auto of_stream = [&](const auto& l) { return l->in_use && l->is_of(stream); };
   const bool kept = std::any_of(fronts_.begin(), fronts_.end(), [&](const auto& f) {
     return std::any_of(f->lanes.begin(), f->lanes.end(), of_stream);
@@ -496,19 +439,23 @@ std::uint64_t pool_core::release(std::uint64_t keep_bytes, trace::pool_operation
 }
 
 std::uint64_t pool_core::trim(std::uint64_t keep_bytes) {
-  const std::lock_guard lock(mutex_);
+  const pool_lock lock(mutex_);
   drain_fronts();
   wait_for_streams();
   return release(keep_bytes, trace::pool_operation::trim);
 }
 
 void pool_core::set_limit(std::uint64_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
+  const pool_lock lock(mutex_);
   options_.limit_bytes = bytes;
 }
 
 void pool_core::close() noexcept {
-  const std::lock_guard lock(mutex_);
+  if (is_cut_off()) {
+    left_alone_ = shared_from_this();
+    return;
+  }
+  const pool_lock lock(mutex_);
   drain_fronts();
   wait_for_streams();
   closed_.store(true, std::memory_order_release);
@@ -531,7 +478,7 @@ std::uint64_t pool_core::used_about() const noexcept {
 }
 
 pool_stats pool_core::stats() {
-  const std::lock_guard lock(mutex_);
+  const pool_lock lock(mutex_);
   constexpr int attempts = 4;
   for (int i = 0; i < attempts; ++i) {
     front_counts sum = gone_;
@@ -564,7 +511,7 @@ pool_stats pool_core::stats_from(const front_counts& counts) const noexcept {
 }
 
 void pool_core::reset_peaks() noexcept {
-  const std::lock_guard lock(mutex_);
+  const pool_lock lock(mutex_);
   const claim all(fronts_);
   for (const auto& f : fronts_) f->peak.store(f->used.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gone_.peak = gone_.used;

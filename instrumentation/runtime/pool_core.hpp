@@ -14,6 +14,7 @@
 #include "instrumentation/runtime/pool_front.hpp"
 #include "instrumentation/runtime/pool_growth.hpp"
 #include "instrumentation/runtime/pool_heap.hpp"
+#include "instrumentation/runtime/pool_inside.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
 // A pool without its public face: the heap, the threads' fronts, and how they give to each other. Internal. Threads that have
@@ -243,7 +244,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   std::mutex mutex_;
   std::atomic<bool> closed_{false};
-  std::uint64_t growing_ = 0;  ///< bytes that threads ask upstream for now, without the mutex
+  std::shared_ptr<pool_core> left_alone_;  ///< itself, for the rest of the process
+  std::uint64_t growing_ = 0;              ///< bytes that threads ask upstream for now, without the mutex
   std::shared_ptr<growth> source_;
   pool_heap heap_;
   std::vector<std::unique_ptr<front>> fronts_;

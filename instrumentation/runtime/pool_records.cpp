@@ -140,7 +140,7 @@ void pool_core::sample() const noexcept {
 }
 
 void pool_core::announce() noexcept {
-  const std::lock_guard lock(mutex_);
+  const pool_lock lock(mutex_);
   const claim all(fronts_);
   define();
   heap_.for_each([&](block& b) {
@@ -159,6 +159,8 @@ void pool_core::announce() noexcept {
 }
 
 std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
+  if (is_cut_off()) return std::nullopt;
+  const inside here;
   const auto lock = limit.lock(mutex_);
   if (!lock) return std::nullopt;
   pool_live_set set{.pool = trace_key_, .time = layer_log::latest(), .words = {}};
@@ -177,6 +179,7 @@ std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
 }
 
 void pool_core::refuse_free(const void* address) noexcept {
+  if (is_cut_off()) return;  // It may be one of ours that was not found.
   refused_frees_.fetch_add(1, std::memory_order_relaxed);
   if (!layer_log::on()) return;
   constexpr std::size_t line_bytes = 256;

@@ -31,7 +31,7 @@ constexpr auto long_enough = 30s;
 class holding_device final : public backend::simulated_device {
  public:
   using simulated_device::simulated_device;
-  [[nodiscard]] backend::outcome<backend::physical_handle> create_physical(std::size_t size) override {
+  [[nodiscard]] backend::outcome<backend::physical_handle> create_physical(std::uint64_t size) override {
     if (std::exchange(hold, false)) {
       holds.set_value();
       in_time = let_go.get_future().wait_for(long_enough) == std::future_status::ready;
