@@ -14,91 +14,135 @@ using summaries::tile;
 using trace::curve_bin_row;
 using trace::integer_bin_row;
 using trace::lane_bin_row;
-using trace::row_type;
 using trace::tile_bins;
 
 /// Of a thread, for the next tile; more than most recordings have in one.
 constexpr std::size_t most_rows_kept = std::size_t{1} << 14;
 
 std::uint32_t owner_of(const curve_bin_row& row) { return row.curve; }
+std::uint32_t owner_of(const integer_bin_row& row) { return row.curve; }
 std::uint32_t owner_of(const lane_bin_row& row) { return row.lane; }
 
 bool makes_sense(const curve_bin_row& row) {
   return std::isfinite(row.minimum) && std::isfinite(row.maximum) && std::isfinite(row.mean) && std::isfinite(row.last);
 }
+bool makes_sense(const integer_bin_row& /*row*/) { return true; }
 bool makes_sense(const lane_bin_row& row) { return row.kind <= static_cast<std::uint8_t>(slice_kind::step); }
 
-curve_bin bin_of(const curve_bin_row& row) {
+/// `before`: that of the same curve or lane in the row before; null if there is none.
+curve_bin bin_of(const curve_bin_row& row, const curve_bin* /*before*/) {
   const double mean = std::max(
       row.minimum, std::min(row.mean, row.maximum));  // Means are told less exactly than what they lie between.
   return {row.minimum, row.maximum, mean, row.last};
 }
-lane_bin bin_of(const lane_bin_row& row) {
+lane_bin bin_of(const lane_bin_row& row, const lane_bin* /*before*/) {
   constexpr time_ns longest = time_ns{1} << 52;  // So that some add up.
   return {row.count, row.kind,   row.tag,   std::clamp<time_ns>(row.busy, 0, longest),
           row.bytes, row.length, row.event, row.name};
 }
 
-/// What rows of integers say, as that of doubles. They follow one another by curve and time, or mean nothing.
+curve_bin bin_of(const integer_bin_row& row, const curve_bin* before) {
+  const double from = before == nullptr ? static_cast<double>(row.begin) : before->last;
+  const double minimum = from - static_cast<double>(row.fall), maximum = from + static_cast<double>(row.rise);
+  const double mean = minimum + std::min(trace::share_of(row.mean), 1.0) * (maximum - minimum);
+  return {minimum, maximum, mean, minimum + static_cast<double>(row.last)};
+}
+
+/// The rows of a kind in a tile's chunks, in memory that the thread has used before: fresh memory for the rows of a tile would take as long as
+/// to decode them.
+template <class Row>
+class rows_of_kind {
+ public:
+  rows_of_kind() : rows_(std::exchange(kept(), {})) { rows_.clear(); }
+  ~rows_of_kind() {
+    if (rows_.capacity() <= most_rows_kept) kept() = std::move(rows_);
+  }
+  rows_of_kind(const rows_of_kind&) = delete;
+  rows_of_kind& operator=(const rows_of_kind&) = delete;
+
+  result<void> read(const trace::snapshot& from, std::span<const trace::chunk_info> chunks) {
+    for (const trace::chunk_info& chunk : chunks) {
+      if (chunk.type != trace::type_of_row<Row>) continue;
+      std::vector<Row> more;
+      if (auto got = from.read_summary<Row>(chunk, rows_.empty() ? rows_ : more); !got) return got;
+      rows_.insert(rows_.end(), more.begin(), more.end());
+    }
+    return {};
+  }
+  std::vector<Row>& operator*() { return rows_; }
+  std::vector<Row>* operator->() { return &rows_; }
+
+ private:
+  static std::vector<Row>& kept() {
+    thread_local std::vector<Row> kept;
+    return kept;
+  }
+  std::vector<Row> rows_;
+};
+
+/// What rows of integers say, as rows of reals. They follow one another by curve and time, or mean nothing.
 void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bin_row>& to) {
+  curve_bin bin;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const integer_bin_row& row = rows[i];
-    const bool first = i == 0 || rows[i - 1].curve != row.curve;
-    const double before = first ? static_cast<double>(row.begin) : to.back().last;
-    const double minimum = before - static_cast<double>(row.fall), maximum = before + static_cast<double>(row.rise);
-    const double mean = minimum + trace::share_of(row.mean) * (maximum - minimum);
-    to.push_back({row.time, row.curve, minimum, maximum, mean, minimum + static_cast<double>(row.last)});
+    bin = bin_of(row, i > 0 && rows[i - 1].curve == row.curve ? &bin : nullptr);
+    to.push_back({row.time, row.curve, bin.minimum, bin.maximum, bin.mean, bin.last});
   }
 }
 
-result<void> read_integers(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                           std::vector<curve_bin_row>& to) {
-  thread_local std::vector<integer_bin_row> rows;
-  for (const trace::chunk_info& chunk : chunks) {
-    if (chunk.type != row_type::integer_bin) continue;
-    if (auto got = from.read_summary<integer_bin_row>(chunk, rows); !got) return got;
-    append_integers(rows, to);
-    if (rows.capacity() > most_rows_kept) rows = {};
-  }
-  return {};
+/// What a writer of ours leaves as it is to be, and a hostile one does not.
+template <class Row>
+void put_in_order(std::vector<Row>& rows, const tile& where, std::size_t count) {
+  std::erase_if(rows, [&](const Row& row) {
+    return row.time < where.begin || row.time >= where.end() || owner_of(row) >= count || !makes_sense(row);
+  });
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return std::tuple(owner_of(a), a.time) < std::tuple(owner_of(b), b.time);
+  });
 }
 
 }  // namespace
 
-template <class Row, class Bin>
-result<void> tile_rows::read(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, const tile& where,
-                             std::size_t count, bins_of_many<Bin>& into) {
-  // Used again: fresh memory for the rows of a tile would take as long as to decode them.
-  thread_local std::vector<Row> kept;
-  std::vector<Row> all = std::exchange(kept, {});
-  all.clear();
-  for (const trace::chunk_info& chunk : chunks) {
-    if (chunk.type != trace::type_of_row<Row>) continue;
-    std::vector<Row> more;
-    if (auto got = from.read_summary<Row>(chunk, all.empty() ? all : more); !got) return got;
-    all.insert(all.end(), more.begin(), more.end());
+template <class Bin>
+template <class Row>
+bool tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& where, std::size_t count) {
+  begins.assign(count + 1, static_cast<std::uint32_t>(rows.size()));
+  places.resize(rows.size());
+  bins.resize(rows.size());
+  std::size_t owners = 0;  // Their begins are known.
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const std::size_t owner = owner_of(row);
+    if (row.time < where.begin || row.time >= where.end() || owner >= count || !makes_sense(row)) return false;
+    if (owner + 1 < owners || (owner + 1 == owners && row.time < rows[i - 1].time)) return false;
+    const bool first = owner >= owners;
+    while (owners <= owner) begins[owners++] = static_cast<std::uint32_t>(i);
+    places[i] = static_cast<std::uint16_t>((row.time - where.begin) >> where.bin_level());
+    bins[i] = bin_of(row, first ? nullptr : &bins[i - 1]);
   }
-  if constexpr (std::is_same_v<Row, curve_bin_row>) {
-    if (auto got = read_integers(from, chunks, all); !got) return got;
-  }
-  // What a writer of ours leaves in order, and a hostile one does not.
-  std::erase_if(all, [&](const Row& row) {
-    return row.time < where.begin || row.time >= where.end() || owner_of(row) >= count || !makes_sense(row);
-  });
-  const auto before = [](const Row& a, const Row& b) {
-    return std::tuple(owner_of(a), a.time) < std::tuple(owner_of(b), b.time);
-  };
-  if (!std::is_sorted(all.begin(), all.end(), before)) std::sort(all.begin(), all.end(), before);
-  into.begins.reserve(count + 1);
-  into.places.reserve(all.size());
-  into.bins.reserve(all.size());
-  for (const Row& row : all) {
-    while (into.begins.size() <= owner_of(row)) into.begins.push_back(static_cast<std::uint32_t>(into.bins.size()));
-    into.places.push_back(static_cast<std::uint16_t>((row.time - where.begin) >> where.bin_level()));
-    into.bins.push_back(bin_of(row));
-  }
-  into.begins.resize(count + 1, static_cast<std::uint32_t>(into.bins.size()));
-  if (all.capacity() <= most_rows_kept) kept = std::move(all);
+  return true;
+}
+
+result<void> tile_rows::read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+                                    const tile& where, std::size_t count) {
+  rows_of_kind<integer_bin_row> integers;
+  rows_of_kind<curve_bin_row> reals;
+  if (auto got = integers.read(from, chunks); !got) return got;
+  if (auto got = reals.read(from, chunks); !got) return got;
+  if (reals->empty() && curves_.take(std::span<const integer_bin_row>(*integers), where, count)) return {};
+  append_integers(*integers, *reals);
+  put_in_order(*reals, where, count);
+  curves_.take(std::span<const curve_bin_row>(*reals), where, count);
+  return {};
+}
+
+result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+                                   const tile& where, std::size_t count) {
+  rows_of_kind<lane_bin_row> rows;
+  if (auto got = rows.read(from, chunks); !got) return got;
+  if (lanes_.take(std::span<const lane_bin_row>(*rows), where, count)) return {};
+  put_in_order(*rows, where, count);
+  lanes_.take(std::span<const lane_bin_row>(*rows), where, count);
   return {};
 }
 
@@ -106,9 +150,8 @@ result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& 
                                                          std::span<const trace::chunk_info> chunks, const tile& where,
                                                          std::size_t curves, std::size_t lanes) {
   auto made = std::make_shared<tile_rows>();
-  if (auto got = read<curve_bin_row>(from, chunks, where, curves, made->curves_); !got)
-    return tl::unexpected(got.error());
-  if (auto got = read<lane_bin_row>(from, chunks, where, lanes, made->lanes_); !got) return tl::unexpected(got.error());
+  if (auto got = made->read_curves(from, chunks, where, curves); !got) return tl::unexpected(got.error());
+  if (auto got = made->read_lanes(from, chunks, where, lanes); !got) return tl::unexpected(got.error());
   return std::shared_ptr<const tile_rows>(std::move(made));
 }
 

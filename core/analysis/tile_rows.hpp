@@ -49,13 +49,17 @@ class tile_rows {
       const std::size_t first = begins[number], count = begins[number + 1] - first;
       return {std::span(places).subspan(first, count), std::span(bins).subspan(first, count)};
     }
+    /// Replaces them by what rows say that are in order, and of such owners and times; of others only says false.
+    template <class Row>
+    bool take(std::span<const Row> rows, const summaries::tile& where, std::size_t count);
     [[nodiscard]] std::size_t bytes() const {
       return begins.size() * sizeof(std::uint32_t) + places.size() * sizeof(std::uint16_t) + bins.size() * sizeof(Bin);
     }
   };
-  template <class Row, class Bin>
-  static result<void> read(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                           const summaries::tile& where, std::size_t count, bins_of_many<Bin>& into);
+  result<void> read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+                           const summaries::tile& where, std::size_t count);
+  result<void> read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+                          const summaries::tile& where, std::size_t count);
 
   bins_of_many<curve_bin> curves_;
   bins_of_many<lane_bin> lanes_;
