@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-// Else it declares basename(), against the C library's declaration.
-#define HAVE_DECL_BASENAME 1  // NOLINT(cppcoreguidelines-macro-usage)
-#include <libiberty/demangle.h>
-
 #include <array>
 #include <cmath>
-#include <csetjmp>
 #include <span>
+
+#include "core/demangle.hpp"
 
 namespace sluice {
 namespace {
@@ -30,34 +27,6 @@ std::string scaled(double value, double step, std::span<const char* const> units
     ++unit;
   }
   return (unit == 0 ? fmt::format("{:.0f}", value) : three_digits(value)) + " " + units[unit];
-}
-
-/// Longer symbols are left as they are. The demangler itself takes none of more than 1,024 characters: it needs the stack for them.
-constexpr std::size_t most_of_symbol = 16384;
-/// A symbol can refer to its own parts: each ten characters of a hostile one double what is said, so that 300 would fill any memory.
-/// Kernels' names of the largest template libraries stay below 32 KiB.
-constexpr std::size_t most_of_name = std::size_t{1} << 18;
-
-struct name_in_parts {
-  std::string text;
-  std::jmp_buf too_long;
-};
-
-/// The name of `symbol`; empty where it is no C++ symbol, or one of more than `most_of_name` characters.
-///
-/// The demangler hands over its result in pieces but cannot be told to stop; it keeps all it needs on the stack, and so can be left by a
-/// long jump. (The one in the C++ library, `__cxa_demangle`, only builds the whole.)
-std::string demangled(const std::string& symbol) {
-  name_in_parts name;
-  const auto add = [](const char* part, std::size_t bytes, void* to) {
-    auto& so_far = *static_cast<name_in_parts*>(to);
-    if (so_far.text.size() + bytes > most_of_name) std::longjmp(so_far.too_long, 1);
-    so_far.text.append(part, bytes);
-  };
-  if (setjmp(name.too_long) != 0 ||
-      cplus_demangle_v3_callback(symbol.c_str(), DMGL_PARAMS | DMGL_ANSI, add, &name) == 0)
-    name.text.clear();
-  return std::move(name.text);
 }
 
 }  // namespace
@@ -116,7 +85,6 @@ std::string format_some(std::uint64_t count, std::string_view noun) {
 
 std::string readable_name(std::string_view symbol) {
   std::string text(symbol);
-  if (!text.starts_with("_Z") || text.size() > most_of_symbol) return text;
   std::string plain = demangled(text);
   return plain.empty() ? text : plain;
 }

@@ -35,8 +35,8 @@ namespace sluice {
 /// "3 blocks", "1 block".
 [[nodiscard]] std::string format_some(std::uint64_t count, std::string_view noun);
 
-/// A kernel's or function's name as its programmer wrote it: C++ symbols are demangled, others returned as they are; so are symbols
-/// whose name would have more than 256 Ki characters, which only hostile ones have.
+/// A kernel's or function's name as its programmer wrote it: C++ symbols are demangled, others returned as they are; so are those that
+/// only a hostile file has (see `demangled`).
 [[nodiscard]] std::string readable_name(std::string_view symbol);
 
 /// `text` cut to `columns` characters, with "..." where something is missing.

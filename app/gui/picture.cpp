@@ -35,10 +35,11 @@ struct picture::waker {
   /// processor from them.
   void wait(const application& whose) {
     constexpr int patience_ms = 200;
-    std::unique_lock lock(mutex);
-    for (int ms = 0; ms < patience_ms && !woken && (ms == 0 || whose.busy()); ++ms)
-      changed.wait_for(lock, std::chrono::milliseconds(1), [this] { return woken; });
-    woken = false;
+    for (int ms = 0; ms < patience_ms && (ms == 0 || whose.busy()); ++ms) {
+      std::unique_lock lock(mutex);
+      if (changed.wait_for(lock, std::chrono::milliseconds(1), [this] { return woken; })) break;
+    }
+    take();
   }
   /// Whether something was answered since it was last asked.
   bool take() {
@@ -112,7 +113,7 @@ bool picture::settle(double seconds) {
       quiet = 0;
       waker_->wait(*app_);
     } else if (waker_->take()) {
-      quiet = 0;  // Answered while the frame was drawn: no frame has shown it.
+      quiet = 0;  // Answered while the frame was built: no frame has shown it.
     } else {
       ++quiet;
     }

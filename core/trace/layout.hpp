@@ -19,9 +19,10 @@ inline constexpr std::uint32_t chunk_magic = 0x4b4c'4353;              // "SCLK"
 inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCINDEX"
 
 /// Readers accept this and every older version, and any minor: minors only add rows and columns. Version 3 has two forms of columns
-/// more than version 2: `column_form::rising` and `above`.
-inline constexpr std::uint16_t format_major = 3;
-inline constexpr std::uint16_t format_minor = 2;
+/// more than version 2: `column_form::rising` and `above`. Version 4 has tiles at each level, and tells curves of whole numbers in rows that
+/// version 3 would pass over, as if they were 0.
+inline constexpr std::uint16_t format_major = 4;
+inline constexpr std::uint16_t format_minor = 0;
 
 inline constexpr std::uint32_t file_flag_simulated = 1;
 /// How a payload is stored.

@@ -20,7 +20,7 @@ namespace sluice::trace {
 
 inline constexpr unsigned tile_bins_log2 = 9;
 inline constexpr std::uint32_t tile_bins = 1U << tile_bins_log2;
-/// Files before version 3.2 have every second of these levels.
+/// Files before version 4 have every second of these levels.
 inline constexpr unsigned tile_fan_out_log2 = 1;
 
 /// A leaf of the tree of tiles, [time, end). In order of time; from the first tile to the last without a gap.
@@ -139,11 +139,12 @@ struct curve_bin_row {
 }
 
 /// The same of a curve whose values are whole numbers below 2^53 throughout a tile, as bytes are: told by what was before, in half the bytes
-/// of doubles. The value before a bin is `begin` for a curve's first row in a tile, and for others the last of the row before.
+/// of doubles. The value before a bin is that at the end of the row before, and for a curve's first
+/// row in a tile `begin`.
 struct integer_bin_row {
   time_ns time = 0;  ///< The bin's begin.
   std::uint32_t curve = 0;
-  std::int64_t begin = 0;  ///< In a curve's first row in a tile.
+  std::int64_t begin = 0;  ///< In a curve's first row in a tile: what its fall and rise are told from.
   std::int64_t fall = 0;   ///< How far the minimum lies below the value before.
   std::int64_t rise = 0;   ///< How far the maximum lies above it.
   std::uint64_t last = 0;  ///< How far the value at the bin's end lies above the minimum.

@@ -62,18 +62,5 @@ TEST(format, reads_symbols_and_leaves_other_names) {
   EXPECT_EQ(shortened("ab\xc3\xa4\xc3\xa4\xc3\xa4", 6), "ab...") << "not inside a character";
 }
 
-TEST(format, leaves_a_symbol_that_would_fill_the_memory) {
-  // f(pair<x, x>, pair<pair<x, x>, pair<x, x>>, ...): each type is twice the one before.
-  std::string bomb = "_Z1f1AI1xS0_E";
-  for (int n = 0; n < 30; ++n) {
-    const auto last =
-        std::string("S") + (n == 0 ? "1" : std::string(1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[n + 1])) + "_";
-    bomb += "S_I" + last + last + "E";
-  }
-  EXPECT_EQ(readable_name(bomb), bomb);
-  EXPECT_EQ(readable_name(bomb.substr(0, 33)),
-            "f(A<x, x>, A<A<x, x>, A<x, x> >, A<A<A<x, x>, A<x, x> >, A<A<x, x>, A<x, x> > >)");
-}
-
 }  // namespace
 }  // namespace sluice

@@ -173,9 +173,10 @@ const std::map<row_type, summary_words>& words_of_summaries() {
        {"What curves do in the bins of a tile",
         {placed, "Begin of the bin", "Lowest value", "Highest value", "Mean over time", "Value at the bin's end"}}},
       {row_type::integer_bin,
-       {"The same of a curve whose values are whole numbers below 2^53 throughout a tile, told by what was before: by "
-        "`begin` in a curve's first row in a tile, and by the value at the end of the row before in others",
-        {placed, "Begin of the bin", "The value that the curve begins with, in its first row in a tile",
+       {"The same of a curve whose values are whole numbers below 2^53 throughout a tile; told from what was before: "
+        "the "
+        "value at the end of the curve's row before, or `begin` in its first row in a tile",
+        {placed, "Begin of the bin", "In a curve's first row in a tile: what its fall and rise are told from",
          "How far the lowest value lies below what was before", "How far the highest value lies above that",
          "How far the value at the bin's end lies above the lowest",
          "Where the mean over time lies between the two, 0..1: the lowest 10 bits are a fraction, those above an "
@@ -199,12 +200,13 @@ const std::map<row_type, summary_words>& words_of_summaries() {
   return all;
 }
 
-template <class Member>
-std::string stored_as() {
+template <class Row, class Member>
+std::string stored_as(std::uint16_t number) {
+  constexpr std::uint16_t time_number = 2;
   if constexpr (std::is_same_v<Member, std::string>) {
     return "text";
   } else if constexpr (std::is_same_v<Member, time_ns>) {
-    return "time";
+    return trace::has_differences<Row> && number != time_number ? "i64" : "time";
   } else if constexpr (std::is_same_v<Member, double>) {
     return "real";
   } else if constexpr (std::is_same_v<Member, bool>) {
@@ -231,7 +233,7 @@ std::string summary_section(row_type type, const char* name) {
       if (bits != 0) usual = std::to_string(static_cast<std::int64_t>(bits));
     }
     text += "| " + std::to_string(field.number) + " | " + std::string(member_name<Row, Index>()) + " | " +
-            stored_as<member>() + " | " + usual + " | " + words.columns[Index] + " |\n";
+            stored_as<Row, member>(field.number) + " | " + usual + " | " + words.columns[Index] + " |\n";
   };
   [&]<std::size_t... Index>(std::index_sequence<Index...>) { (add(std::integral_constant<std::size_t, Index>{}), ...); }
   (std::make_index_sequence<field_count<Row>>());

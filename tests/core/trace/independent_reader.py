@@ -161,7 +161,7 @@ def read_columns_v1(payload, rows):
 def chunks_of(data):
     """(kind, rows, flags, decoded bytes, payload) of each chunk, found by walking."""
     magic, major = struct.unpack_from("<8sH", data, 0)
-    if magic != b"\x89SLUICE\n" or major not in (1, 2, 3):
+    if magic != b"\x89SLUICE\n" or major not in (1, 2, 3, 4):
         raise ValueError("no trace of a version that is known")
     at = 64
     while at + 56 <= len(data) and data[at:at + 4] == b"SCLK":

@@ -11,11 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
 
+#include "core/analysis/curves.hpp"
 #include "core/analysis/digest.hpp"
 #include "core/analysis/finish.hpp"
 #include "core/analysis/index.hpp"
 #include "core/analysis/part_store.hpp"
+#include "core/analysis/stored_tiles.hpp"
 #include "core/analysis/tensors.hpp"
 #include "core/trace/reader.hpp"
 #include "core/trace/writer.hpp"
@@ -157,17 +160,17 @@ TEST(samples, have_every_kind_of_row_and_a_file_without_its_end) {
   EXPECT_NE(content_of(samples / "1.0/overlap.facts").find("complete yes"), std::string::npos);
 }
 
-TEST(samples, of_3_2_have_every_kind_of_summary) {
-  const std::string every = content_of(samples / "3.2/every-row.facts");
+TEST(samples, of_4_0_have_every_kind_of_summary) {
+  const std::string every = content_of(samples / "4.0/every-row.facts");
 #define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
   SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_LOOK)
 #undef SLUICE_LOOK
-  EXPECT_NE(content_of(samples / "3.2/summed-up.facts").find("\ninteger_bin "), std::string::npos);
+  EXPECT_NE(content_of(samples / "4.0/summed-up.facts").find("\ninteger_bin "), std::string::npos);
 }
 
 /// Until 3.0 what the chunks are about, and the steps, were parts of what is `saved`.
 TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_there_are) {
-  for (const char* version : {"2.2", "3.0", "3.1", "3.2"}) {
+  for (const char* version : {"2.2", "3.0", "3.1", "4.0"}) {
     const auto opened = file::open((samples / version / "summed-up.sluice").string());
     ASSERT_TRUE(opened) << version;
     const auto now = (*opened)->latest();
@@ -192,6 +195,45 @@ TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_ther
     const auto parts = analysis::part_store::open(now, steps);
     ASSERT_TRUE(parts) << version;
     EXPECT_EQ((*parts)->whole()->chunks->all().value(), of_all.chunks().all().value()) << version;
+  }
+}
+
+/// Versions before 4 have tiles of every second level, and all curves in rows of reals.
+TEST(samples, of_any_version_are_drawn_from_their_tiles) {
+  for (const char* version : {"2.2", "3.0", "3.1", "4.0"}) {
+    const auto opened = file::open((samples / version / "summed-up.sluice").string());
+    ASSERT_TRUE(opened) << version;
+    const auto now = (*opened)->latest();
+    analysis::index of_all;
+    of_all.absorb(*now, now->chunks().size());
+    const analysis::time_range whole = analysis::whole_of(*now);
+    const auto facts = of_all.tensors(*now);
+    const auto expected = analysis::curves_of(of_all, facts.get(), whole);
+    const auto tiles = analysis::stored_tiles::of(now);
+    ASSERT_NE(tiles, nullptr) << version;
+    ASSERT_EQ(tiles->curves().size(), expected.size()) << version;
+    std::vector<std::uint32_t> curves(expected.size());
+    std::iota(curves.begin(), curves.end(), 0U);
+    int levels = 0, values = 0;
+    for (std::uint32_t width = 1; width < 1U << 20; width *= 2) {
+      const analysis::bin_grid grid = tiles->grid_over(whole, width);
+      auto detail = analysis::bin_detail::exact;
+      const auto bins = tiles->sample(curves, grid, {}, detail);
+      ASSERT_TRUE(bins) << version;
+      if (detail != analysis::bin_detail::exact) break;
+      ++levels;
+      for (std::size_t c = 0; c < expected.size(); ++c) {
+        expected[c].split(grid.range(), grid.count, [&](std::uint32_t i, const summaries::extent& bin, double) {
+          // Rates were of 256ths of a byte.
+          const double rounding = expected[c].about.what == curve_kind::rate ? 10 : 0;
+          ASSERT_NEAR((*bins)[c][i].minimum, bin.minimum, rounding) << version << ", curve " << c << ", bin " << i;
+          ASSERT_NEAR((*bins)[c][i].maximum, bin.maximum, rounding) << version << ", curve " << c << ", bin " << i;
+          values += bin.maximum > 0 ? 1 : 0;
+        });
+      }
+    }
+    EXPECT_GE(levels, 4) << version;
+    EXPECT_GT(values, 100) << version;
   }
 }
 
