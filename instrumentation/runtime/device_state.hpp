@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "instrumentation/backend/device.hpp"
+#include "instrumentation/runtime/pool_inside.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
 namespace sluice::runtime {
@@ -58,7 +59,7 @@ class device_state : public std::enable_shared_from_this<device_state> {
   }
 
   void observe(device_observer* observer) {
-    const std::lock_guard lock(mutex_);
+    const pooling::pool_lock lock(mutex_, pooling::guards::list_of_pools);
     observers_.push_back(observer);
   }
   void forget(device_observer* observer) noexcept;
@@ -66,8 +67,8 @@ class device_state : public std::enable_shared_from_this<device_state> {
 
   void announce() {
     device_->announce();
-    const std::lock_guard lock(mutex_);
-    for (device_observer* observer : observers_) observer->announce();
+    const pooling::pool_lock lock(mutex_, pooling::guards::list_of_pools);
+    tell_all([](device_observer* observer) { observer->announce(); });
   }
 
   /// False: not all of them could in time.
@@ -92,11 +93,21 @@ class device_state : public std::enable_shared_from_this<device_state> {
     return (last.fetch_add(1) % 0x7fff + 1) << 48;
   }
 
+  /// With the mutex held.
+  template <class Tell>
+  void tell_all(const Tell& tell) {
+    for (device_observer* observer : observers_) {
+      if (forsaken_.load(std::memory_order_relaxed)) return;
+      tell(observer);
+    }
+  }
+
   std::shared_ptr<backend::device> device_;
   int id_;
   std::uint64_t mark_ = next_mark();
   std::mutex mutex_;  ///< held while observers are told, which may wait for streams
   std::vector<device_observer*> observers_;
+  std::atomic<bool> forsaken_{false};  ///< The program ends, and one has gone that could not be taken off the list.
   std::mutex resources_mutex_;
   std::shared_ptr<memory_resource> resource_, pinned_resource_;
 };

@@ -62,7 +62,7 @@ block* pool_core::allocate_captured(active_capture& capture, const stream_ref& s
 
 void pool_core::give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream,
                                    block* b) noexcept {
-  if (is_cut_off()) return;
+  if (is_cut_off(mutex_)) return;
   const pool_lock lock(mutex_);
   count(nullptr, *b, -1);
   auto* arena = static_cast<capture_arena*>(b->arena.load(std::memory_order_relaxed));
@@ -114,7 +114,7 @@ void pool_core::retag(zone& from, zone& to) noexcept {
 /// The graph and all that was made of it are gone, and so is its work; what streams did with the blocks besides may go on. What a
 /// caller still has becomes an ordinary block.
 void pool_core::release_arena(std::uint64_t capture) noexcept {
-  if (is_cut_off()) return;
+  if (is_cut_off(mutex_)) return;
   const pool_lock lock(mutex_);
   const auto at = arenas_.find(capture);
   if (at == arenas_.end()) return;

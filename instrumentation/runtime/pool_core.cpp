@@ -238,16 +238,22 @@ bool pool_core::wait_for(std::uint64_t stream) noexcept {
 struct pool_core::without_mutex {
   pool_core* core;  ///< null: the mutex is kept
   std::uint64_t bytes;
+  inside* here = nullptr;
   without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
     if (core == nullptr) return;
     core->growing_ += bytes;
+    here = &inside::of(core->mutex_);
+    here->set_holds(false);
     core->mutex_.unlock();
+    here->set_out(true);
   }
   without_mutex(const without_mutex&) = delete;
   without_mutex& operator=(const without_mutex&) = delete;
   ~without_mutex() {
     if (core == nullptr) return;
+    here->set_out(false);
     core->mutex_.lock();
+    here->set_holds(true);
     core->growing_ -= bytes;
   }
 };
@@ -344,7 +350,7 @@ bool pool_core::reserve(std::uint64_t bytes) {
 // --- deallocation ------------------------------------------------------------------------------------------
 
 void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
-  if (is_cut_off()) return;
+  if (is_cut_off(mutex_)) return;
   front* f = nullptr;
   try {
     f = front_here();
@@ -379,7 +385,7 @@ zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
 }
 
 void pool_core::withhold(block* b) noexcept {
-  if (is_cut_off()) return;
+  if (is_cut_off(mutex_)) return;
   const pool_lock lock(mutex_);
   count(nullptr, *b, -1);
   note_withheld(b->bytes);
@@ -387,13 +393,13 @@ void pool_core::withhold(block* b) noexcept {
 }
 
 block* pool_core::look_again(const void* address) noexcept {
-  if (is_cut_off()) return nullptr;
+  if (is_cut_off(mutex_)) return nullptr;
   const pool_lock lock(mutex_);
   return heap_.find(reinterpret_cast<std::uint64_t>(address));
 }
 
 void pool_core::retire(std::uint64_t stream) noexcept {
-  if (is_cut_off()) return;
+  if (is_cut_off(mutex_)) return;
   const pool_lock lock(mutex_);
   const auto of_stream = [&](const auto& l) { return l->in_use && l->is_of(stream); };
   const bool kept = std::any_of(fronts_.begin(), fronts_.end(), [&](const auto& f) {
@@ -451,7 +457,7 @@ void pool_core::set_limit(std::uint64_t bytes) noexcept {
 }
 
 void pool_core::close() noexcept {
-  if (is_cut_off()) {
+  if (is_cut_off(mutex_)) {
     left_alone_ = shared_from_this();
     return;
   }
@@ -465,7 +471,10 @@ void pool_core::close() noexcept {
 /// What graphs hold goes when they do.
 void pool_core::finish_closing() noexcept {
   release(0, trace::pool_operation::shrink);
-  if (arenas_.empty()) source_.reset();
+  if (!arenas_.empty()) return;
+  std::shared_ptr<growth> source = std::move(source_);
+  const without_mutex meanwhile(this, 0);
+  source.reset();  // With what is upstream: a pool, it may be.
 }
 
 // --- statistics --------------------------------------------------------------------------------------------

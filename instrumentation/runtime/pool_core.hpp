@@ -56,8 +56,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
       return nullptr;
     lane& l = *own;
     front& f = *l.owner;
-    std::uint64_t entered = 0;
-    if (!f.enter(entered)) [[unlikely]]
+    std::uint64_t before = 0;
+    if (!f.enter(before)) [[unlikely]]
       return nullptr;
     const std::uint64_t granules = (bytes + granule - 1) / granule;
     lane::bin& bin = l.bins[bytes <= largest_rounded ? class_that_holds(granules) : class_of(granules)];
@@ -72,7 +72,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
       b->state.store(block_state::used, std::memory_order_relaxed);
       f.count(static_cast<std::int64_t>(size), static_cast<std::int64_t>(bytes), 1);
     }
-    f.leave(entered);
+    f.leave(before);
     return fits ? b : nullptr;
   }
 
@@ -83,8 +83,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
       return false;
     lane& l = *own;
     front& f = *l.owner;
-    std::uint64_t entered = 0;
-    if (!f.enter(entered)) [[unlikely]]
+    std::uint64_t before = 0;
+    if (!f.enter(before)) [[unlikely]]
       return false;
     lane::bin& bin = l.bins[at];
     const bool room = l.is_of(stream) && bin.count < most_of_class[at] && l.kept_bytes + b->bytes <= front_bytes_;
@@ -92,7 +92,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
       f.count(static_cast<std::int64_t>(b->bytes), static_cast<std::int64_t>(b->requested), -1);
       push(l, bin, b);
     }
-    f.leave(entered);
+    f.leave(before);
     return room;
   }
 

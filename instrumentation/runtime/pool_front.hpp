@@ -85,9 +85,10 @@ struct alignas(128) front {
 
   std::vector<std::unique_ptr<lane>> lanes;  ///< changed and walked under the pool's mutex
 
-  /// The owner begins a hit; `entered` is for `leave`. False: the front is claimed, and nothing may be touched.
-  [[nodiscard]] SLUICE_INLINE bool enter(std::uint64_t& entered) noexcept;
-  SLUICE_INLINE void leave(std::uint64_t entered) noexcept { sequence.store(entered + 1, std::memory_order_release); }
+  /// The owner begins a hit; `before` is for `leave`. False: the front is claimed, and nothing may be touched. Odd stays odd: in a
+  /// signal handler that interrupted a hit and ends the program.
+  [[nodiscard]] SLUICE_INLINE bool enter(std::uint64_t& before) noexcept;
+  SLUICE_INLINE void leave(std::uint64_t before) noexcept { sequence.store(before + 2, std::memory_order_release); }
   /// Within a hit, or with the pool's mutex held: a block has gone to a caller, or has come back.
   SLUICE_INLINE void count(std::int64_t bytes, std::int64_t asked, std::int64_t sign) noexcept {
     const std::int64_t now = used.load(std::memory_order_relaxed) + sign * bytes;
@@ -105,8 +106,9 @@ struct alignas(128) front {
 /// The kernel has a barrier for all threads; decided once, before the first front.
 extern const bool barrier_for_all;
 
-SLUICE_INLINE bool front::enter(std::uint64_t& entered) noexcept {
-  entered = sequence.load(std::memory_order_relaxed) + 1;
+SLUICE_INLINE bool front::enter(std::uint64_t& before) noexcept {
+  before = sequence.load(std::memory_order_relaxed);
+  const std::uint64_t entered = 2 * before + 1;  // Odd and larger, whatever it was, in one instruction.
   if (barrier_for_all) [[likely]] {
     sequence.store(entered, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -114,7 +116,7 @@ SLUICE_INLINE bool front::enter(std::uint64_t& entered) noexcept {
     sequence.exchange(entered, std::memory_order_seq_cst);
   }
   if (claimed.load(std::memory_order_acquire)) [[unlikely]] {
-    leave(entered);
+    leave(before);
     return false;
   }
   // What is written from here on is not seen before the odd sequence.

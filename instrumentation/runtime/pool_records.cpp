@@ -159,9 +159,8 @@ void pool_core::announce() noexcept {
 }
 
 std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
-  if (is_cut_off()) return std::nullopt;
-  const inside here;
-  const auto lock = limit.lock(mutex_);
+  if (is_cut_off(mutex_)) return std::nullopt;
+  const pool_lock lock(mutex_, limit);
   if (!lock) return std::nullopt;
   pool_live_set set{.pool = trace_key_, .time = layer_log::latest(), .words = {}};
   // Not while threads wait for their fronts. What callers have is of what the heap has given, and that stays.

@@ -6,6 +6,7 @@
 
 #include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/pool_inside.hpp"
 
 namespace sluice::runtime {
 
@@ -23,6 +24,7 @@ struct stream_ref::state : facts {
   ~state() {
     if (!owned) return;
     device.state()->retire(handle);
+    if (pooling::is_cut_off()) return;  // It may be the device that was interrupted.
     device.backend().destroy_stream(handle);
   }
 };

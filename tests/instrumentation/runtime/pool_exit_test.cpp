@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -10,12 +11,15 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/collector/listener.hpp"
 #include "instrumentation/collector/producer.hpp"
 #include "instrumentation/collector/producer_losses.hpp"
 #include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/callback_memory_resource.hpp"
+#include "instrumentation/runtime/device_state.hpp"
 #include "instrumentation/runtime/layer_log.hpp"
 #include "instrumentation/runtime/live_sets.hpp"
 #include "instrumentation/runtime/pool_core.hpp"
@@ -120,8 +124,8 @@ TEST_F(pool_exit_roles, DISABLED_interrupted_in_a_hit) {
   const std::uint64_t on = stream_ref(*p.s).identity();
   core->give_back(on, b);
   pooling::front& mine = *core->own_lane(on)->owner;
-  std::uint64_t entered = 0;
-  ASSERT_TRUE(mine.enter(entered));
+  std::uint64_t before = 0;
+  ASSERT_TRUE(mine.enter(before));
   std::thread([core] { (void)core->stats(); }).detach();
   while (!mine.claimed.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
   static const auto closed_at_end = core;
@@ -148,12 +152,172 @@ TEST_F(pool_exit_roles, DISABLED_interrupted_after_losses) {
   (void)p.pool->allocate(*p.s, bytes);
 }
 
+// What a thread makes for itself after its first use of a pool goes before its fronts do.
+
+TEST_F(pool_exit_roles, DISABLED_interrupted_with_a_stream_of_its_own) {
+  program& p = here();
+  (void)per_thread_stream(p.ref);
+  p.device->interrupt = end_the_program;
+  (void)p.pool->allocate(*p.s, bytes);
+}
+
+TEST_F(pool_exit_roles, DISABLED_interrupted_with_a_buffer_of_its_own) {
+  program& p = here();
+  static const auto pool = std::make_shared<pool_memory_resource>(
+      std::make_shared<device_memory_resource>(p.ref), pool_options{.growth_bytes = bytes, .front_bytes = 1});
+  thread_local const device_buffer own(bytes / 2, *p.s, pool);
+  p.device->interrupt = end_the_program;
+  (void)pool->allocate(*p.s, bytes);
+}
+
+TEST_F(pool_exit_roles, DISABLED_interrupted_with_a_pool_of_its_own) {
+  program& p = here();
+  auto pool = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(p.ref),
+                                                     pool_options{.growth_bytes = bytes});
+  pool_memory_resource& own = *pool;
+  const scoped_resource last_reference(std::move(pool));
+  p.device->interrupt = end_the_program;
+  (void)own.allocate(*p.s, bytes);
+}
+
+TEST_F(pool_exit_roles, DISABLED_interrupted_in_a_hit_with_a_block_of_its_own) {
+  program& p = here();
+  auto core = std::make_shared<pooling::pool_core>(
+      p.ref, memory_space::device,
+      std::make_unique<pooling::growth_from_upstream>(std::make_shared<device_memory_resource>(p.ref)), pool_options{});
+  struct block_of_its_own {
+    std::shared_ptr<pooling::pool_core> core;
+    std::uint64_t on;
+    pooling::block* block;
+    ~block_of_its_own() {
+      if (!core->keep(core->own_lane(on), on, block)) core->give_back(on, block);
+    }
+  };
+  const std::uint64_t on = stream_ref(*p.s).identity();
+  core->give_back(on, core->allocate(*p.s, bytes));
+  thread_local const block_of_its_own own{core, on, core->allocate(*p.s, bytes)};
+  pooling::front& mine = *core->own_lane(on)->owner;
+  std::uint64_t before = 0;
+  ASSERT_TRUE(mine.enter(before));
+  std::thread([core] { (void)core->stats(); }).detach();
+  while (!mine.claimed.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
+  end_the_program();
+}
+
+// Another thread has the device's list, and waits for the pool.
+TEST_F(pool_exit_roles, DISABLED_interrupted_with_others_waiting) {
+  program& p = here();
+  (void)per_thread_stream(p.ref);
+  p.device->interrupt = [&] {
+    p.device->interrupt = nullptr;
+    std::thread([&] { const stream gone(p.ref); }).detach();
+    std::this_thread::sleep_for(100ms);
+    end_the_program();
+  };
+  (void)p.pool->allocate(*p.s, bytes);
+}
+
+/// Does nothing where nothing else is said.
+class observing : public device_observer {
+ public:
+  void retire(backend::stream_handle /*stream*/) noexcept override {
+    if (on_retire) on_retire();
+  }
+  void announce() noexcept override {}
+  [[nodiscard]] bool list_live(std::vector<pool_live_set>& /*to*/, const look_limit& limit) override {
+    return !on_list || on_list(limit);
+  }
+  std::function<void()> on_retire;
+  std::function<bool(const look_limit&)> on_list;
+};
+
+// The device's mutex is held, and none of a pool.
+TEST_F(pool_exit_roles, DISABLED_interrupted_while_a_stream_goes) {
+  program& p = here();
+  (void)per_thread_stream(p.ref);
+  static observing o;
+  o.on_retire = end_the_program;
+  p.ref.state()->observe(&o);
+  const stream gone(p.ref);
+}
+
+// Another thread's last look holds the device's mutex for as long as it may, and others come after it.
+TEST_F(pool_exit_roles, DISABLED_interrupted_during_a_last_look) {
+  program& p = here();
+  static const auto state = device_ref(backend::make_simulated_device()).state();
+  static const auto look = [](std::chrono::milliseconds longest) {
+    std::vector<pool_live_set> sets;
+    (void)state->list_live(sets, look_limit(std::chrono::steady_clock::now() + longest));
+  };
+  static std::atomic<bool> looks{false}, gone{false};
+  static observing o;
+  o.on_list = [](const look_limit& limit) {
+    if (gone.load()) _exit(not_ended);
+    for (looks.store(true); !limit.reached();) std::this_thread::sleep_for(1ms);
+    return false;
+  };
+  state->observe(&o);
+  (void)std::atexit([] {
+    state->forget(&o);
+    gone.store(true);
+    std::thread(look, 10s).join();
+  });
+  std::thread([] { look(live_set_teller::longest_end); }).detach();
+  while (!looks.load()) std::this_thread::sleep_for(1ms);
+  p.device->interrupt = end_the_program;
+  (void)p.pool->allocate(*p.s, bytes);
+}
+
 TEST(pool_exit, does_not_wait_for_its_own_thread) {
   for (const char* role : {"interrupted_under_the_mutex", "interrupted_without_a_front", "interrupted_in_a_hit",
                            "interrupted_after_losses"}) {
     EXPECT_EQ(status_of(role), ended_by_handler) << role;
   }
 }
+
+TEST(pool_exit, does_not_wait_for_its_own_thread_where_that_has_more_to_end) {
+  for (const char* role : {"interrupted_with_a_stream_of_its_own", "interrupted_with_a_buffer_of_its_own",
+                           "interrupted_with_a_pool_of_its_own", "interrupted_in_a_hit_with_a_block_of_its_own",
+                           "interrupted_while_a_stream_goes", "interrupted_with_others_waiting"}) {
+    EXPECT_EQ(status_of(role), ended_by_handler) << role;
+  }
+}
+
+// A pool that is inside another one's call-back is none that a handler interrupted.
+TEST(pool_exit, call_backs_use_pools_as_ever) {
+  const device_ref device(backend::make_simulated_device());
+  const auto direct = std::make_shared<device_memory_resource>(device);
+  std::function<void()> call_back;
+  const auto upstream = std::make_shared<callback_memory_resource>(
+      device, memory_space::device,
+      [&](std::size_t size, const stream_ref& s) {
+        if (call_back) call_back();
+        return direct->allocate(s, size);
+      },
+      [&](void* address, std::size_t size, const stream_ref& s) {
+        if (call_back) call_back();
+        direct->deallocate(s, address, size);
+      });
+  const stream s(device);
+  auto below = std::make_shared<pool_memory_resource>(upstream, pool_options{.front_bytes = 1});
+  pool_memory_resource& first = *below;
+  auto above = std::make_shared<pool_memory_resource>(std::move(below), pool_options{.front_bytes = 1});
+  device_buffer of_first(bytes, s, std::shared_ptr<pool_memory_resource>(above, &first)), of_above(bytes, s, above);
+  call_back = [&] {
+    of_first.reset();
+    of_above.reset();
+    const stream gone(device);
+    const pool_memory_resource other(direct);
+  };
+  void* const large = above->allocate(s, 64 * bytes);
+  EXPECT_EQ(above->stats().used_blocks, 1u);
+  EXPECT_EQ(first.stats().used_blocks, above->stats().segments);
+  above->deallocate(s, large, 64 * bytes);
+  above.reset();  // Its upstream goes with it, and calls back.
+  EXPECT_FALSE(pooling::is_cut_off());
+}
+
+TEST(pool_exit, leaves_no_observer_behind) { EXPECT_EQ(status_of("interrupted_during_a_last_look"), ended_by_handler); }
 
 }  // namespace
 }  // namespace sluice::runtime
