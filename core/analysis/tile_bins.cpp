@@ -78,6 +78,7 @@ bool is_of_integers(const curve_bins& curve) {
 
 trace::integer_bin_row integer_row(time_ns time, std::uint32_t curve, const curve_bin& bin, double before, bool first) {
   const double height = bin.maximum - bin.minimum;
+  if (first) before = bin.minimum;
   return {.time = time,
           .curve = curve,
           .begin = first ? static_cast<std::int64_t>(before) : 0,
@@ -217,7 +218,7 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
     const auto number = static_cast<std::uint32_t>(c);
     if (is_of_integers(what.curves[c])) {
       for_each_told(what.curves[c], [&](std::size_t i, const curve_bin& bin, double before, bool first) {
-        integer_rows.push_back(integer_row(time_of(i), number, bin, first ? bin.minimum : before, first));
+        integer_rows.push_back(integer_row(time_of(i), number, bin, before, first));
       });
     } else {
       for_each_told(what.curves[c], [&](std::size_t i, const curve_bin& bin, double /*before*/, bool /*first*/) {

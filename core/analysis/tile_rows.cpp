@@ -29,6 +29,12 @@ bool makes_sense(const curve_bin_row& row) {
 bool makes_sense(const integer_bin_row& /*row*/) { return true; }
 bool makes_sense(const lane_bin_row& row) { return row.kind <= static_cast<std::uint8_t>(slice_kind::step); }
 
+/// It is of the tile, of a curve or lane that there is, and can be.
+template <class Row>
+bool belongs(const Row& row, const tile& where, std::size_t owners) {
+  return row.time >= where.begin && row.time < where.end() && owner_of(row) < owners && makes_sense(row);
+}
+
 /// `before`: that of the same curve or lane in the row before; null if there is none.
 curve_bin bin_of(const curve_bin_row& row, const curve_bin* /*before*/) {
   const double mean = std::max(
@@ -93,9 +99,7 @@ void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bi
 /// What a writer of ours leaves as it is to be, and a hostile one does not.
 template <class Row>
 void put_in_order(std::vector<Row>& rows, const tile& where, std::size_t count) {
-  std::erase_if(rows, [&](const Row& row) {
-    return row.time < where.begin || row.time >= where.end() || owner_of(row) >= count || !makes_sense(row);
-  });
+  std::erase_if(rows, [&](const Row& row) { return !belongs(row, where, count); });
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return std::tuple(owner_of(a), a.time) < std::tuple(owner_of(b), b.time);
   });
@@ -112,8 +116,8 @@ bool tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& w
   std::size_t owners = 0;  // Their begins are known.
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
+    if (!belongs(row, where, count)) return false;
     const std::size_t owner = owner_of(row);
-    if (row.time < where.begin || row.time >= where.end() || owner >= count || !makes_sense(row)) return false;
     if (owner + 1 < owners || (owner + 1 == owners && row.time < rows[i - 1].time)) return false;
     const bool first = owner >= owners;
     while (owners <= owner) begins[owners++] = static_cast<std::uint32_t>(i);
@@ -130,6 +134,7 @@ result<void> tile_rows::read_curves(const trace::snapshot& from, std::span<const
   if (auto got = integers.read(from, chunks); !got) return got;
   if (auto got = reals.read(from, chunks); !got) return got;
   if (reals->empty() && curves_.take(std::span<const integer_bin_row>(*integers), where, count)) return {};
+  if (integers->empty() && curves_.take(std::span<const curve_bin_row>(*reals), where, count)) return {};
   append_integers(*integers, *reals);
   put_in_order(*reals, where, count);
   curves_.take(std::span<const curve_bin_row>(*reals), where, count);

@@ -168,14 +168,26 @@ TEST(samples, of_4_0_have_every_kind_of_summary) {
   EXPECT_NE(content_of(samples / "4.0/summed-up.facts").find("\ninteger_bin "), std::string::npos);
 }
 
+constexpr std::array with_tiles_and_parts = {"2.2", "3.0", "3.1", "4.0"};
+
+/// The sample of a version that has summaries, and an index of its events beside them.
+struct summed_up {
+  explicit summed_up(const char* version) {
+    const auto opened = file::open((samples / version / "summed-up.sluice").string());
+    if (!opened) return;
+    now = (*opened)->latest();
+    of_all.absorb(*now, now->chunks().size());
+  }
+  std::shared_ptr<const snapshot> now;  ///< Null: it cannot be opened.
+  analysis::index of_all;
+};
+
 /// Until 3.0 what the chunks are about, and the steps, were parts of what is `saved`.
 TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_there_are) {
-  for (const char* version : {"2.2", "3.0", "3.1", "4.0"}) {
-    const auto opened = file::open((samples / version / "summed-up.sluice").string());
-    ASSERT_TRUE(opened) << version;
-    const auto now = (*opened)->latest();
-    analysis::index of_all;
-    of_all.absorb(*now, now->chunks().size());
+  for (const char* version : with_tiles_and_parts) {
+    const summed_up sample(version);
+    ASSERT_NE(sample.now, nullptr) << version;
+    const auto& [now, of_all] = sample;
     const auto digest = analysis::find_digest(*now);
     ASSERT_NE(digest, nullptr) << version;
     const auto steps = analysis::steps_of(*digest, now);
@@ -200,12 +212,10 @@ TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_ther
 
 /// Versions before 4 have tiles of every second level, and all curves in rows of reals.
 TEST(samples, of_any_version_are_drawn_from_their_tiles) {
-  for (const char* version : {"2.2", "3.0", "3.1", "4.0"}) {
-    const auto opened = file::open((samples / version / "summed-up.sluice").string());
-    ASSERT_TRUE(opened) << version;
-    const auto now = (*opened)->latest();
-    analysis::index of_all;
-    of_all.absorb(*now, now->chunks().size());
+  for (const char* version : with_tiles_and_parts) {
+    const summed_up sample(version);
+    ASSERT_NE(sample.now, nullptr) << version;
+    const auto& [now, of_all] = sample;
     const analysis::time_range whole = analysis::whole_of(*now);
     const auto facts = of_all.tensors(*now);
     const auto expected = analysis::curves_of(of_all, facts.get(), whole);
