@@ -1,9 +1,9 @@
 #include "core/analysis/device_work.hpp"
 
-#include "core/analysis/slice_of.hpp"
-
 #include <algorithm>
 #include <cmath>
+
+#include "core/analysis/slice_of.hpp"
 
 namespace sluice::analysis {
 
@@ -38,16 +38,7 @@ slice_kind slice_kind_of(direction way) {
   return slice_kind::d2d;
 }
 
-void device_activity_index::add(stream_batch& batch) {
-  for (auto& [key, items] : batch) streams_[key].add(items);
-}
-
-void device_activity_index::add(direction_batch& batch) {
-  for (auto& [key, items] : batch) directions_[key].slices.add(items);
-}
-
 void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
-  stream_batch batch(rows.size());
   for (const trace::kernel_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::kernel, malformed_);
     made.name = row.name;
@@ -57,13 +48,13 @@ void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
       device.either.add(made.begin, made.end);
       device.anything.add(made.begin, made.end);
     }
-    batch.add({row.process, row.device, row.stream}, made);
+    add_to_stream(row, made);
   }
-  add(batch);
 }
 
 void device_activity_index::add_copy(const direction_key& key, const slice_item& made) {
-  direction_work& work = directions_[key];
+  direction_work& work = last_direction_.in(directions_, key);
+  work.slices.add(made);
   if (busy_) {
     work.busy.add(made.begin, made.end);
     work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
@@ -82,36 +73,25 @@ void device_activity_index::add_copy(const direction_key& key, const slice_item&
 }
 
 void device_activity_index::add(const std::vector<trace::transfer_event>& rows) {
-  stream_batch on_streams(rows.size());
-  direction_batch by_direction(rows.size());
   for (const trace::transfer_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind_of(row.direction), malformed_);
     made.bytes = row.bytes;
     made.tag = static_cast<std::uint8_t>(host_side_of(row));
-    const direction_key key{row.device, row.direction};
-    add_copy(key, made);
-    on_streams.add({row.process, row.device, row.stream}, made);
-    by_direction.add(key, made);
+    add_copy({row.device, row.direction}, made);
+    add_to_stream(row, made);
   }
-  add(on_streams);
-  add(by_direction);
 }
 
 void device_activity_index::add(const std::vector<trace::migration_event>& rows) {
-  direction_batch by_direction(rows.size());
   for (const trace::migration_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::migration, malformed_);
     made.bytes = row.bytes;
     made.tag = static_cast<std::uint8_t>(memory_kind::managed);
-    const direction_key key{row.device, row.direction};
-    add_copy(key, made);
-    by_direction.add(key, made);
+    add_copy({row.device, row.direction}, made);
   }
-  add(by_direction);
 }
 
 void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
-  stream_batch batch(rows.size());
   for (const trace::memset_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::memset, malformed_);
     made.bytes = row.bytes;
@@ -120,20 +100,17 @@ void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
       device.memsets.add(made.begin, made.end);
       device.anything.add(made.begin, made.end);
     }
-    batch.add({row.process, row.device, row.stream}, made);
+    add_to_stream(row, made);
   }
-  add(batch);
 }
 
 void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
-  stream_batch batch(rows.size());
   for (const trace::graph_launch_event& row : rows) {
     if (row.end == trace::unknown_time) continue;  // The call alone: its nodes have rows of their own.
     const slice_item made = slice_of(row, row.end, slice_kind::graph, malformed_);
     if (busy_) devices_[row.device].anything.add(made.begin, made.end);
-    batch.add({row.process, row.device, row.stream}, made);
+    add_to_stream(row, made);
   }
-  add(batch);
 }
 
 summaries::slice_set& device_activity_index::tell(const stream_key& stream, std::size_t lanes, time_ns from) {
@@ -155,7 +132,9 @@ bool device_activity_index::ran_kernels(trace::device_id device) const {
 }
 
 void device_activity_index::settle() {
+  for (auto& [key, slices] : streams_) slices.settle();
   for (auto& [key, work] : directions_) {
+    work.slices.settle();
     work.rate.settle();
     work.busy.settle();
     for (auto& [kind, part] : work.parts) part.settle();

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/analysis/slice_batch.hpp"
+#include "core/analysis/recent_entry.hpp"
 #include "core/analysis/slice_kind.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/summary/slice_set.hpp"
@@ -78,15 +78,16 @@ class device_activity_index {
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
  private:
-  using stream_batch = slice_batch<stream_key>;
-  using direction_batch = slice_batch<direction_key>;
-
+  template <class Row>
+  void add_to_stream(const Row& row, const summaries::slice_item& made) {
+    last_stream_.in(streams_, {row.process, row.device, row.stream}).add(made);
+  }
   void add_copy(const direction_key& key, const summaries::slice_item& item);
-  void add(stream_batch& batch);
-  void add(direction_batch& batch);
 
   std::map<stream_key, summaries::slice_set> streams_;
   std::map<direction_key, direction_work> directions_;
+  recent_entry<std::map<stream_key, summaries::slice_set>> last_stream_;
+  recent_entry<std::map<direction_key, direction_work>> last_direction_;
   std::map<trace::device_id, device_work> devices_;
   std::set<trace::device_id> with_kernels_;  ///< Only what was told.
   bool busy_ = true;

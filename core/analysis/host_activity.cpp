@@ -17,70 +17,61 @@ bool host_activity::only_waits(trace::string_id name, const trace::tables& table
 }
 
 void host_activity::add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables) {
-  batch items(rows.size());
   for (const trace::api_call_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::api_call, malformed_);
     made.name = row.name;
     made.bytes = row.bytes;
-    const thread_key key{row.process, row.thread};
+    thread_work& work = work_of(row);
     if (busy_) {
-      thread_work& work = threads_[key];
       work.call_busy.add(made.begin, made.end);
       if (only_waits(row.name, tables)) work.wait_busy.add(made.begin, made.end);
     }
-    items.add(key, made);
+    work.calls.add(made);
   }
-  for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
 }
 
 void host_activity::add(const std::vector<trace::sync_event>& rows) {
-  batch items(rows.size());
   for (const trace::sync_event& row : rows) {
     const slice_item made = slice_of(row, row.end, slice_kind::sync, malformed_);
-    const thread_key key{row.process, row.thread};
-    if (busy_) threads_[key].wait_busy.add(made.begin, made.end);
-    items.add(key, made);
+    thread_work& work = work_of(row);
+    if (busy_) work.wait_busy.add(made.begin, made.end);
+    work.calls.add(made);
   }
-  for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
 }
 
 void host_activity::add(const std::vector<trace::host_range_event>& rows) {
-  batch items(rows.size());
   for (const trace::host_range_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::range, malformed_);
     made.name = row.name;
-    items.add({row.process, row.thread}, made);
+    work_of(row).ranges.add(made);
   }
-  for (auto& [key, fresh] : items) threads_[key].ranges.add(fresh);
 }
 
 void host_activity::add(const std::vector<trace::marker_event>& rows) {
-  batch items(rows.size());
   for (const trace::marker_event& row : rows) {
     slice_item made = slice_of(row, row.time, slice_kind::marker, malformed_);
     made.name = row.name;
-    items.add({row.process, row.thread}, made);
+    work_of(row).ranges.add(made);
   }
-  for (auto& [key, fresh] : items) threads_[key].ranges.add(fresh);
 }
 
 void host_activity::add(const std::vector<trace::file_io_event>& rows) {
-  batch items(rows.size());
   for (const trace::file_io_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::file_io, malformed_);
     made.name = row.file;
     // To open or map a file names its bytes and moves none.
     const bool moves = row.operation != trace::file_operation::open && row.operation != trace::file_operation::map;
     if (moves) made.bytes = row.bytes;
-    const thread_key key{row.process, row.thread};
-    if (busy_) threads_[key].file_busy.add(made.begin, made.end);
-    items.add(key, made);
+    thread_work& work = work_of(row);
+    if (busy_) work.file_busy.add(made.begin, made.end);
+    work.calls.add(made);
   }
-  for (auto& [key, fresh] : items) threads_[key].calls.add(fresh);
 }
 
 void host_activity::settle() {
   for (auto& [key, work] : threads_) {
+    work.ranges.settle();
+    work.calls.settle();
     work.call_busy.settle();
     work.wait_busy.settle();
     work.file_busy.settle();

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/analysis/slice_batch.hpp"
+#include "core/analysis/recent_entry.hpp"
 #include "core/analysis/slice_kind.hpp"
 #include "core/analysis/time_range.hpp"
 #include "core/summary/slice_set.hpp"
@@ -58,10 +58,14 @@ class host_activity {
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
  private:
-  using batch = slice_batch<thread_key>;
+  template <class Row>
+  thread_work& work_of(const Row& row) {
+    return last_thread_.in(threads_, {row.process, row.thread});
+  }
   bool only_waits(trace::string_id name, const trace::tables& tables);
 
   std::map<thread_key, thread_work> threads_;
+  recent_entry<std::map<thread_key, thread_work>> last_thread_;
   std::unordered_map<std::uint64_t, bool> waits_;  ///< By the name's id.
   bool busy_ = true;
   std::uint64_t malformed_ = 0;

@@ -44,6 +44,12 @@ memory_key key_of(const block_record& block) { return {block.device, block.level
 void add_up(const memory_use& memory, const std::vector<block_category>& categories,
             std::map<memory_key, category_use>& into) {
   if (into.empty()) return;
+  struct death {
+    time_ns time = 0;
+    double bytes = 0;
+    summaries::level_tree* of = nullptr;
+  };
+  std::vector<death> deaths;
   const std::span<const block_record> blocks = memory.blocks();
   std::optional<memory_key> last;  // Most often the next is of the same.
   auto of = into.end();
@@ -54,8 +60,11 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
     if (of == into.end()) continue;
     summaries::level_tree& tree = of->second[static_cast<std::size_t>(categories[i].what)];
     tree.add({block.born, static_cast<double>(block.bytes)});
-    if (block.freed()) tree.add({block.died, -static_cast<double>(block.bytes)});
+    if (block.freed()) deaths.push_back({block.died, static_cast<double>(block.bytes), &tree});
   }
+  // In order, as births are: two runs are merged sooner than all is sorted.
+  std::sort(deaths.begin(), deaths.end(), [](const death& a, const death& b) { return a.time < b.time; });
+  for (const death& each : deaths) each.of->add({each.time, -each.bytes});
   for (auto& [key, use] : into)
     for (summaries::level_tree& tree : use) tree.settle();
 }
@@ -75,19 +84,19 @@ std::vector<block_category> told_categories(const memory_use& memory, const part
 }  // namespace
 
 void add_slices(trace::process_id process, std::span<const step> steps, step_slices& to) {
-  std::vector<summaries::slice_item> items;
+  summaries::slice_set& set = to[process];
+  set.tell(1, INT64_MIN);
   for (const step& each : steps) {
     if (each.span.length() <= 0) continue;  // There is nothing to be seen, and it would want a lane of its own.
-    summaries::slice_item& made = items.emplace_back();
+    summaries::slice_item made;
     made.begin = each.span.begin;
     made.end = each.span.end;
     made.event = each.event;
     made.bytes = static_cast<std::uint64_t>(each.number);
     made.kind = static_cast<std::uint8_t>(slice_kind::step);
+    set.add(made);
   }
-  summaries::slice_set& set = to[process];
-  set.tell(1, INT64_MIN);
-  set.add(items);
+  set.settle();
 }
 
 // --- steps ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
+
+#include "core/summary/sort_runs.hpp"
 
 namespace sluice::summaries {
 namespace {
@@ -14,10 +17,12 @@ time_ns length(const slice_item& item) { return item.end - item.begin; }
 
 }  // namespace
 
-void slice_set::add(std::vector<slice_item>& batch) {
-  if (from_ != INT64_MIN) std::erase_if(batch, [&](const slice_item& s) { return s.begin < from_; });
-  if (batch.empty()) return;
-  if (!std::is_sorted(batch.begin(), batch.end(), earlier)) std::sort(batch.begin(), batch.end(), earlier);
+void slice_set::settle() {
+  if (added_.empty()) return;
+  const std::vector<slice_item> batch = [&] {
+    sort_runs(added_, earlier);
+    return std::exchange(added_, {});
+  }();
   const time_ns from = batch.front().begin;
   std::vector<std::size_t> unchanged(lanes_.size());
   std::vector<slice_item> taken_back;
@@ -32,6 +37,7 @@ void slice_set::add(std::vector<slice_item>& batch) {
     items.erase(cut, items.end());
   }
   size_ += batch.size();
+  if (lanes_.empty()) lanes_.emplace_back().items.reserve(batch.size());  // Most often all lie there.
   if (taken_back.empty()) {
     for (const slice_item& item : batch) place(item);
   } else {

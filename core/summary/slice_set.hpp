@@ -35,14 +35,19 @@ struct drawn_slice {
 /// lowest lane that is free at its begin, in order of (begin, longest first, event). Lanes are kept sorted, each under a
 /// tree of event-indexed nodes with the sums of `fan_out` children.
 ///
-/// Slices may be added in any order. A batch that comes late merges into the part of the track that it overlaps; appending
+/// Slices may be added in any order. What comes late merges into the part of the track that it overlaps; appending
 /// in order costs amortised O(lanes). At most `lane_limit` lanes: what finds no place there is cut or left out, and counted.
 class slice_set {
  public:
   static constexpr std::size_t lane_limit = 64;
 
-  /// Adds a batch; sorts it in place.
-  void add(std::vector<slice_item>& batch);
+  /// Amortised O(1). Call `settle` before asking.
+  void add(const slice_item& item) {
+    if (item.begin >= from_) added_.push_back(item);
+  }
+
+  /// Gives what was added its place. O(what was added and what it overlaps), where that comes in few runs in order of time.
+  void settle();
 
   /// The set holds a part of a track, which has so many lanes: the slices that begin at `from` or later, and those told. Before
   /// any is added.
@@ -108,6 +113,7 @@ class slice_set {
   void place(const slice_item& item);
   void draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
 
+  std::vector<slice_item> added_;  ///< Not yet in a lane.
   std::vector<lane> lanes_;
   time_ns from_ = INT64_MIN;  ///< Slices that begin earlier are not taken.
   time_ns last_begin_ = INT64_MIN;

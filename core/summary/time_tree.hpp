@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/summary/sort_runs.hpp"
 #include "core/trace/ids.hpp"
 
 /// Step functions of time that can be asked at any zoom.
@@ -191,7 +192,7 @@ class time_tree {
   void take_in() {
     if (added_.empty()) return;
     const auto earlier = [](const Step& a, const Step& b) { return a.time < b.time; };
-    if (!std::is_sorted(added_.begin(), added_.end(), earlier)) std::stable_sort(added_.begin(), added_.end(), earlier);
+    sort_runs(added_, earlier);
     if (nodes_.empty()) {
       build();
     } else {
