@@ -1,9 +1,12 @@
 #include "core/analysis/finish.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "core/analysis/compact.hpp"
 #include "core/analysis/digest_of_parts.hpp"
 #include "core/analysis/kept_parts.hpp"
 #include "core/analysis/part_store.hpp"
@@ -24,6 +27,8 @@ constexpr std::size_t bytes_an_event = 100;
 constexpr std::size_t taken_otherwise = 180'000'000;
 /// Of summaries, of which parts beside one another want the same.
 constexpr std::size_t cache_bytes = std::size_t{16} << 20;
+/// A recording with no more is read quickly as it is.
+constexpr std::size_t few_chunks = 100;
 
 std::uint64_t events_in(const trace::snapshot& trace) {
   std::uint64_t events = 0;
@@ -43,6 +48,11 @@ beside_parts beside_of(const survey& known, const swept& found) {
   made.owners = &known.import_owners();
   made.contents = &known.contents();
   return made;
+}
+
+std::vector<trace::epoch_row> planned_epochs(const trace::snapshot& trace, double events) {
+  const time_range span = whole_of(trace);
+  return summaries::plan_epochs(span.begin, span.end - 1, trace.chunks(), std::max(events, 1.0));
 }
 
 /// Who waits for the summaries, and how long still.
@@ -85,9 +95,8 @@ tl::unexpected<error> given_up(const trace::snapshot& trace) {
 /// must be told, which a sweep over its rows finds; then what indexes of those parts show. The second reads what the first wrote. Where it
 /// fails the summaries are not all there: readers leave half of them alone. Errors: corrupt, if the recording cannot be read twice
 /// or contradicts itself; invalid_argument, if it says what no summary can hold; cancelled.
-result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace, double epoch_events, onlooker by) {
-  const time_range span = whole_of(trace);
-  const auto epochs = summaries::plan_epochs(span.begin, span.end - 1, trace.chunks(), std::max(epoch_events, 1.0));
+result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace, const std::vector<trace::epoch_row>& epochs,
+                    onlooker by) {
   const std::vector<time_ns> begins = begins_of(epochs);
   const survey known(trace, by.stage(0, surveyed, trace.chunks().size()));
   if (!by.wants_it()) return given_up(trace);
@@ -126,13 +135,34 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   if (!scratch) return tl::unexpected(scratch.error());
   auto file = trace::file_writer::create(scratch->path());
   if (!file) return tl::unexpected(file.error());
-  const auto summed = sum_up(*file, trace, options.epoch_events, {options.cancelled, options.progress});
+  const auto epochs = planned_epochs(trace, options.epoch_events);
+  const auto summed = sum_up(*file, trace, epochs, {options.cancelled, options.progress});
   // A full disk is why what was written cannot be read again.
   if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
   if (!summed) return tl::unexpected(summed.error());
   const auto made = trace::file::open(scratch->path(), {.cache_bytes = cache_bytes});
   if (!made) return tl::unexpected(made.error());
   return trace.with_summaries(*(*made)->latest());
+}
+
+/// Writes what `file` has into another, compacted, with summaries if there are epochs, and lets that take its place. Errors: those of
+/// `compact`, of creating and of closing a file; then `file` is as it was.
+result<void> finish_compacted(trace::file_writer& file, const trace::snapshot& trace,
+                              const std::vector<trace::epoch_row>& epochs, const std::function<bool()>& cancelled) {
+  auto made = file.create_beside();
+  if (!made) return tl::unexpected(made.error());
+  const auto done = [&]() -> result<void> {
+    if (auto moved = compact(trace, epochs, *made, [&] { return !cancelled(); }); !moved) return moved;
+    if (!epochs.empty()) {
+      const auto opened = trace::file::open(made->path());
+      if (!opened) return tl::unexpected(opened.error());
+      static_cast<void>(sum_up(*made, *(*opened)->latest(), epochs, {cancelled, {}}));
+    }
+    if (auto closed = made->close(); !closed) return closed;
+    return file.yield_place_to(*made);
+  }();
+  if (!done) ::unlink(made->path().c_str());
+  return done;
 }
 
 }  // namespace
@@ -142,12 +172,14 @@ result<void> finish(trace::file_writer& file, const finish_options& options) {
   const auto opened = trace::file::open(file.path());
   if (!opened) return file.close();
   const auto trace = (*opened)->latest();
-  const bool enough = events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1);
   // What cannot be summed up is read as a whole later.
-  if (enough && whole_of(*trace).length() > 0) {
-    const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
-    static_cast<void>(sum_up(file, *trace, options.epoch_events, {cancelled, {}}));
-  }
+  const bool sums =
+      events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1) && whole_of(*trace).length() > 0;
+  const auto epochs = sums ? planned_epochs(*trace, options.epoch_events) : std::vector<trace::epoch_row>{};
+  const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
+  const bool compacts = sums || trace->chunks().size() > few_chunks;
+  if (compacts && trace->warnings().empty() && finish_compacted(file, *trace, epochs, cancelled)) return {};
+  if (sums) static_cast<void>(sum_up(file, *trace, epochs, {cancelled, {}}));
   return file.close();
 }
 

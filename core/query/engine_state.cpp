@@ -15,8 +15,8 @@ std::atomic<std::uint64_t> next_serial{1};
 
 engine::state::state(std::shared_ptr<trace::file> f, engine_options o)
     : serial(next_serial.fetch_add(1)),
-      opened(std::move(f)),
       options(std::move(o)),
+      opened(std::move(f)),
       target(opened->latest()),
       frames({options.symbols, target->realtime_origin(), true}),
       pool(options.threads),
@@ -98,9 +98,20 @@ void engine::state::build() {
 
 void engine::state::look_for_more() {
   refreshing = false;
-  const auto found = opened->refresh();
-  if (!found || !*found) return;  // A file that vanished stays as it was last seen.
+  std::shared_ptr<trace::file> from;
+  {
+    const std::scoped_lock lock(mutex);
+    from = opened;
+  }
+  const auto found = from->refresh();
+  if (!found) return;  // A file that vanished stays as it was last seen.
+  // Looked for last: a writer that is no longer there has put it there before.
+  const auto successor = from->successor();
+  const bool replaced = successor && *successor != nullptr;
+  if (!replaced && !*found) return;
   const std::scoped_lock lock(mutex);
+  if (opened != from) return;  // Another task was quicker.
+  if (replaced) opened = *successor;
   if (loaded) {
     follow(opened->latest());
   } else {
@@ -109,7 +120,9 @@ void engine::state::look_for_more() {
 }
 
 void engine::state::follow(std::shared_ptr<const trace::snapshot> newest) {
-  if (can_be_summed_up && analysis::is_beyond(*newest, options.memory_bytes)) return sums.look(std::move(newest));
+  const bool elsewhere = !newest->is_of_the_file_of(*target);
+  if (elsewhere || (can_be_summed_up && analysis::is_beyond(*newest, options.memory_bytes)))
+    return sums.look(std::move(newest));
   target = std::move(newest);
   start_building();
 }
@@ -118,21 +131,22 @@ void engine::state::take(summing::outcome made) {
   {
     const std::scoped_lock lock(mutex);
     const bool held_all = !summaries;
+    const bool elsewhere = !made.trace->is_of_the_file_of(*target);
     target = std::move(made.trace);
     summaries = std::move(made.answers);
+    // What was held of all goes with the last who reads it. An index that a question took beside summaries takes in the rest once
+    // there is such a question again, unless it is of another file.
+    if (elsewhere || (summaries && held_all)) {
+      index = std::make_shared<analysis::index>();
+      index_wanted = false;
+    }
     if (summaries) {
-      // What was held of all goes with the last who reads it. An index that a question took beside summaries takes in the rest once
-      // there is such a question again.
-      if (held_all) {
-        index = std::make_shared<analysis::index>();
-        index_wanted = false;
-      }
       built = false;
       complete = true;
       progress = 1;
       generation.fetch_add(1);
     } else {
-      can_be_summed_up = false;
+      can_be_summed_up = !analysis::is_beyond(*target, options.memory_bytes);
       start_building();
     }
     changed.notify_all();

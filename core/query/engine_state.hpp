@@ -33,11 +33,11 @@ struct engine::state {
   };
 
   const std::uint64_t serial;
-  const std::shared_ptr<trace::file> opened;
   const engine_options options;
 
   std::mutex mutex;  ///< Guards what follows; never held while reading a file or computing.
   std::condition_variable changed;
+  std::shared_ptr<trace::file> opened;
   std::shared_ptr<const trace::snapshot> target;    ///< What answers are about.
   std::shared_ptr<const stored_answers> summaries;  ///< What its file says of itself; null if nothing.
   std::shared_ptr<analysis::index> index = std::make_shared<analysis::index>();
@@ -74,7 +74,7 @@ struct engine::state {
   void load();
   /// A question came that the file does not answer by itself.
   void want_index();
-  /// Looks for what was appended.
+  /// Looks for what was appended, and for another file in the place of this one.
   void look_for_more();
   /// Names native functions for a while, then queues itself again.
   void find_symbols();
@@ -86,7 +86,8 @@ struct engine::state {
   void start_building();
   /// Takes in chunks for a while, then queues itself again.
   void build();
-  /// Answers are to be about what was appended, too: at once, or once it is summed up. The caller holds `mutex`.
+  /// Answers are to be about what was appended, too, or about another file: at once, or once it is known what that says of itself, or
+  /// it is summed up. The caller holds `mutex`.
   void follow(std::shared_ptr<const trace::snapshot> newest);
   void take(summing::outcome made);
   /// Reads one part, then queues itself again.

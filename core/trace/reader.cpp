@@ -108,8 +108,8 @@ struct file::state {
   std::string path;
   int fd = -1;
   file_header about;
+  const reader_options options;
   mutable chunk_cache cache;
-  bool unfinished_summaries = false;
   mutable std::mutex mutex;  ///< Guards all below.
   /// Its own `file_` is empty: a file that held a snapshot that held the file would never go.
   std::shared_ptr<const snapshot> latest;
@@ -118,7 +118,7 @@ struct file::state {
   std::set<std::uint16_t> unknown_types;
   std::vector<chunk_info> summaries;  ///< So far; shown once they are all there.
 
-  explicit state(const reader_options& how) : cache(how.cache_bytes), unfinished_summaries(how.unfinished_summaries) {}
+  explicit state(const reader_options& how) : options(how), cache(how.cache_bytes) {}
   ~state() {
     if (fd >= 0) ::close(fd);
   }
@@ -383,7 +383,7 @@ std::shared_ptr<snapshot> file::state::grow() {
   if (latest) chunks.insert(chunks.begin(), latest->chunks_->begin(), latest->chunks_->end());
   next->tables_ = std::move(all_tables);
   next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
-  const bool show = found.complete || unfinished_summaries;
+  const bool show = found.complete || options.unfinished_summaries;
   next->summaries_ = std::make_shared<const std::vector<chunk_info>>(show ? summaries : std::vector<chunk_info>{});
   next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
   next->version_ = latest ? latest->version_ + 1 : 1;
@@ -471,6 +471,14 @@ result<bool> file::refresh() {
   if (!next) return false;
   state_->latest = std::move(next);
   return true;
+}
+
+result<std::shared_ptr<file>> file::successor() const {
+  struct stat ours {
+  }, there{};
+  if (::fstat(state_->fd, &ours) != 0 || ::stat(state_->path.c_str(), &there) != 0) return nullptr;
+  if (ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) return nullptr;
+  return open(state_->path, state_->options);
 }
 
 bool file::adopt(const std::shared_ptr<const snapshot>& amended) {

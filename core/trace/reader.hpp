@@ -62,6 +62,8 @@ class snapshot {
   [[nodiscard]] std::span<const std::string> warnings() const { return *warnings_; }
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+  /// Both are of one file: the one with more chunks begins with those of the other.
+  [[nodiscard]] bool is_of_the_file_of(const snapshot& other) const { return file_ == other.file_; }
 
   /// The same events with the summaries that `other` has: of another file, made from this snapshot and no other. That file stays open
   /// as long as this is held.
@@ -128,6 +130,10 @@ class file : public std::enable_shared_from_this<file> {
 
   /// Looks for what has been appended since; true if there is a newer snapshot. Thread-safe. Costs O(new chunks).
   result<bool> refresh();
+
+  /// The file that has taken this one's place at its path since, opened likewise; null if none has. What was read of this one stays as it
+  /// was. Thread-safe. Errors: those of `open`.
+  [[nodiscard]] result<std::shared_ptr<file>> successor() const;
 
   /// `amended`, which was made of the newest snapshot by its `with_` functions, is the newest from now on, until a refresh finds more.
   /// False, and nothing changes, if it is of an older one or of another file. Thread-safe.

@@ -1,16 +1,20 @@
 #include "core/trace/writer.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/trace/checksum.hpp"
@@ -208,6 +212,13 @@ result<int> open_empty(const std::string& path) {
   return fd;
 }
 
+/// Where a file is that may be named by a link.
+std::string real_path(const std::string& path) {
+  std::error_code none;
+  const auto found = std::filesystem::canonical(path, none);
+  return none ? path : found.string();
+}
+
 }  // namespace
 
 result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
@@ -331,10 +342,10 @@ result<std::unique_ptr<file_writer::state>> file_writer::rewrite(const state& fr
 result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
   state& s = *state_;
   if (s.fd < 0 || s.failure) return mark;
-  const std::string beside = s.path + ".part";
+  const std::string place = real_path(s.path), beside = place + ".part";
   std::uint64_t behind = 0;
   auto made = rewrite(s, beside, mark, behind);
-  if (!made || ::rename(beside.c_str(), s.path.c_str()) != 0) {
+  if (!made || ::rename(beside.c_str(), place.c_str()) != 0) {
     const int why = errno;
     ::unlink(beside.c_str());
     if (!made) return tl::unexpected<error>(made.error());
@@ -362,8 +373,29 @@ result<void> file_writer::copy_to(const std::string& path) {
   return written;
 }
 
+result<file_writer> file_writer::create_beside() const {
+  return create(real_path(state_->path) + ".part", state_->options);
+}
+
+result<void> file_writer::yield_place_to(const file_writer& other) {
+  state& s = *state_;
+  const std::string& beside = other.path();
+  const int fd = ::open(beside.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat ours {};
+  const bool done = fd >= 0 && ::fstat(s.fd, &ours) == 0 && ::fchmod(fd, ours.st_mode & 07777) == 0 &&
+                    ::fsync(fd) == 0 && ::rename(beside.c_str(), real_path(s.path).c_str()) == 0;
+  const int why = errno;
+  if (fd >= 0) ::close(fd);
+  if (!done) return fail(error_code::io, "cannot be replaced: " + describe_errno(why), s.path, {});
+  // The lock goes last: who sees that nobody writes this file any more finds the other one.
+  ::close(std::exchange(s.fd, -1));
+  s.offset = other.bytes_written();
+  return {};
+}
+
 std::uint64_t file_writer::bytes_written() const { return state_->offset; }
 const std::string& file_writer::path() const { return state_->path; }
+const writer_options& file_writer::options() const { return state_->options; }
 
 #define SLUICE_INSTANTIATE(row, kind) template std::uint64_t file_writer::add<row>(const row&);
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)

@@ -293,5 +293,90 @@ TEST(a_recording_that_is_written, is_summed_up_as_far_as_it_goes) {
   expect_same_digest(*find_digest(*summed), make_digest(all.index, *all.snapshot));
 }
 
+/// 3,000 kernels as they come: 25 to a chunk.
+class a_recording_that_ends : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    made_.standard_tables();
+    for (int i = 0; i < 3'000; ++i) {
+      made_.add_kernel(i * 100, i * 100 + 50);
+      if (i % 25 == 24) made_.flush();
+    }
+  }
+  [[nodiscard]] auto summed() const { return finish_options{.least_events = 1, .epoch_events = 500}; }
+  [[nodiscard]] std::string part() const { return made_.path() + ".part"; }
+  static std::size_t chunks_of_kernels(const trace::snapshot& of) {
+    return static_cast<std::size_t>(std::count_if(
+        of.chunks().begin(), of.chunks().end(), [](const auto& each) { return each.type == trace::row_type::kernel; }));
+  }
+
+  recording made_{50};
+};
+
+TEST_F(a_recording_that_ends, is_compacted_into_a_file_that_takes_its_place) {
+  const auto followed = made_.open();
+  const auto before = followed->latest();
+  ASSERT_EQ(chunks_of_kernels(*before), 120U);
+  EXPECT_EQ(followed->successor().value(), nullptr);
+  ASSERT_TRUE(finish(made_.writer(), {.least_events = 5'000}));
+  EXPECT_FALSE(fs::exists(part()));
+  const auto next = followed->successor().value();
+  ASSERT_NE(next, nullptr);
+  const auto after = next->latest();
+  EXPECT_TRUE(after->complete());
+  EXPECT_FALSE(after->is_of_the_file_of(*before));
+  EXPECT_EQ(after->file_bytes(), made_.writer().bytes_written());
+  EXPECT_LT(after->file_bytes(), before->file_bytes());
+  EXPECT_EQ(chunks_of_kernels(*after), 60U);
+  // Whoever had the old one open still reads it.
+  std::size_t rows = 0;
+  EXPECT_TRUE(before->for_each<trace::kernel_event>([&](const auto&) { ++rows; }));
+  EXPECT_EQ(rows, 3'000U);
+}
+
+TEST_F(a_recording_that_ends, keeps_its_permissions_and_the_link_that_names_it) {
+  const std::string link = made_.path() + ".link";
+  fs::create_symlink(made_.path(), link);
+  made_.close();
+  auto file = trace::file_writer::create(link, {.rows_per_chunk = 50}).value();
+  fs::permissions(made_.path(), fs::perms::owner_read | fs::perms::owner_write | fs::perms::others_read);
+  for (int i = 0; i < 3'000; ++i) {
+    trace::marker_event row;
+    row.time = i;
+    file.add(row);
+  }
+  ASSERT_TRUE(finish(file, summed()));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(fs::status(made_.path()).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write | fs::perms::others_read);
+  EXPECT_FALSE(made_.open()->latest()->summaries().empty());
+  fs::remove(link);
+}
+
+TEST_F(a_recording_that_ends, is_summed_up_where_it_is_if_nothing_can_be_written_beside_it) {
+  fs::create_directory(part());
+  const auto followed = made_.open();
+  ASSERT_TRUE(finish(made_.writer(), summed()));
+  EXPECT_EQ(followed->successor().value(), nullptr);
+  EXPECT_TRUE(followed->refresh().value());
+  EXPECT_TRUE(followed->latest()->complete());
+  EXPECT_FALSE(followed->latest()->summaries().empty());
+  EXPECT_EQ(chunks_of_kernels(*followed->latest()), 120U);
+  fs::remove(part());
+}
+
+TEST_F(a_recording_that_ends, is_left_as_it_is_if_its_end_is_cancelled) {
+  const auto followed = made_.open();
+  const std::atomic<bool> cancel{true};
+  auto how = summed();
+  how.cancel = &cancel;
+  ASSERT_TRUE(finish(made_.writer(), how));
+  EXPECT_FALSE(fs::exists(part()));
+  EXPECT_EQ(followed->successor().value(), nullptr);
+  EXPECT_TRUE(followed->refresh().value());
+  EXPECT_TRUE(followed->latest()->complete());
+  EXPECT_EQ(chunks_of_kernels(*followed->latest()), 120U);
+}
+
 }  // namespace
 }  // namespace sluice::analysis

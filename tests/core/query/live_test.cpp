@@ -67,6 +67,14 @@ void catch_up(engine& asked, const trace::file& file) {
   });
 }
 
+/// Until it answers from the file that has taken the place of what was recorded.
+void catch_up_with_the_end(engine& asked) {
+  until([&] {
+    asked.refresh();
+    return !asked.busy() && asked.snapshot()->complete();
+  });
+}
+
 template <class Question>
 std::string answer_of_all(const Question& question, const indexed& all) {
   const std::atomic<bool> never{false};
@@ -169,10 +177,26 @@ TEST(a_live_recording_too_large_to_be_held, goes_over_to_the_summaries_that_its_
   while (of.write(100)) {
   }
   ASSERT_TRUE(analysis::finish(of.made.writer(), {.least_events = 1, .epoch_events = 2'000}));
-  catch_up(asked, *file);
-  EXPECT_TRUE(asked.snapshot()->complete());
+  ASSERT_NE(file->successor().value(), nullptr);
+  catch_up_with_the_end(asked);
   EXPECT_EQ(asked.snapshot()->summaries().size(), of.made.open()->latest()->summaries().size());
   expect_same_answers(asked, of.made, random);
+}
+
+TEST(a_live_recording, goes_over_to_the_compacted_file_whether_that_is_summed_up_or_not) {
+  for (const std::uint64_t least_events : {1, 100'000}) {
+    written_bit_by_bit of;
+    std::mt19937_64 random(5);
+    of.write(of.chunks() / 2);
+    engine asked(of.made.open());
+    expect_same_answers(asked, of.made, random);
+    while (of.write(5)) {
+    }
+    ASSERT_TRUE(analysis::finish(of.made.writer(), {.least_events = least_events, .epoch_events = 2'000}));
+    catch_up_with_the_end(asked);
+    EXPECT_EQ(asked.snapshot()->summaries().empty(), least_events > 1);
+    expect_same_answers(asked, of.made, random);
+  }
 }
 
 TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_whatever_they_ask_meanwhile) {

@@ -1,0 +1,200 @@
+#include "core/analysis/compact.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/analysis/row_times.hpp"
+#include "core/analysis/time_range.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// Fewer rows of a kind wait for those of the next epoch, or are not parted by where they end: to read a chunk of so many is quick, and its
+/// header and columns would be much beside them.
+constexpr std::size_t few_rows = 256;
+/// Of one kind in memory.
+constexpr std::size_t most_waiting = std::size_t{1} << 19;
+
+constexpr std::size_t parts_of(std::size_t whole, std::size_t part) { return (whole + part - 1) / part; }
+
+/// One kind of row, on its way from one file to another.
+class moved_kind {
+ public:
+  virtual ~moved_kind() = default;
+  void add_chunk(std::size_t chunk) { chunks_.push_back(chunk); }
+
+  /// Once all chunks are known.
+  virtual void begin(const trace::snapshot&) {}
+  /// Writes the rows that begin before `end`, the end of an epoch; all of them if it is the `last`.
+  virtual result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last) = 0;
+
+ protected:
+  std::vector<std::size_t> chunks_;
+};
+
+template <class Row>
+class moved_table final : public moved_kind {
+ public:
+  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns, bool) override {
+    std::vector<Row> rows;
+    for (const std::size_t chunk : chunks_) {
+      if (auto got = from.read_into<Row>(chunk, rows); !got) return got;
+      for (const Row& row : rows) to.add(row);
+    }
+    return to.flush();
+  }
+};
+
+template <class Row>
+class moved_events final : public moved_kind {
+ public:
+  void begin(const trace::snapshot& from) override {
+    if constexpr (in_order_of_time) {
+      const auto begins = [&](std::size_t chunk) { return from.chunks()[chunk].min_time; };
+      std::stable_sort(chunks_.begin(), chunks_.end(),
+                       [&](std::size_t a, std::size_t b) { return begins(a) < begins(b); });
+    }
+  }
+
+  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last) override {
+    while (next_ < chunks_.size() && (last || from.chunks()[chunks_[next_]].min_time < end)) {
+      if (waiting_.size() >= most_waiting)
+        if (auto written = write_first(waiting_.size(), end, to); !written) return written;
+      if (auto got = read(from, chunks_[next_++]); !got) return got;
+    }
+    sort();
+    const std::size_t before = last ? waiting_.size() : count_before(end);
+    if (before == 0 || (before < few_rows && !last)) return {};
+    return write_first(before, end, to);
+  }
+
+ private:
+  static constexpr bool in_order_of_time =
+      !std::is_same_v<Row, trace::attribute_event> && !std::is_same_v<Row, trace::link_event>;
+
+  result<void> read(const trace::snapshot& from, std::size_t chunk) {
+    if (auto got = from.read_into<Row>(chunk, read_); !got) return got;
+    waiting_.insert(waiting_.end(), read_.begin(), read_.end());
+    sorted_ = false;
+    return {};
+  }
+
+  void sort() {
+    if (sorted_) return;
+    sorted_ = true;
+    if constexpr (in_order_of_time) {
+      const auto earlier = [](const Row& a, const Row& b) {
+        return std::pair(bounded(a.time), raw(a.id)) < std::pair(bounded(b.time), raw(b.id));
+      };
+      if (!std::is_sorted(waiting_.begin(), waiting_.end(), earlier))
+        std::stable_sort(waiting_.begin(), waiting_.end(), earlier);
+    }
+  }
+
+  /// Those that came in an order of their own count all, or, where they are too few for a chunk, not at all.
+  [[nodiscard]] std::size_t count_before(time_ns end) const {
+    if constexpr (!in_order_of_time) return waiting_.size();
+    const auto behind =
+        std::partition_point(waiting_.begin(), waiting_.end(), [=](const Row& row) { return bounded(row.time) < end; });
+    return static_cast<std::size_t>(behind - waiting_.begin());
+  }
+
+  result<void> write_first(std::size_t count, time_ns end, trace::file_writer& to) {
+    sort();
+    const std::span<const Row> rows(waiting_.data(), count);
+    result<void> written;
+    if (count <= few_rows || !in_order_of_time) {
+      written = write(rows, to, [](const Row&) { return true; });
+    } else {
+      const auto stays_inside = [&](const Row& row) {
+        const auto [first, last] = times_of(row);
+        return first >= begin_ && last < end;
+      };
+      written = write(rows, to, stays_inside);
+      if (written) written = write(rows, to, [&](const Row& row) { return !stays_inside(row); });
+    }
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+    begin_ = end;
+    return written;
+  }
+
+  /// In chunks of about the same size.
+  template <class Wanted>
+  static result<void> write(std::span<const Row> rows, trace::file_writer& to, Wanted&& wanted) {
+    const auto count = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), wanted));
+    if (count == 0) return {};
+    const std::size_t chunks = parts_of(count, to.options().rows_per_chunk), a_chunk = parts_of(count, chunks);
+    std::size_t waiting = 0;
+    for (const Row& row : rows) {
+      if (!wanted(row)) continue;
+      to.add(row);
+      if (++waiting < a_chunk) continue;
+      waiting = 0;
+      if (auto flushed = to.flush(); !flushed) return flushed;
+    }
+    return to.flush();
+  }
+
+  std::size_t next_ = 0;      ///< Of the chunks.
+  std::vector<Row> waiting_;  ///< In order, if `sorted_`.
+  bool sorted_ = true;
+  time_ns begin_ = -latest_time;  ///< What begins before is written.
+  std::vector<Row> read_;
+};
+
+std::unique_ptr<moved_kind> made_for(trace::row_type type) {
+  switch (type) {
+#define SLUICE_MOVED(row, kind)                           \
+  case trace::row_type::kind:                             \
+    if constexpr (trace::is_table(trace::row_type::kind)) \
+      return std::make_unique<moved_table<trace::row>>(); \
+    else                                                  \
+      return std::make_unique<moved_events<trace::row>>();
+    SLUICE_FOR_EACH_ROW(SLUICE_MOVED)
+#undef SLUICE_MOVED
+    default:
+      return nullptr;  // A reader passes over kinds that it does not know.
+  }
+}
+
+using kinds = std::map<trace::row_type, std::unique_ptr<moved_kind>>;
+
+kinds kinds_in(const trace::snapshot& from) {
+  kinds all;
+  for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
+    const trace::row_type type = from.chunks()[chunk].type;
+    std::unique_ptr<moved_kind>& kind = all[type];
+    if (!kind) kind = made_for(type);
+    if (kind) kind->add_chunk(chunk);
+  }
+  std::erase_if(all, [](const auto& each) { return each.second == nullptr; });
+  for (auto& [type, kind] : all) kind->begin(from);
+  return all;
+}
+
+}  // namespace
+
+result<void> compact(const trace::snapshot& from, std::span<const trace::epoch_row> epochs, trace::file_writer& to,
+                     const std::function<bool()>& goes_on) {
+  const kinds all = kinds_in(from);
+  for (const auto& [type, kind] : all) {
+    if (!trace::is_table(type)) continue;
+    if (auto moved = kind->move(from, to, latest_time, true); !moved) return moved;
+  }
+  for (std::size_t i = 0; i < std::max<std::size_t>(epochs.size(), 1); ++i) {
+    if (!goes_on()) return fail(error_code::cancelled, "putting the recording in order was cancelled", from.path());
+    const bool last = i + 1 >= epochs.size();
+    for (const auto& [type, kind] : all) {
+      if (trace::is_table(type)) continue;
+      if (auto moved = kind->move(from, to, last ? latest_time : epochs[i].end, last); !moved) return moved;
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::analysis
