@@ -18,7 +18,7 @@ namespace {
 /// header and columns would be much beside them.
 constexpr std::size_t few_rows = 256;
 /// Of one kind in memory.
-constexpr std::size_t most_waiting = std::size_t{1} << 19;
+constexpr std::size_t most_waiting = std::size_t{1} << 17;
 
 constexpr std::size_t parts_of(std::size_t whole, std::size_t part) { return (whole + part - 1) / part; }
 
@@ -63,12 +63,12 @@ class moved_events final : public moved_kind {
 
   result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last) override {
     while (next_ < chunks_.size() && (last || from.chunks()[chunks_[next_]].min_time < end)) {
-      if (waiting_.size() >= most_waiting)
-        if (auto written = write_first(waiting_.size(), end, to); !written) return written;
+      if (waiting() >= most_waiting)
+        if (auto written = write_first(waiting(), end, to); !written) return written;
       if (auto got = read(from, chunks_[next_++]); !got) return got;
     }
     sort();
-    const std::size_t before = last ? waiting_.size() : count_before(end);
+    const std::size_t before = last ? waiting() : count_before(end);
     if (before == 0 || (before < few_rows && !last)) return {};
     return write_first(before, end, to);
   }
@@ -77,9 +77,12 @@ class moved_events final : public moved_kind {
   static constexpr bool in_order_of_time =
       !std::is_same_v<Row, trace::attribute_event> && !std::is_same_v<Row, trace::link_event>;
 
+  [[nodiscard]] std::size_t waiting() const { return rows_.size() - written_; }
+  [[nodiscard]] auto first_waiting() { return rows_.begin() + static_cast<std::ptrdiff_t>(written_); }
+
   result<void> read(const trace::snapshot& from, std::size_t chunk) {
     if (auto got = from.read_into<Row>(chunk, read_); !got) return got;
-    waiting_.insert(waiting_.end(), read_.begin(), read_.end());
+    rows_.insert(rows_.end(), read_.begin(), read_.end());
     sorted_ = false;
     return {};
   }
@@ -91,22 +94,22 @@ class moved_events final : public moved_kind {
       const auto earlier = [](const Row& a, const Row& b) {
         return std::pair(bounded(a.time), raw(a.id)) < std::pair(bounded(b.time), raw(b.id));
       };
-      if (!std::is_sorted(waiting_.begin(), waiting_.end(), earlier))
-        std::stable_sort(waiting_.begin(), waiting_.end(), earlier);
+      if (!std::is_sorted(first_waiting(), rows_.end(), earlier))
+        std::stable_sort(first_waiting(), rows_.end(), earlier);
     }
   }
 
-  /// Those that came in an order of their own count all, or, where they are too few for a chunk, not at all.
-  [[nodiscard]] std::size_t count_before(time_ns end) const {
-    if constexpr (!in_order_of_time) return waiting_.size();
+  /// All of those that stay in the order in which they came.
+  [[nodiscard]] std::size_t count_before(time_ns end) {
+    if constexpr (!in_order_of_time) return waiting();
     const auto behind =
-        std::partition_point(waiting_.begin(), waiting_.end(), [=](const Row& row) { return bounded(row.time) < end; });
-    return static_cast<std::size_t>(behind - waiting_.begin());
+        std::partition_point(first_waiting(), rows_.end(), [=](const Row& row) { return bounded(row.time) < end; });
+    return static_cast<std::size_t>(behind - first_waiting());
   }
 
   result<void> write_first(std::size_t count, time_ns end, trace::file_writer& to) {
     sort();
-    const std::span<const Row> rows(waiting_.data(), count);
+    const std::span<const Row> rows(rows_.data() + written_, count);
     result<void> written;
     if (count <= few_rows || !in_order_of_time) {
       written = write(rows, to, [](const Row&) { return true; });
@@ -118,7 +121,12 @@ class moved_events final : public moved_kind {
       written = write(rows, to, stays_inside);
       if (written) written = write(rows, to, [&](const Row& row) { return !stays_inside(row); });
     }
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+    written_ += count;
+    // Seldom, for many may wait for long.
+    if (2 * written_ >= rows_.size()) {
+      rows_.erase(rows_.begin(), first_waiting());
+      written_ = 0;
+    }
     begin_ = end;
     return written;
   }
@@ -140,8 +148,9 @@ class moved_events final : public moved_kind {
     return to.flush();
   }
 
-  std::size_t next_ = 0;      ///< Of the chunks.
-  std::vector<Row> waiting_;  ///< In order, if `sorted_`.
+  std::size_t next_ = 0;   ///< Of the chunks.
+  std::vector<Row> rows_;  ///< From `written_` on they wait, in order if `sorted_`.
+  std::size_t written_ = 0;
   bool sorted_ = true;
   time_ns begin_ = -latest_time;  ///< What begins before is written.
   std::vector<Row> read_;

@@ -168,7 +168,7 @@ result<void> finish_compacted(trace::file_writer& file, const trace::snapshot& t
 }  // namespace
 
 result<void> finish(trace::file_writer& file, const finish_options& options) {
-  if (const auto flushed = file.flush(); !flushed) return file.close();
+  if (const auto flushed = file.flush(); !flushed || !file.is_at_its_path()) return file.close();
   const auto opened = trace::file::open(file.path());
   if (!opened) return file.close();
   const auto trace = (*opened)->latest();

@@ -30,7 +30,7 @@ struct finish_options {
 /// what cannot be read, it is summed up as it is. Reads the file four times more, epoch after epoch: it takes the memory of a few
 /// epochs, and some 400 bytes for each block that lives over the begin of one; and 0.3 to 0.6 us an event, more where so many
 /// blocks live at once that an epoch's events are few beside them. What was written stays readable whatever happens: a file that could
-/// not be read back is closed without summaries. Errors: those of `close`.
+/// not be read back, or that was renamed meanwhile, is closed without summaries. Errors: those of `close`.
 result<void> finish(trace::file_writer& file, const finish_options& options = {});
 
 struct unfinished_options {

@@ -373,12 +373,20 @@ result<void> file_writer::copy_to(const std::string& path) {
   return written;
 }
 
+bool file_writer::is_at_its_path() const {
+  struct stat ours {
+  }, there{};
+  return ::fstat(state_->fd, &ours) == 0 && ::stat(state_->path.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
+         ours.st_ino == there.st_ino;
+}
+
 result<file_writer> file_writer::create_beside() const {
   return create(real_path(state_->path) + ".part", state_->options);
 }
 
 result<void> file_writer::yield_place_to(const file_writer& other) {
   state& s = *state_;
+  if (!is_at_its_path()) return fail(error_code::io, "cannot be replaced: another file has its name", s.path, {});
   const std::string& beside = other.path();
   const int fd = ::open(beside.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat ours {};

@@ -76,12 +76,15 @@ class file_writer {
   /// A whole trace of what there is now, in another file, which is replaced. O(file). Errors: io, no_space; this file is as it was.
   result<void> copy_to(const std::string& path);
 
+  /// Whether who opens `path` finds this file: it may have been renamed, and another been put there.
+  [[nodiscard]] bool is_at_its_path() const;
+
   /// An empty trace with the same options, in a file beside this one. Errors: io, no_space.
   [[nodiscard]] result<file_writer> create_beside() const;
 
   /// Gives its place to `other`, which `create_beside` made and which is closed: who opens `path` from now on finds that, and who has
-  /// this one open keeps it as it was last. Nothing can be written after. What takes the place is on disk before. Errors: io: this
-  /// file is as it was, and open.
+  /// this one open keeps it as it was last. Nothing can be written after. What takes the place is on disk before. Errors: io, also
+  /// unless it `is_at_its_path`: this file is as it was, and open.
   result<void> yield_place_to(const file_writer& other);
 
   /// Bytes on disk so far.

@@ -148,6 +148,20 @@ TEST(compacted_chunks, are_few_and_of_about_the_same_size) {
   EXPECT_EQ(sizes[trace::row_type::kernel], (std::vector<std::uint32_t>{834, 834, 832}));
 }
 
+/// What ran from the begin is told when it ends: so each chunk may hold something of long ago.
+TEST(compacted_chunks, hold_everything_where_each_chunk_reaches_back_to_the_begin) {
+  recording made(500), into;
+  made.standard_tables();
+  constexpr int count = 300'000;
+  for (int i = 0; i < count; ++i) made.add_kernel(i % 500 == 499 ? 0 : i, i + 10);
+  const auto trace = compacted(made, epochs_of(count / 30, 30), into);
+  std::vector<std::uint64_t> ids;
+  ASSERT_TRUE(trace->for_each<trace::kernel_event>([&](const auto& row) { ids.push_back(raw(row.id)); }));
+  std::sort(ids.begin(), ids.end());
+  ASSERT_EQ(ids.size(), static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], ids.front() + i);
+}
+
 TEST(compacting, ends_when_it_is_told_to) {
   recording made(50), into;
   made.standard_tables();

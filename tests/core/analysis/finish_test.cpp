@@ -365,6 +365,20 @@ TEST_F(a_recording_that_ends, is_summed_up_where_it_is_if_nothing_can_be_written
   fs::remove(part());
 }
 
+TEST_F(a_recording_that_ends, leaves_another_file_alone_that_has_its_name_by_now) {
+  const std::string moved = made_.path() + ".moved";
+  made_.flush();
+  fs::rename(made_.path(), moved);
+  std::ofstream(made_.path()) << "somebody's";
+  ASSERT_TRUE(finish(made_.writer(), summed()));
+  EXPECT_EQ(fs::file_size(made_.path()), 10U);
+  EXPECT_FALSE(fs::exists(part()));
+  const auto kept = trace::file::open(moved).value()->latest();
+  EXPECT_TRUE(kept->complete());
+  EXPECT_EQ(chunks_of_kernels(*kept), 120U);
+  fs::remove(moved);
+}
+
 TEST_F(a_recording_that_ends, is_left_as_it_is_if_its_end_is_cancelled) {
   const auto followed = made_.open();
   const std::atomic<bool> cancel{true};
