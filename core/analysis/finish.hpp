@@ -19,8 +19,9 @@ struct finish_options {
   std::uint64_t least_events = 100'000;
   /// So many events are to lie in an epoch. Fewer let what lies below all tiles be drawn, and a block or an address be looked up, sooner,
   /// and take more of the file: of 100 million generated events 50,000, 25,000 and 12,500 took 2.9, 3.7 and 5.1 bytes each; the worst
-  /// view that came from tiles to epochs took 1.9 times as long with 50,000 as with 25,000.
-  double epoch_events = 25'000;
+  /// view that came from tiles to epochs took 1.9 times as long with 50,000 as with 25,000, whose chunks are so small that an
+  /// allocation takes 3.2 bytes instead of 3.
+  double epoch_events = 50'000;
   /// Once true, the file is closed without what is still to be found out; looked at between epochs. Null: never.
   const std::atomic<bool>* cancel = nullptr;
 };

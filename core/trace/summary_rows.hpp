@@ -13,7 +13,7 @@
 /// not closed, or that is small, has none.
 ///
 /// Time is cut into *tiles*: spans of 2^n ns that begin at multiples of their length, two to the span above. A tile in which
-/// more than some 25,000 events lie, more where many blocks live, is divided; the others are the *epochs*, one after another.
+/// more than some 50,000 events lie, more where many blocks live, is divided; the others are the *epochs*, one after another.
 /// Each tile sums up every curve and every lane of slices in `tile_bins` equal bins. So a view of any span finds bins about as
 /// wide as its pixels by reading a few tiles; below an epoch's bins it reads the epoch's events themselves.
 namespace sluice::trace {
