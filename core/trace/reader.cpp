@@ -15,6 +15,7 @@
 
 #include "core/trace/checksum.hpp"
 #include "core/trace/codec.hpp"
+#include "core/trace/same_file.hpp"
 
 namespace sluice::trace {
 namespace {
@@ -474,10 +475,7 @@ result<bool> file::refresh() {
 }
 
 result<std::shared_ptr<file>> file::successor() const {
-  struct stat ours {
-  }, there{};
-  if (::fstat(state_->fd, &ours) != 0 || ::stat(state_->path.c_str(), &there) != 0) return nullptr;
-  if (ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) return nullptr;
+  if (finds_same_file(state_->path, state_->fd).value_or(true)) return nullptr;
   return open(state_->path, state_->options);
 }
 

@@ -19,6 +19,7 @@
 
 #include "core/trace/checksum.hpp"
 #include "core/trace/codec.hpp"
+#include "core/trace/same_file.hpp"
 #include "core/trace/writer_inline.hpp"
 
 namespace sluice::trace {
@@ -219,6 +220,9 @@ std::string real_path(const std::string& path) {
   return none ? path : found.string();
 }
 
+/// Where what is to take the place of `path` is written: nobody sees half of it there.
+std::string beside(const std::string& path) { return path + ".part"; }
+
 }  // namespace
 
 result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
@@ -342,12 +346,14 @@ result<std::unique_ptr<file_writer::state>> file_writer::rewrite(const state& fr
 result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
   state& s = *state_;
   if (s.fd < 0 || s.failure) return mark;
-  const std::string place = real_path(s.path), beside = place + ".part";
+  if (!finds_same_file(s.path, s.fd).value_or(true))
+    return fail(error_code::io, "cannot replace itself: another file has its name", s.path, {});
+  const std::string place = real_path(s.path), next = beside(place);
   std::uint64_t behind = 0;
-  auto made = rewrite(s, beside, mark, behind);
-  if (!made || ::rename(beside.c_str(), place.c_str()) != 0) {
+  auto made = rewrite(s, next, mark, behind);
+  if (!made || ::rename(next.c_str(), place.c_str()) != 0) {
     const int why = errno;
-    ::unlink(beside.c_str());
+    ::unlink(next.c_str());
     if (!made) return tl::unexpected<error>(made.error());
     return fail(error_code::io, "cannot replace itself: " + describe_errno(why), s.path, {});
   }
@@ -361,37 +367,30 @@ result<void> file_writer::copy_to(const std::string& path) {
   const auto flushed = flush();
   if (!flushed || state_->fd < 0) return flushed;
   std::uint64_t behind = 0;
-  // Nobody sees half of it.
-  const std::string beside = path + ".part";
-  auto made = rewrite(*state_, beside, 0, behind);
+  const std::string next = beside(path);
+  auto made = rewrite(*state_, next, 0, behind);
   if (made) (*made)->write_end();
   result<void> written = made ? (*made)->outcome() : tl::unexpected<error>(made.error());
-  if (written && ::rename(beside.c_str(), path.c_str()) != 0) {
+  if (written && ::rename(next.c_str(), path.c_str()) != 0) {
     written = fail(error_code::io, "cannot be renamed to: " + describe_errno(errno), path, {});
   }
-  if (!written) ::unlink(beside.c_str());
+  if (!written) ::unlink(next.c_str());
   return written;
 }
 
-bool file_writer::is_at_its_path() const {
-  struct stat ours {
-  }, there{};
-  return ::fstat(state_->fd, &ours) == 0 && ::stat(state_->path.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
-         ours.st_ino == there.st_ino;
-}
+bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, state_->fd).value_or(false); }
 
 result<file_writer> file_writer::create_beside() const {
-  return create(real_path(state_->path) + ".part", state_->options);
+  return create(beside(real_path(state_->path)), state_->options);
 }
 
 result<void> file_writer::yield_place_to(const file_writer& other) {
   state& s = *state_;
   if (!is_at_its_path()) return fail(error_code::io, "cannot be replaced: another file has its name", s.path, {});
-  const std::string& beside = other.path();
-  const int fd = ::open(beside.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(other.path().c_str(), O_RDONLY | O_CLOEXEC);
   struct stat ours {};
   const bool done = fd >= 0 && ::fstat(s.fd, &ours) == 0 && ::fchmod(fd, ours.st_mode & 07777) == 0 &&
-                    ::fsync(fd) == 0 && ::rename(beside.c_str(), real_path(s.path).c_str()) == 0;
+                    ::fsync(fd) == 0 && ::rename(other.path().c_str(), real_path(s.path).c_str()) == 0;
   const int why = errno;
   if (fd >= 0) ::close(fd);
   if (!done) return fail(error_code::io, "cannot be replaced: " + describe_errno(why), s.path, {});

@@ -69,8 +69,8 @@ class file_writer {
   result<std::uint64_t> mark();
 
   /// Forgets the events before `mark`; tables stay. The file is written anew beside itself and takes its own place at once, so a
-  /// crash leaves the one or the other. Returns where what followed the mark begins now. O(file). Errors: io, no_space: the file
-  /// stays as it was.
+  /// crash leaves the one or the other. Returns where what followed the mark begins now. O(file). Errors: io, also if
+  /// another file has its name by now, no_space: the file stays as it was.
   result<std::uint64_t> drop_before(std::uint64_t mark);
 
   /// A whole trace of what there is now, in another file, which is replaced. O(file). Errors: io, no_space; this file is as it was.

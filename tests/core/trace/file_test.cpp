@@ -332,6 +332,40 @@ TEST_F(trace_file, is_kept_up_to_the_last_whole_chunk_when_the_disk_is_full) {
   EXPECT_EQ(count % 100, 0u);
 }
 
+TEST_F(trace_file, forgets_what_lies_before_a_mark_in_a_file_that_takes_its_place) {
+  file_writer writer = kernels(100, 10);
+  const auto mark = writer.mark();
+  ASSERT_TRUE(mark);
+  for (std::size_t i = 100; i < 130; ++i) writer.add(kernel(writer, i));
+  ASSERT_TRUE(writer.flush());
+  const auto before = file::open(path_).value();
+  ASSERT_TRUE(writer.drop_before(*mark));
+  EXPECT_EQ(count_kernels(*before->latest()), 130U) << "who has it open keeps it";
+  const auto next = before->successor().value();
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(count_kernels(*next->latest()), 30U);
+  writer.add(kernel(writer, 130));
+  ASSERT_TRUE(writer.close());
+  EXPECT_EQ(count_kernels(*file::open(path_).value()->latest()), 31U);
+}
+
+TEST_F(trace_file, takes_no_place_that_another_file_has_by_now) {
+  const std::string moved = path_ + ".moved";
+  file_writer writer = kernels(100, 10);
+  const auto mark = writer.mark();
+  ASSERT_TRUE(mark);
+  std::filesystem::rename(path_, moved);
+  put({'m', 'i', 'n', 'e'});
+  const auto dropped = writer.drop_before(*mark);
+  ASSERT_FALSE(dropped);
+  EXPECT_EQ(dropped.error().code, error_code::io);
+  EXPECT_EQ(bytes().size(), 4U);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".part"));
+  ASSERT_TRUE(writer.close());
+  EXPECT_EQ(count_kernels(*file::open(moved).value()->latest()), 100U);
+  std::filesystem::remove(moved);
+}
+
 TEST_F(trace_file, reads_only_rows_of_the_kind_a_chunk_holds) {
   auto writer = kernels(5, 5);
   ASSERT_TRUE(writer.close());

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+
+namespace sluice::trace {
+
+/// Whether who opens `path` finds the file that is open as `fd`; nothing if there is no file, or it cannot be told.
+[[nodiscard]] inline std::optional<bool> finds_same_file(const std::string& path, int fd) {
+  struct stat ours {
+  }, there{};
+  if (::fstat(fd, &ours) != 0 || ::stat(path.c_str(), &there) != 0) return std::nullopt;
+  return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+}  // namespace sluice::trace
