@@ -111,7 +111,7 @@ class moved_events final : public moved_kind {
     sort();
     const std::span<const Row> rows(rows_.data() + written_, count);
     result<void> written;
-    if (count <= few_rows || !in_order_of_time) {
+    if (count < few_rows || !in_order_of_time) {
       written = write(rows, to, [](const Row&) { return true; });
     } else {
       const auto stays_inside = [&](const Row& row) {
@@ -171,18 +171,23 @@ std::unique_ptr<moved_kind> made_for(trace::row_type type) {
   }
 }
 
-using kinds = std::map<trace::row_type, std::unique_ptr<moved_kind>>;
+using moved_kinds = std::map<trace::row_type, std::unique_ptr<moved_kind>>;
+struct tables_and_events {
+  moved_kinds tables, events;
+};
 
-kinds kinds_in(const trace::snapshot& from) {
-  kinds all;
+tables_and_events kinds_in(const trace::snapshot& from) {
+  tables_and_events all;
   for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
     const trace::row_type type = from.chunks()[chunk].type;
-    std::unique_ptr<moved_kind>& kind = all[type];
+    std::unique_ptr<moved_kind>& kind = (trace::is_table(type) ? all.tables : all.events)[type];
     if (!kind) kind = made_for(type);
     if (kind) kind->add_chunk(chunk);
   }
-  std::erase_if(all, [](const auto& each) { return each.second == nullptr; });
-  for (auto& [type, kind] : all) kind->begin(from);
+  for (moved_kinds* const each : {&all.tables, &all.events}) {
+    std::erase_if(*each, [](const auto& kind) { return kind.second == nullptr; });
+    for (auto& [type, kind] : *each) kind->begin(from);
+  }
   return all;
 }
 
@@ -190,18 +195,14 @@ kinds kinds_in(const trace::snapshot& from) {
 
 result<void> compact(const trace::snapshot& from, std::span<const trace::epoch_row> epochs, trace::file_writer& to,
                      const std::function<bool()>& goes_on) {
-  const kinds all = kinds_in(from);
-  for (const auto& [type, kind] : all) {
-    if (!trace::is_table(type)) continue;
+  const auto [tables, events] = kinds_in(from);
+  for (const auto& [type, kind] : tables)
     if (auto moved = kind->move(from, to, latest_time, true); !moved) return moved;
-  }
   for (std::size_t i = 0; i < std::max<std::size_t>(epochs.size(), 1); ++i) {
     if (!goes_on()) return fail(error_code::cancelled, "putting the recording in order was cancelled", from.path());
     const bool last = i + 1 >= epochs.size();
-    for (const auto& [type, kind] : all) {
-      if (trace::is_table(type)) continue;
+    for (const auto& [type, kind] : events)
       if (auto moved = kind->move(from, to, last ? latest_time : epochs[i].end, last); !moved) return moved;
-    }
   }
   return {};
 }

@@ -58,21 +58,25 @@ void until(Step&& step) {
   while (!step()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// Until it answers from all that is in the file.
-void catch_up(engine& asked, const trace::file& file) {
+/// Until it answers from such a snapshot.
+template <class Wanted>
+void refresh_until(engine& asked, Wanted&& wanted) {
   until([&] {
     asked.refresh();
-    return !asked.busy() && asked.snapshot()->file_bytes() == file.latest()->file_bytes() &&
-           asked.snapshot()->growing() == file.latest()->growing();
+    return !asked.busy() && wanted(*asked.snapshot());
+  });
+}
+
+/// Until it answers from all that is in the file.
+void catch_up(engine& asked, const trace::file& file) {
+  refresh_until(asked, [&](const trace::snapshot& now) {
+    return now.file_bytes() == file.latest()->file_bytes() && now.growing() == file.latest()->growing();
   });
 }
 
 /// Until it answers from the file that has taken the place of what was recorded.
 void catch_up_with_the_end(engine& asked) {
-  until([&] {
-    asked.refresh();
-    return !asked.busy() && asked.snapshot()->complete();
-  });
+  refresh_until(asked, [](const trace::snapshot& now) { return now.complete(); });
 }
 
 template <class Question>
