@@ -36,6 +36,7 @@ struct device_pools {
   pool_options options{.name = "libsluice_pool"};  ///< as configured
   std::uint64_t part_limit = 0;                    ///< in bytes, what PyTorch was told to take at most; 0: all
   std::atomic<pool_memory_resource*> pool{nullptr}, pinned{nullptr};
+  std::mutex after_all_mutex;    ///< taken where captures are held off; nothing is called with it held
   std::vector<void*> after_all;  ///< freed, and waiting for the whole device
 
   pool_memory_resource& device_pool() {
@@ -288,7 +289,7 @@ SLUICE_EXPORT int sluice_free_after_all(void* const* addresses, size_t count, in
     {
       const captures_held_off held;
       {
-        const std::lock_guard lock(of.mutex);
+        const std::lock_guard lock(of.after_all_mutex);
         of.after_all.insert(of.after_all.end(), addresses, addresses + count);
         // To wait for the device would break a capture.
         if (of.after_all.empty() || capturing()) return 0;
@@ -297,7 +298,7 @@ SLUICE_EXPORT int sluice_free_after_all(void* const* addresses, size_t count, in
       try {
         of.device.sync();
       } catch (const error&) {
-        const std::lock_guard lock(of.mutex);
+        const std::lock_guard lock(of.after_all_mutex);
         of.after_all.insert(of.after_all.end(), batch.begin(), batch.end());
         throw;
       }
