@@ -15,14 +15,17 @@ bool earlier(const slice_item& a, const slice_item& b) {
 
 time_ns length(const slice_item& item) { return item.end - item.begin; }
 
+bool none_overlap(const std::vector<slice_item>& sorted) {
+  return std::adjacent_find(sorted.begin(), sorted.end(),
+                            [](const slice_item& a, const slice_item& b) { return b.begin < a.end; }) == sorted.end();
+}
+
 }  // namespace
 
 void slice_set::settle() {
   if (added_.empty()) return;
-  const std::vector<slice_item> batch = [&] {
-    sort_runs(added_, earlier);
-    return std::exchange(added_, {});
-  }();
+  sort_runs(added_, earlier);
+  std::vector<slice_item> batch = std::exchange(added_, {});
   const time_ns from = batch.front().begin;
   std::vector<std::size_t> unchanged(lanes_.size());
   std::vector<slice_item> taken_back;
@@ -37,8 +40,12 @@ void slice_set::settle() {
     items.erase(cut, items.end());
   }
   size_ += batch.size();
-  if (lanes_.empty()) lanes_.emplace_back().items.reserve(batch.size());  // Most often all lie there.
-  if (taken_back.empty()) {
+  if (lanes_.empty()) lanes_.emplace_back();
+  if (taken_back.empty() && lanes_.front().items.empty() && none_overlap(batch)) {
+    last_begin_ = std::max(last_begin_, batch.back().begin);
+    lanes_.front().items = std::move(batch);  // Most often all lie there.
+  } else if (taken_back.empty()) {
+    if (lanes_.front().items.empty()) lanes_.front().items.reserve(batch.size());
     for (const slice_item& item : batch) place(item);
   } else {
     std::sort(taken_back.begin(), taken_back.end(), earlier);

@@ -22,6 +22,9 @@
 /// with the first time it was reached. Spans in between two nodes are constant and need no storage. Hence every answer
 /// about a range is exact, and one about `width` equal parts visits O(width * log(steps / width)) nodes at most.
 ///
+/// Few steps, such as a part of a recording has, need no tree: they are kept in order, with the value before every sixty-fourth, and
+/// questions go through those that they are about. To make a tree of them would take longer than all that is asked of it.
+///
 /// Times must be `analysis::bounded`; values must be finite. Not thread-safe for writing; readers may share a settled tree.
 namespace sluice::summaries {
 
@@ -101,11 +104,16 @@ class time_tree {
     added_.push_back(step);
   }
 
-  /// Brings the aggregates up to date with what was added. O(what changed).
+  /// Brings the aggregates up to date with what was added. O(what changed); of few steps O(all).
   void settle() {
+    const bool more = !added_.empty();
     take_in();
-    added_ = {};
-    if (!nodes_.empty()) refresh(root_);
+    added_ = std::vector<Step>();
+    if (!nodes_.empty()) {
+      refresh(root_);
+    } else if (more) {
+      find_bases();
+    }
     settled_ = true;
   }
 
@@ -119,30 +127,31 @@ class time_tree {
     return all.empty() ? 0 : all.maximum;
   }
 
-  [[nodiscard]] bool empty() const { return nodes_.empty() && added_.empty() && !told_highest_; }
+  [[nodiscard]] bool empty() const { return nodes_.empty() && few_.empty() && added_.empty() && !told_highest_; }
   /// Of the first and the last step; first > last when there is none.
   [[nodiscard]] time_ns first_time() const { return first_; }
   [[nodiscard]] time_ns last_time() const { return last_; }
 
   /// The value at `time`, steps at that very time included; 0 before the first. O(log n).
   [[nodiscard]] double at(time_ns time) const {
-    cursor walk(time, 1, 1);
-    if (!nodes_.empty()) visit(root_, walk, time, time);
+    cursor walk(time);
+    go_through(walk, time);
     return walk.value;
   }
 
   /// The last step at or before `time`; null if there is none. Until the tree changes. O(log n).
   [[nodiscard]] const Step* last_until(time_ns time) const {
-    if (nodes_.empty() || time < first_) return nullptr;
-    std::uint32_t at = root_;
-    while (nodes_[at].leaf == none) {
-      const node& right = nodes_[nodes_[at].child[1]];
-      at = nodes_[at].child[right.first <= time ? 1 : 0];
+    if ((nodes_.empty() && few_.empty()) || time < first_) return nullptr;
+    const std::vector<Step>* steps = &few_;
+    if (!nodes_.empty()) {
+      std::uint32_t at = root_;
+      while (nodes_[at].leaf == none) {
+        const node& right = nodes_[nodes_[at].child[1]];
+        at = nodes_[at].child[right.first <= time ? 1 : 0];
+      }
+      steps = &leaves_[nodes_[at].leaf];
     }
-    const std::vector<Step>& steps = leaves_[nodes_[at].leaf];
-    const auto behind =
-        std::upper_bound(steps.begin(), steps.end(), time, [](time_ns t, const Step& s) { return t < s.time; });
-    return &*(behind - 1);
+    return &*(first_behind(*steps, time) - 1);
   }
 
   /// What the value does in [begin, end). Exact. O(log n).
@@ -153,12 +162,12 @@ class time_tree {
   }
 
   /// Divides [begin, end) into `width` equal parts and calls `each(index, extent, value at the part's begin)` for every one
-  /// in order. A part shorter than 1 ns has an empty extent. Exact.
+  /// in order. A part shorter than 1 ns has an empty extent. Exact. Of few steps O(width + those in it).
   template <class Each>
   void split(time_ns begin, time_ns end, std::uint32_t width, Each&& each) const {
     if (end < begin || width == 0) return;
     splitter<Each> walk(begin, end, width, each);
-    if (!nodes_.empty()) visit(root_, walk, begin, end);
+    go_through(walk, begin);
     walk.finish();
   }
 
@@ -188,32 +197,61 @@ class time_tree {
     return differ == 0 || highest_bit(differ) <= n.bit;
   }
 
-  /// Puts into the tree what was added.
+  struct earlier {
+    bool operator()(const Step& a, const Step& b) const { return a.time < b.time; }
+  };
+  /// The first after `time`.
+  static auto first_behind(const std::vector<Step>& steps, time_ns time) {
+    return std::upper_bound(steps.begin(), steps.end(), time, [](time_ns t, const Step& s) { return t < s.time; });
+  }
+
+  /// Puts what was added to the few, or into the tree.
   void take_in() {
     if (added_.empty()) return;
-    const auto earlier = [](const Step& a, const Step& b) { return a.time < b.time; };
-    sort_runs(added_, earlier);
+    sort_runs(added_, earlier{});
     if (nodes_.empty()) {
-      build();
+      put_to_few();
+      if (few_.size() > most_added) build();
     } else {
       for (const Step& step : added_) insert(find_leaf(key_of(step.time)), step);
     }
     added_.clear();
   }
 
-  /// The tree of the added steps alone, which are sorted.
-  void build() {
-    auto last = added_.begin();
-    for (auto next = last + 1; next != added_.end(); ++next) {
+  /// Puts the added steps, which are sorted, among the few.
+  void put_to_few() {
+    if (few_.empty()) {
+      few_.swap(added_);
+    } else {
+      const auto added = few_.insert(few_.end(), added_.begin(), added_.end());
+      if (added->time < (added - 1)->time) std::inplace_merge(few_.begin(), added, few_.end(), earlier{});
+    }
+    auto last = few_.begin();
+    for (auto next = last + 1; next != few_.end(); ++next) {
       if (next->time == last->time) {
         last->merge(*next);
-      } else {
-        *++last = *next;
+      } else if (++last != next) {
+        *last = *next;
       }
     }
-    added_.erase(last + 1, added_.end());
+    few_.erase(last + 1, few_.end());
+  }
+
+  void find_bases() {
+    bases_.clear();
+    double value = 0;
+    for (std::size_t i = 0; i < few_.size(); ++i) {
+      if (i % leaf_capacity == 0) bases_.push_back(value);
+      value = after(value, few_[i]);
+    }
+  }
+
+  /// A tree of the few, which are too many.
+  void build() {
     nodes_.push_back(node{});
-    fill(root_, added_.begin(), added_.end());
+    fill(root_, few_.begin(), few_.end());
+    few_ = std::vector<Step>();  // `{}` would leave the vector its memory.
+    bases_ = std::vector<double>();
     settled_ = false;
     finger_ = none;
   }
@@ -374,7 +412,8 @@ class time_tree {
 
   /// Walks steps up to `end` only to know the value there.
   struct cursor {
-    cursor(time_ns t, std::uint32_t, std::uint32_t) : time(t) {}
+    explicit cursor(time_ns t) : time(t) {}
+    void begin_with(double before) { value = before; }
     [[nodiscard]] bool takes(time_ns, time_ns last) const { return last <= time; }
     [[nodiscard]] bool done(time_ns first) const { return first > time; }
     void whole(const node& n) { value = base(value) + n.final; }
@@ -389,6 +428,7 @@ class time_tree {
     splitter(time_ns b, time_ns e, std::uint32_t w, Each& f)
         : begin(b), end(e), width(w), each(f), now(b), part_end(edge(1)) {}
 
+    void begin_with(double before) { value = at_begin = before; }
     [[nodiscard]] time_ns edge(std::uint32_t i) const {
       __extension__ using wide = unsigned __int128;
       const auto offset = wide{static_cast<std::uint64_t>(end - begin)} * i / width;
@@ -446,8 +486,19 @@ class time_tree {
     extent part;
   };
 
+  /// Takes a walk to all steps that it is about: those before `begin` matter to it for the value alone.
   template <class Walk>
-  void visit(std::uint32_t at, Walk& walk, time_ns begin, time_ns end) const {
+  void go_through(Walk& walk, time_ns begin) const {
+    if (!nodes_.empty()) return visit(root_, walk);
+    if (bases_.empty()) return;
+    const auto later = static_cast<std::size_t>(first_behind(few_, begin) - few_.begin());
+    const std::size_t block = (later == 0 ? 0 : later - 1) / leaf_capacity;
+    walk.begin_with(bases_[block]);
+    for (std::size_t i = block * leaf_capacity; i < few_.size() && !walk.done(few_[i].time); ++i) walk.single(few_[i]);
+  }
+
+  template <class Walk>
+  void visit(std::uint32_t at, Walk& walk) const {
     const node& n = nodes_[at];
     if (walk.done(n.first)) return;
     if (walk.takes(n.first, n.last)) {
@@ -461,11 +512,13 @@ class time_tree {
       }
       return;
     }
-    visit(n.child[0], walk, begin, end);
-    visit(n.child[1], walk, begin, end);
+    visit(n.child[0], walk);
+    visit(n.child[1], walk);
   }
 
-  std::vector<Step> added_;  ///< Not yet in the tree.
+  std::vector<Step> added_;    ///< Not yet among the few, or in the tree.
+  std::vector<Step> few_;      ///< In order, while there is no tree.
+  std::vector<double> bases_;  ///< The value before each `leaf_capacity`-th of them.
   std::vector<node> nodes_;
   std::vector<std::vector<Step>> leaves_;
   std::uint32_t root_ = 0;
