@@ -20,11 +20,13 @@ template <class Row, class... Members>
 }  // namespace detail
 
 template <>
-[[nodiscard]] constexpr trace::column_set<trace::alloc_event> columns_read(part_scope /*scope*/) {
+[[nodiscard]] constexpr trace::column_set<trace::alloc_event> columns_read(part_scope scope) {
   using row = trace::alloc_event;
-  return detail::with_whose_and_when<row>(&row::block, &row::parent, &row::level, &row::kind, &row::device,
-                                          &row::stream, &row::pool, &row::address, &row::bytes, &row::reserved_bytes,
-                                          &row::flags, &row::stack, &row::name);
+  const auto added_up = trace::column_set<row>::of(&row::id, &row::time, &row::block, &row::level, &row::kind,
+                                                   &row::device, &row::pool, &row::bytes, &row::flags);
+  if (scope == part_scope::timeline) return added_up;
+  return added_up | trace::column_set<row>::of(&row::process, &row::thread, &row::parent, &row::stream, &row::address,
+                                               &row::reserved_bytes, &row::stack, &row::name);
 }
 
 template <>

@@ -208,7 +208,7 @@ void index::tell(const part& about) {
   for (const told_block& each : about.blocks) memory_.tell(each.block);
   for (const carried_block& each : about.carried) memory_.carry(each.block);
   for (const trace::live_block_event& each : about.births) memory_.add(each);
-  if (about.scope == part_scope::memory) return;
+  if (!is_drawn(about.scope)) return;
   tell_samples(about);
   for (const trace::device_id each : whole.with_kernels) devices_.tell_kernels(each);
   tell_slices(about);
@@ -286,6 +286,20 @@ void index::absorb_part(const trace::snapshot& from, part about) {
   next_ = chunks.size();
   settle(from);
   if (told_->scope == part_scope::everything && !told_->unfolding) find_stacks_of_copies(from, taken);
+}
+
+void index::keep_what_is_drawn(const trace::snapshot& from) {
+  tensor_facts drawn = find_tensor_facts(*this, from);
+  drawn.categories = std::vector<block_category>();  // They are of blocks.
+  tensors_ = std::make_shared<const tensor_facts>(std::move(drawn));
+  tensors_fresh_ = true;
+  memory_.forget_blocks();
+  if (!told_) return;
+  auto left = std::make_unique<part>();
+  left->scope = told_->scope;
+  left->run = told_->run;
+  left->whole = told_->whole;
+  told_ = std::move(left);
 }
 
 void index::find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken) {

@@ -44,10 +44,17 @@ void memory_use::count(const block_record& block, time_ns time, double sign) {
   }
 }
 
+void memory_use::put(const block_record& known, block_record& at) {
+  const time_ns before = at.died;
+  at = known;
+  at.died = before;
+  if (known.freed()) dies(at, known.died);
+}
+
 void memory_use::tell(const block_record& known) {
   block_record& block = at(known.id);
   if (block.allocated) return;
-  block = known;
+  put(known, block);
   block.allocated = true;
   count(block, block.born, 1);
   if (block.freed()) count(block, block.died, -1);
@@ -55,7 +62,7 @@ void memory_use::tell(const block_record& known) {
 
 void memory_use::carry(const block_record& known) {
   block_record& block = at(known.id);
-  block = known;
+  put(known, block);
   if (block.allocated) count(block, block.born, 1);
 }
 
@@ -158,7 +165,7 @@ void memory_use::add(const trace::free_event& row) {
     count(block, block.died, 1);
   }
   block.free = row.id;
-  block.died = bounded(row.time);
+  dies(block, bounded(row.time));
   if (!block.allocated) return;
   if (block.died < block.born) {
     dispute(block.id);
@@ -200,7 +207,7 @@ void memory_use::infer_deaths(const complete_checkpoint& by, const id_set* freed
     const bool had_it = block.allocated && !block.freed() && block.process == by.process && block.born < by.time;
     if (!had_it || std::binary_search(by.live.begin(), by.live.end(), block.id)) continue;
     if (freed != nullptr && freed->contains(raw(block.id))) continue;
-    block.died = by.time;
+    dies(block, by.time);
     block.death_inferred = true;
     count(block, by.time, -1);
   }

@@ -162,8 +162,17 @@ class memory_use {
   /// All of a snapshot has been added: blocks that a checkpoint after a loss does not know are taken to be gone.
   void reconcile();
 
+  /// Leaves what they add up to. Nothing can be added after.
+  void forget_blocks() {
+    blocks_ = std::vector<block_record>();  // `{}` would leave the vector its memory.
+    by_id_ = positions();
+    deaths_ = std::vector<std::uint32_t>();
+  }
+
   /// In order of first appearance, those carried or told first. Only those with `allocated` mean anything.
   [[nodiscard]] std::span<const block_record> blocks() const { return blocks_; }
+  /// Positions in `blocks` of those that were freed, each once, in the order in which that was told: most often in order of time.
+  [[nodiscard]] std::span<const std::uint32_t> deaths() const { return deaths_; }
   [[nodiscard]] const block_record* find(trace::block_id id) const;
   /// Whether any row names it, be it only one that frees it.
   [[nodiscard]] bool known(trace::block_id id) const { return by_id_.find(raw(id)) != positions::none; }
@@ -184,6 +193,12 @@ class memory_use {
   };
 
   block_record& at(trace::block_id id);
+  /// It was freed at that time, as far as is known.
+  void dies(block_record& block, time_ns time) {
+    if (!block.freed()) deaths_.push_back(static_cast<std::uint32_t>(&block - blocks_.data()));
+    block.died = time;
+  }
+  void put(const block_record& known, block_record& at);
   void birth(const trace::alloc_event& row, time_ns born);
   void count(const block_record& block, time_ns time, double sign);
   /// What a device's tracked memory is the sum of.
@@ -196,6 +211,7 @@ class memory_use {
   void settle_untracked(device_samples& of, const tracked& by) const;
 
   std::vector<block_record> blocks_;
+  std::vector<std::uint32_t> deaths_;
   positions by_id_;
   std::map<memory_key, summaries::level_tree> use_;
   recent_entry<std::map<memory_key, summaries::level_tree>> last_use_;

@@ -39,7 +39,7 @@ class part_cache {
     part_scope scope;
     friend auto operator<=>(const wanted&, const wanted&) = default;
     [[nodiscard]] bool is_in(const wanted& other) const {
-      return first == other.first && last == other.last && scope <= other.scope;
+      return first == other.first && last == other.last && analysis::is_in(scope, other.scope);
     }
   };
   const std::shared_ptr<const part_store> store_;

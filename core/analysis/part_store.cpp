@@ -127,12 +127,18 @@ result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use) const {
   of_kind->second.spans.for_each_in({from, to}, [&](std::size_t place) {
     if (!got) return;
     const trace::chunk_info& chunk = of_kind->second.list[place];
-    const auto rows = from_->read_summary<Row>(chunk);
-    if (!rows) {
-      got = tl::unexpected(rows.error());
-      return;
+    if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Of one epoch alone: nobody else wants it.
+      std::vector<Row> rows;
+      if (got = from_->read_summary<Row>(chunk, rows); !got) return;
+      for (const Row& row : rows) use(row, chunk);
+    } else {
+      const auto rows = from_->read_summary<Row>(chunk);
+      if (!rows) {
+        got = tl::unexpected(rows.error());
+        return;
+      }
+      for (const Row& row : **rows) use(row, chunk);
     }
-    for (const Row& row : **rows) use(row, chunk);
   });
   return got;
 }
@@ -225,14 +231,14 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   read.operator()<trace::block_category_row>(begins_[first], end, [&](const auto& row, const auto&) {
     made.categories.push_back({row.block, category_of(row.category, row.reason)});
   });
-  if (scope >= part_scope::timeline) {
+  if (is_drawn(scope)) {
     read.operator()<trace::last_sample_row>(begin, begin + 1, [&](const auto& row, const auto& chunk) {
       made.samples_told = made.samples_told || everywhere(chunk);
       const bool in_run = row.sampled >= begin && row.sampled < end;
       if (!in_run) made.samples.push_back(row);
     });
   }
-  if (scope >= part_scope::timeline) {
+  if (is_drawn(scope)) {
     std::map<trace::process_id, std::vector<step>> steps;
     read.operator()<trace::step_row>(begin, end, [&](const auto& row, const auto&) {
       if (row.time < end && row.end > begin && row.end > row.time) steps[row.process].push_back(step_of(row));
@@ -240,7 +246,7 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
     for (const auto& [process, source] : whole_->steps->sources())
       made.steps.push_back({process, {source, std::move(steps[process])}});
   }
-  if (scope >= part_scope::timeline && first > 0) {
+  if (is_drawn(scope) && first > 0) {
     read.operator()<trace::open_slice_row>(begin, begin + 1, [&](const auto& row, const auto&) {
       if (row.time == begin) made.open.push_back(slice_of(row));
     });
@@ -264,8 +270,7 @@ result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std
   if (!about) return tl::unexpected(about.error());
   auto made = std::make_shared<index>();
   made->absorb_part(*from_, std::move(*about));
-  // What blocks are for is drawn: whoever reads a part ahead leaves nothing of it to find out.
-  if (scope == part_scope::timeline) static_cast<void>(made->tensors(*from_));
+  if (scope == part_scope::timeline) made->keep_what_is_drawn(*from_);
   return std::shared_ptr<const index>(std::move(made));
 }
 

@@ -44,13 +44,8 @@ memory_key key_of(const block_record& block) { return {block.device, block.level
 void add_up(const memory_use& memory, const std::vector<block_category>& categories,
             std::map<memory_key, category_use>& into) {
   if (into.empty()) return;
-  struct death {
-    time_ns time = 0;
-    double bytes = 0;
-    summaries::level_tree* of = nullptr;
-  };
-  std::vector<death> deaths;
   const std::span<const block_record> blocks = memory.blocks();
+  std::vector<summaries::level_tree*> trees(blocks.size(), nullptr);
   std::optional<memory_key> last;  // Most often the next is of the same.
   auto of = into.end();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -58,13 +53,11 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
     if (!block.allocated || block.imported()) continue;
     if (last != key_of(block)) of = into.find(*(last = key_of(block)));
     if (of == into.end()) continue;
-    summaries::level_tree& tree = of->second[static_cast<std::size_t>(categories[i].what)];
-    tree.add({block.born, static_cast<double>(block.bytes)});
-    if (block.freed()) deaths.push_back({block.died, static_cast<double>(block.bytes), &tree});
+    trees[i] = &of->second[static_cast<std::size_t>(categories[i].what)];
+    trees[i]->add({block.born, static_cast<double>(block.bytes)});
   }
-  // In order, as births are: two runs are merged sooner than all is sorted.
-  std::sort(deaths.begin(), deaths.end(), [](const death& a, const death& b) { return a.time < b.time; });
-  for (const death& each : deaths) each.of->add({each.time, -each.bytes});
+  for (const std::uint32_t i : memory.deaths())
+    if (trees[i] != nullptr) trees[i]->add({blocks[i].died, -static_cast<double>(blocks[i].bytes)});
   for (auto& [key, use] : into)
     for (summaries::level_tree& tree : use) tree.settle();
 }
@@ -141,7 +134,7 @@ tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) 
     all.steps = told->whole->steps;
     all.categories = told_categories(memory, *told);
     all.tagged = told->whole->tagged;
-    if (told->scope == part_scope::memory) return all;  // Nobody draws it.
+    if (!is_drawn(told->scope)) return all;
     for (const process_steps& each : told->steps) add_slices(each.process, each.steps.steps, all.drawn_steps);
     for (const whole_facts::memory& each : told->whole->memories)
       for (const whole_facts::part_of_it& of : each.by_category)

@@ -109,13 +109,19 @@ struct told_slice {
   summaries::slice_item item;
 };
 
-/// What questions about a part may ask, each more than the one before: rows that say nothing about it are not read.
+/// What questions about a part may ask: rows that say nothing about it are not read.
 enum class part_scope : std::uint8_t {
-  memory,     ///< Blocks, and what they are for.
-  timeline,   ///< What is drawn: what ran, too, and what was sampled.
-  figures,    ///< How long devices and threads were busy, failures and losses.
-  everything  ///< Uses of blocks, calls behind copies.
+  timeline,   ///< What is drawn: curves and slices. Blocks are added up, and forgotten.
+  memory,     ///< Blocks, and what they are for; nothing that ran.
+  figures,    ///< Both, and how long devices and threads were busy, failures and losses.
+  everything  ///< Uses of blocks, and calls behind copies, too.
 };
+/// Whether what is `held` answers questions about what is `asked`. What is drawn is for itself.
+[[nodiscard]] constexpr bool is_in(part_scope asked, part_scope held) {
+  return asked == held || (asked != part_scope::timeline && asked < held);
+}
+/// Whether anything that ran or was sampled is in it.
+[[nodiscard]] constexpr bool is_drawn(part_scope scope) { return scope != part_scope::memory; }
 
 /// A block that lives on from before the run, or of which something else was said there: as it was at the run's begin.
 struct carried_block {
@@ -170,7 +176,7 @@ struct part {
     case row_type::host_range:
     case row_type::marker:
     case row_type::file_io:
-      return scope >= part_scope::timeline;
+      return is_drawn(scope);
     case row_type::alloc_failed:
     case row_type::loss:
       return scope >= part_scope::figures;

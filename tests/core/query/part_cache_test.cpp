@@ -27,11 +27,23 @@ TEST(part_cache, answers_with_what_says_more_than_was_asked_for) {
   const in_parts of;
   part_cache cache(of.store, SIZE_MAX);
   const auto memory = cache.get(1, 1, part_scope::memory).value();
+  EXPECT_EQ(cache.at_hand(1, 1, part_scope::figures), nullptr);
+  const auto figures = cache.get(1, 1, part_scope::figures).value();
+  EXPECT_NE(figures, memory);
+  EXPECT_EQ(cache.at_hand(1, 1, part_scope::everything), nullptr);
+  EXPECT_EQ(cache.get(1, 1, part_scope::memory).value(), figures);
+}
+
+TEST(part_cache, keeps_what_is_drawn_for_itself_without_blocks) {
+  const in_parts of;
+  part_cache cache(of.store, SIZE_MAX);
+  const auto everything = cache.get(1, 1, part_scope::everything).value();
   EXPECT_EQ(cache.at_hand(1, 1, part_scope::timeline), nullptr);
   const auto timeline = cache.get(1, 1, part_scope::timeline).value();
-  EXPECT_NE(timeline, memory);
-  EXPECT_EQ(cache.at_hand(1, 1, part_scope::everything), nullptr);
-  EXPECT_EQ(cache.get(1, 1, part_scope::memory).value(), timeline);
+  EXPECT_EQ(cache.get(1, 1, part_scope::memory).value(), everything);
+  ASSERT_FALSE(everything->memory().blocks().empty());
+  EXPECT_TRUE(timeline->memory().blocks().empty());
+  EXPECT_EQ(timeline->memory().use().size(), everything->memory().use().size());
 }
 
 TEST(part_cache, lets_go_what_was_not_asked_for_longest_when_the_budget_is_spent) {
