@@ -124,7 +124,7 @@ std::string_view name_of(trace::memory_kind kind) {
 
 std::string_view name_of(trace::direction way) {
   static constexpr std::array<std::string_view, trace::direction_count> names = {
-      "unknown direction", "host to device", "device to host", "device to device", "device to peer", "host to host"};
+      "unknown direction", "host to device", "device to host", "device to device", "peer to device", "host to host"};
   return names[static_cast<std::size_t>(way) % names.size()];
 }
 

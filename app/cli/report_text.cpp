@@ -155,12 +155,7 @@ class writer {
     fragmentation();
   }
 
-  std::string place(trace::device_id device) const {
-    if (device == trace::device_id::none) return "host";
-    const trace::device_row* row = tables_.devices.find(device);
-    return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}", row->ordinal)
-                                               : fmt::format("device {}", raw(device));
-  }
+  std::string place(trace::device_id device) const { return analysis::short_label(device, tables_); }
 
   void holders() {
     bool titled = false;
@@ -385,9 +380,20 @@ class writer {
   }
 
   void limits(const trace::device_row& device) {
-    if (device.link_peak == 0) return;
+    const auto& ways = of_.whole.transfers;
+    const bool has_peers = std::any_of(ways.begin(), ways.end(), [&](const auto& way) {
+      return way.device == device.id && way.direction == trace::direction::p2p;
+    });
+    const bool several = tables_.devices.rows().size() > 1;
+    const std::string peak = several ? "peak, " + place(device.id) : "peak";
+    if (has_peers && device.peer_peak > 0)
+      line("  {}: NVLink's theoretical {} each way", peak, format_rate(static_cast<double>(device.peer_peak)));
+    const bool has_others = std::any_of(ways.begin(), ways.end(), [&](const auto& way) {
+      return way.device == device.id && way.direction != trace::direction::p2p;
+    });
+    if (!has_others || device.link_peak == 0) return;
     std::string about =
-        fmt::format("peak: the link's theoretical {} each way", format_rate(static_cast<double>(device.link_peak)));
+        fmt::format("{}: the link's theoretical {} each way", peak, format_rate(static_cast<double>(device.link_peak)));
     if (device.attainable_h2d > 0 || device.attainable_d2h > 0) {
       about += fmt::format("; attainable, as measured: {} to the device, {} from it",
                            rate_or_dash(static_cast<double>(device.attainable_h2d)),

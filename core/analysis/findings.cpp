@@ -35,7 +35,7 @@ class finder {
     untracked();
     host_waits();
     repeated_copies();
-    add_training_findings(of_, found_);
+    add_training_findings(of_, tables_, found_);
     std::stable_sort(found_.begin(), found_.end(),
                      [](const finding& a, const finding& b) { return a.severity > b.severity; });
     return std::move(found_);

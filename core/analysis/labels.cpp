@@ -15,6 +15,12 @@ std::string device_label(trace::device_id id, const trace::tables& tables) {
   return fmt::format("{} (GPU {})", name.empty() ? "Device" : name, row->ordinal);
 }
 
+std::string short_label(trace::device_id id, const trace::tables& tables) {
+  if (id == trace::device_id::none) return "host";
+  const trace::device_row* row = tables.devices.find(id);
+  return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}", row->ordinal) : fmt::format("device {}", raw(id));
+}
+
 std::string stream_label(trace::stream_id id, const trace::tables& tables) {
   if (id == trace::stream_id::none) return "No stream";
   const trace::stream_row* row = tables.streams.find(id);

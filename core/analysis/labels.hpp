@@ -9,6 +9,7 @@
 namespace sluice::analysis {
 
 [[nodiscard]] std::string device_label(trace::device_id id, const trace::tables& tables);    ///< "NVIDIA H200 (GPU 0)"
+[[nodiscard]] std::string short_label(trace::device_id id, const trace::tables& tables);     ///< "GPU 0"; none: "host"
 [[nodiscard]] std::string stream_label(trace::stream_id id, const trace::tables& tables);    ///< "Stream 7"
 [[nodiscard]] std::string thread_label(trace::thread_id id, const trace::tables& tables);    ///< "main (4711)"
 [[nodiscard]] std::string process_label(trace::process_id id, const trace::tables& tables);  ///< "python (4710)"

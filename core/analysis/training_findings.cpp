@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/analysis/labels.hpp"
 #include "core/format.hpp"
 
 /// Rules of thumb, as in findings.cpp: a threshold only decides what is worth a line.
@@ -19,7 +20,8 @@ double share_of(std::uint64_t part, std::uint64_t whole) {
 
 class training_finder {
  public:
-  training_finder(const summary& of, std::vector<finding>& into) : of_(of), found_(into) {}
+  training_finder(const summary& of, const trace::tables& tables, std::vector<finding>& into)
+      : of_(of), tables_(tables), found_(into) {}
 
   void all() {
     for (const step_summary& steps : of_.steps) growth(steps);
@@ -31,6 +33,11 @@ class training_finder {
   finding& add(finding_kind kind, severity how_bad, std::string text, std::string advice, time_ns at) {
     found_.push_back({kind, how_bad, std::move(text), std::move(advice), {at, at + 1}, {}, {}});
     return found_.back();
+  }
+
+  /// Which device, where there are several.
+  [[nodiscard]] std::string on(trace::device_id device) const {
+    return tables_.devices.rows().size() > 1 ? " on " + short_label(device, tables_) : std::string();
   }
 
   static std::string who(const unused_group& group) {
@@ -52,7 +59,7 @@ class training_finder {
       const double share = share_of(bytes, peak.bytes);
       if (share < least || static_cast<double>(bytes) < worth_saving) return;
       add(kind, severity::info,
-          fmt::format("At the peak of {} {} hold {}, {} of it{}.", format_bytes(peak.bytes), plural,
+          fmt::format("At the peak of {}{} {} hold {}, {} of it{}.", format_bytes(peak.bytes), on(peak.device), plural,
                       format_bytes(bytes), format_share(share), inferred(peak)),
           std::move(advice), peak.time);
     };
@@ -66,8 +73,9 @@ class training_finder {
       return;
     }
     add(finding_kind::gradients_kept, severity::info,
-        fmt::format("Gradients of {} live through the steps, {} of the peak{}.", format_bytes(peak.kept_gradient_bytes),
-                    format_share(share_of(peak.kept_gradient_bytes, peak.bytes)), inferred(peak)),
+        fmt::format("Gradients of {} live through the steps, {} of the peak{}{}.",
+                    format_bytes(peak.kept_gradient_bytes),
+                    format_share(share_of(peak.kept_gradient_bytes, peak.bytes)), on(peak.device), inferred(peak)),
         "Unless they are gathered over several steps, free them before the forward pass: zero_grad(set_to_none=True).",
         peak.time);
   }
@@ -76,13 +84,14 @@ class training_finder {
     const double share = share_of(unused.bytes_at_peak, unused.peak_bytes);
     if (share < 0.03 || static_cast<double>(unused.bytes_at_peak) < worth_saving / 4) return;
     const unused_group& most = unused.groups.front();
-    finding& f = add(
-        finding_kind::unused_memory, severity::warning,
-        fmt::format("At the peak of {}, {} ({}) had been used for the last time and were still held; {} of that by {}.",
-                    format_bytes(unused.peak_bytes), format_bytes(unused.bytes_at_peak), format_share(share),
-                    format_bytes(most.bytes_at_peak), who(most)),
-        "Let go of results before the next ones are made: del what a step no longer needs, or let its scope end.",
-        unused.peak_time);
+    finding& f =
+        add(finding_kind::unused_memory, severity::warning,
+            fmt::format(
+                "At the peak of {}{}, {} ({}) had been used for the last time and were still held; {} of that by {}.",
+                format_bytes(unused.peak_bytes), on(unused.device), format_bytes(unused.bytes_at_peak),
+                format_share(share), format_bytes(most.bytes_at_peak), who(most)),
+            "Let go of results before the next ones are made: del what a step no longer needs, or let its scope end.",
+            unused.peak_time);
     f.block = most.longest_block;
   }
 
@@ -101,11 +110,14 @@ class training_finder {
   }
 
   const summary& of_;
+  const trace::tables& tables_;
   std::vector<finding>& found_;
 };
 
 }  // namespace
 
-void add_training_findings(const summary& of, std::vector<finding>& into) { training_finder(of, into).all(); }
+void add_training_findings(const summary& of, const trace::tables& tables, std::vector<finding>& into) {
+  training_finder(of, tables, into).all();
+}
 
 }  // namespace sluice::analysis

@@ -249,6 +249,24 @@ TEST(composition, adds_up_to_the_peak) {
   ASSERT_NE(find(all, finding_kind::activations_dominate), nullptr);
 }
 
+TEST(composition, says_of_which_device_it_is_where_there_are_several) {
+  summary of;
+  peak_composition& peak = of.compositions.emplace_back();
+  peak.device = trace::device_id{2};
+  peak.bytes = 256 * mib;
+  peak.shares.push_back({category::activation, 256 * mib});
+  trace::tables tables;
+  trace::device_row device;
+  device.id = trace::device_id{2};
+  device.ordinal = 1;
+  tables.devices.put(device);
+  EXPECT_TRUE(findings_of(of, tables).at(0).text.starts_with("At the peak of 256 MiB activations hold"));
+  device.id = trace::device_id{1};
+  device.ordinal = 0;
+  tables.devices.put(device);
+  EXPECT_TRUE(findings_of(of, tables).at(0).text.starts_with("At the peak of 256 MiB on GPU 1 activations hold"));
+}
+
 TEST(composition, tells_gradients_that_are_kept) {
   const summary all = read_training({.activation_bytes = 16 * mib, .keep_gradients = true}).summed();
   EXPECT_EQ(all.compositions.at(0).kept_gradient_bytes, 4 * 16 * mib);
