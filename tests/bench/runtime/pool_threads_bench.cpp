@@ -1,4 +1,4 @@
-// Threads that each allocate on a stream of their own, against threads that do nothing but count.
+// Threads that each allocate on a stream of their own, against threads that do nothing but count, one number or several at once.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -78,6 +78,25 @@ loop nothing() {
   };
 }
 
+/// About as long, but with four instructions a cycle and more, as a hit has, where that has one: what two threads lose by sharing the
+/// units of a core they lose here as well.
+loop nothing_at_full_width() {
+  return [](int times) {
+    const auto mixed = [](std::uint64_t value) { return (value << 7 ^ value >> 9) + 0x9e3779b9; };
+    std::uint64_t a = 1, b = 2, c = 3, d = 4;
+    for (int i = 0; i < times; ++i) {
+      for (int j = 0; j < 16; ++j) {
+        a = mixed(a);
+        b = mixed(b);
+        c = mixed(c);
+        d = mixed(d);
+      }
+      std::uint64_t all = a ^ b ^ c ^ d;
+      benchmark::DoNotOptimize(all);
+    }
+  };
+}
+
 loop allocations(memory_resource& resource, const device_ref& device, std::size_t bytes) {
   return [&resource, bytes, s = std::make_shared<stream>(device)](int times) {
     const stream_ref on(*s);
@@ -93,6 +112,10 @@ const bench::topic_lines lines([](const device_ref& device) {
   for (const int threads : {4, 16}) {
     const std::string group = fmt::format("pool/scaling/{}/", threads);
     bench::line(device, group + "empty loop", [threads](benchmark::State& state) { scaling(state, threads, nothing); })
+        ->UseManualTime()
+        ->Iterations(3);
+    bench::line(device, group + "empty loop, full width",
+                [threads](benchmark::State& state) { scaling(state, threads, nothing_at_full_width); })
         ->UseManualTime()
         ->Iterations(3);
     for (const bench::peer& who : bench::peers_of(device)) {
