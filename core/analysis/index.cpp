@@ -276,8 +276,10 @@ void index::absorb_part(const trace::snapshot& from, part about) {
     if (chunks[chunk].type == row_type::alloc) allocations += chunks[chunk].rows;
   }
   constexpr std::size_t most_expected = std::size_t{1} << 16;  // A file can claim any number of rows.
-  memory_.expect(told_->blocks.size() + told_->carried.size() + std::min(allocations, most_expected));
+  allocations = std::min(allocations, most_expected);
+  memory_.expect(told_->blocks.size() + told_->carried.size(), allocations);
   tell(*told_);
+  memory_.expect_births(allocations);
   for (const std::size_t chunk : wanted) {
     take(from, chunk);
     taken[chunk] = true;

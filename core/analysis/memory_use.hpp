@@ -127,11 +127,13 @@ class memory_use {
   void add(const trace::checkpoint_event& row);
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
-  /// About so many blocks will be added.
-  void expect(std::size_t blocks) {
-    blocks_.reserve(blocks_.size() + blocks);
-    by_id_.expect(blocks);
+  /// About so many blocks will be told or carried, and then so many more be born. Before any.
+  void expect(std::size_t told, std::size_t born) {
+    blocks_.reserve(told + born);
+    by_id_.expect(told);
   }
+  /// No more will be told: those that are born now have ids that follow one another.
+  void expect_births(std::size_t born) { by_id_.expect_run(born); }
 
   /// What a checkpoint says after events were lost: a block that its process had before and that it does not list died unseen, at that
   /// time, if no row here frees it, nor one anywhere, as `freed` knows. O(blocks * log live).

@@ -8,7 +8,8 @@
 namespace sluice::analysis {
 namespace {
 
-/// Against a map: dense ids in any order, ids far beyond, and ids that were far beyond until the dense ones came near.
+/// Against a map: dense ids in any order, ids far beyond, ids that were far beyond until the dense ones came near, and dense ones that
+/// begin anew elsewhere.
 TEST(Positions, AreThoseOfAMap) {
   std::mt19937_64 random(3);
   positions tried;
@@ -18,6 +19,7 @@ TEST(Positions, AreThoseOfAMap) {
     const std::uint64_t ids[] = {recent, recent, random() % 1'000'000, random(), UINT64_MAX - random() % 3, 0};
     const std::uint64_t id = ids[random() % std::size(ids)];
     if (i % 50'000 == 20'000) tried.expect(random() % 100'000);
+    if (i % 30'000 == 10'000) tried.expect_run(random() % 10'000);
     const std::size_t next = obvious.size();
     const auto [position, fresh] = tried.put(id, next);
     const auto [place, new_there] = obvious.try_emplace(id, next);
