@@ -111,9 +111,11 @@ void save_parts(const index& from, const trace::snapshot& of, std::span<const tr
 
 void part_store::take(std::shared_ptr<const trace::snapshot> from) {
   from_ = std::move(from);
-  for (const trace::chunk_info& chunk : from_->summaries()) {
+  for (std::uint32_t place = 0; place < from_->summaries().size(); ++place) {
+    const trace::chunk_info& chunk = summary(place);
+    if (is_of_tile(chunk.type)) continue;
     summary_chunks& of_kind = summaries_[chunk.type];
-    of_kind.list.push_back(chunk);
+    of_kind.list.push_back(place);
     of_kind.spans.add(chunk.min_time, chunk.max_time);
   }
 }
@@ -126,7 +128,7 @@ result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use) const {
   result<void> got;
   of_kind->second.spans.for_each_in({from, to}, [&](std::size_t place) {
     if (!got) return;
-    const trace::chunk_info& chunk = of_kind->second.list[place];
+    const trace::chunk_info& chunk = summary(of_kind->second.list[place]);
     if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Of one epoch alone: nobody else wants it.
       std::vector<Row> rows;
       if (got = from_->read_summary<Row>(chunk, rows); !got) return;
@@ -154,8 +156,8 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
     return tl::unexpected(got.error());
   std::optional<trace::saved_row> saved;
   std::vector<trace::saved_row> rows;
-  for (const trace::chunk_info& chunk : made->summaries_[trace::row_type::saved].list) {
-    if (auto got = of.read_summary<trace::saved_row>(chunk, rows); !got) return tl::unexpected(got.error());
+  for (const std::uint32_t place : made->summaries_[trace::row_type::saved].list) {
+    if (auto got = of.read_summary<trace::saved_row>(made->summary(place), rows); !got) return tl::unexpected(got.error());
     for (trace::saved_row& row : rows)
       if (row.name == parts_name && (row.version == parts_version || row.version == parts_version_1))
         saved = std::move(row);

@@ -50,9 +50,10 @@ class part_store {
 
  private:
   struct summary_chunks {
-    std::vector<trace::chunk_info> list;
+    std::vector<std::uint32_t> list;  ///< Their places among all.
     span_groups spans;
   };
+  [[nodiscard]] const trace::chunk_info& summary(std::uint32_t place) const { return from_->summaries()[place]; }
   /// Once.
   void take(std::shared_ptr<const trace::snapshot> from);
   [[nodiscard]] result<part> read(std::size_t first, std::size_t last, part_scope scope) const;
@@ -60,7 +61,7 @@ class part_store {
   result<void> rows_in(time_ns from, time_ns to, Use&& use) const;
 
   std::shared_ptr<const trace::snapshot> from_;
-  std::map<trace::row_type, summary_chunks> summaries_;  ///< Of the file, in order.
+  std::map<trace::row_type, summary_chunks> summaries_;  ///< Of the file, but for tiles, in order.
   std::shared_ptr<const whole_facts> whole_;
   std::vector<trace::epoch_row> epochs_;
   std::vector<time_ns> begins_;

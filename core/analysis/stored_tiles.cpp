@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numbers>
+#include <utility>
 
 #include "core/analysis/slice_kind.hpp"
 
@@ -45,6 +47,13 @@ bool in_order(std::span<const trace::epoch_row> epochs) {
     if (i > 0 && epochs[i].time != epochs[i - 1].end) return false;
   }
   return !epochs.empty();
+}
+
+/// Of the power of two that is nearest to a length, by their ratio.
+unsigned level_nearest_to(time_ns length) {
+  const auto below = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)) - 1);
+  return static_cast<double>(length) > std::numbers::sqrt2 * std::ldexp(1.0, static_cast<int>(below)) ? below + 1
+                                                                                                      : below;
 }
 
 /// Makes the last slice drawn one with that before it, if it goes on from there. Those of its lane begin at `lane`.
@@ -90,7 +99,7 @@ bin_grid stored_tiles::grid_over(time_range range, std::uint32_t width) const {
   const time_ns pixel = std::max<time_ns>(over.length() / std::max<std::uint32_t>(width, 1), 1);
   bin_grid grid;
   // A bin is of one tile.
-  grid.level = std::min(root_level_, static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(pixel)) - 1));
+  grid.level = std::min(root_level_, level_nearest_to(pixel));
   grid.begin = over.begin >> grid.level << grid.level;
   grid.count = static_cast<std::uint32_t>(((over.end - 1 - grid.begin) >> grid.level) + 1);
   return grid;
@@ -120,25 +129,45 @@ bool stored_tiles::load() {
   const auto roots = summaries::root_tiles(epochs_.front().time, epochs_.back().end - 1);
   if (roots.front().begin != epochs_.front().time || roots.back().end() != epochs_.back().end) return false;
   root_level_ = roots.front().level;
-  for (const trace::chunk_info& chunk : trace_->summaries()) {
-    const bool of_curves = chunk.type == row_type::curve_bin || chunk.type == row_type::integer_bin;
-    if (!of_curves && chunk.type != row_type::lane_bin) continue;
-    const unsigned level = chunk.max_time == INT64_MAX ? 0 : level_of(chunk.min_time, chunk.max_time + 1);
+  return find_tiles() && !claims_too_many_rows();
+}
+
+bool stored_tiles::find_tiles() {
+  const std::span<const trace::chunk_info> chunks = trace_->summaries();
+  const auto is_wanted = [](const trace::chunk_info& chunk) { return trace::is_of_tile(chunk.type); };
+  places_.reserve(static_cast<std::size_t>(std::count_if(chunks.begin(), chunks.end(), is_wanted)));
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    if (!is_wanted(chunks[i])) continue;
+    const time_ns begin = chunks[i].min_time, last = chunks[i].max_time;
+    const unsigned level = last == INT64_MAX ? 0 : level_of(begin, last + 1);
     if (level == 0) return false;
     levels_ |= std::uint64_t{1} << level;
-    place_of_tile& place = places_[key_of({chunk.min_time, level})];
-    std::size_t& rows = of_curves ? place.curve_rows : place.lane_rows;
-    rows += chunk.rows;
-    if (rows > (of_curves ? curves_.size() : lanes_.size()) * tile_bins) return false;
-    place.chunks.push_back(chunk);
+    places_.push_back({key_of({begin, level}), static_cast<std::uint32_t>(i)});
   }
+  std::sort(places_.begin(), places_.end(), [](const tile_chunk& a, const tile_chunk& b) {
+    return std::pair(a.tile, a.chunk) < std::pair(b.tile, b.chunk);
+  });
   return true;
 }
 
+bool stored_tiles::claims_too_many_rows() const {
+  std::size_t curve_rows = 0, lane_rows = 0;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (i == 0 || places_[i].tile != places_[i - 1].tile) curve_rows = lane_rows = 0;
+    const trace::chunk_info& chunk = trace_->summaries()[places_[i].chunk];
+    (chunk.type == row_type::lane_bin ? lane_rows : curve_rows) += chunk.rows;
+    if (curve_rows > curves_.size() * tile_bins || lane_rows > lanes_.size() * tile_bins) return true;
+  }
+  return false;
+}
+
 stored_tiles::kept_tiles::made stored_tiles::read(const tile& which) const {
-  const auto place = places_.find(key_of(which));
-  const std::span<const trace::chunk_info> chunks =
-      place == places_.end() ? std::span<const trace::chunk_info>() : place->second.chunks;
+  const std::uint64_t key = key_of(which);
+  const auto earlier = [](const tile_chunk& place, std::uint64_t wanted) { return place.tile < wanted; };
+  std::vector<trace::chunk_info> chunks;
+  for (auto next = std::lower_bound(places_.begin(), places_.end(), key, earlier);
+       next != places_.end() && next->tile == key; ++next)
+    chunks.push_back(trace_->summaries()[next->chunk]);
   return tile_rows::read(*trace_, chunks, which, curves_.size(), lanes_.size());
 }
 
@@ -183,7 +212,9 @@ std::size_t stored_tiles::epoch_at(time_ns time) const {
 time_ns stored_tiles::longest_of_epochs(time_ns time, std::uint32_t width) const {
   const trace::epoch_row& epoch = epochs_[epoch_at(time)];
   const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
-  return std::clamp<time_ns>((epoch.end - epoch.time) / tile_bins, 1, latest_time / pixels) * pixels;
+  // Bins of the epoch's are the nearest to a pixel that is longer than this.
+  const double half_way = static_cast<double>((epoch.end - epoch.time) / tile_bins) / std::numbers::sqrt2;
+  return std::clamp<time_ns>(static_cast<time_ns>(half_way) + 1, 1, latest_time / pixels) * pixels;
 }
 
 /// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "core/analysis/curves.hpp"
@@ -55,8 +54,8 @@ class stored_tiles {
   /// Those of one owner together, the upper ones first.
   [[nodiscard]] std::span<const trace::lane_row> lanes() const { return lanes_; }
 
-  /// The bins over `range` that are at most as long as a `width`-th of it, and more than half that: between `width` and
-  /// 2 `width` + 2 of them. Of a range far longer than the recording, only as much as is about it.
+  /// The bins over `range` whose length is nearest to a `width`-th of it: between 0.7 and 1.5 times `width`, plus 2, of them, but for
+  /// ranges of so few ns that these are counted. Of a range far longer than the recording, only as much as is about it.
   [[nodiscard]] bin_grid grid_over(time_range range, std::uint32_t width) const;
 
   /// The tiles whose bins a view of `grid` draws, in order; those that stand for epochs included.
@@ -90,10 +89,10 @@ class stored_tiles {
     std::optional<std::size_t> epoch;      ///< That has them; none: the tile's are as asked.
     bool outside = false;                  ///< No tile is there: before the first or behind the last.
   };
-  struct place_of_tile {
-    std::vector<trace::chunk_info> chunks;
-    std::size_t curve_rows = 0;
-    std::size_t lane_rows = 0;
+  /// A chunk of a tile.
+  struct tile_chunk {
+    std::uint64_t tile;   ///< `key_of` it.
+    std::uint32_t chunk;  ///< Among the summaries.
   };
 
   struct tile_key {
@@ -108,6 +107,8 @@ class stored_tiles {
             cache_bytes, [this](const tile_key& one) { return read(one.which); },
             [](const tile_rows& rows) { return rows.bytes(); }) {}
   [[nodiscard]] bool load();
+  [[nodiscard]] bool find_tiles();
+  [[nodiscard]] bool claims_too_many_rows() const;
   /// Whether the file has tiles of that level: not of all, if it is an old one.
   [[nodiscard]] bool is_level(unsigned level) const { return (levels_ >> level & 1) != 0; }
   /// The one at `time`, or the nearest.
@@ -125,8 +126,8 @@ class stored_tiles {
   std::vector<trace::curve_row> curves_;
   std::vector<trace::lane_row> lanes_;
   unsigned root_level_ = 0;
-  std::uint64_t levels_ = 0;  ///< A bit for each that tiles have.
-  std::unordered_map<std::uint64_t, place_of_tile> places_;
+  std::uint64_t levels_ = 0;        ///< A bit for each that tiles have.
+  std::vector<tile_chunk> places_;  ///< By tile.
 
   mutable kept_tiles kept_;
 };

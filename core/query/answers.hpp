@@ -95,7 +95,7 @@ struct band {
   analysis::category category = analysis::category::none;  ///< Of a layer that is shown by categories.
   bool by_category = false;                                ///< `category` means something, be it none.
   bool stacked = false;   ///< Stands on the stacked bands before it; the others are lines of their own.
-  std::vector<bin> bins;  ///< As many as the question's width; bytes, bytes/s or the counter's unit.
+  std::vector<bin> bins;  ///< About as many as the question's width; bytes, bytes/s or the counter's unit.
 };
 
 /// A horizontal line to be drawn with its name: "PCIe 5 x16 peak 63.0 GB/s", "device memory 141 GB".

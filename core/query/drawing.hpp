@@ -31,7 +31,7 @@ class drawing {
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
   [[nodiscard]] std::span<const owner> owners() const { return owners_; }
 
-  /// Curves by their places in `curves`. An index is exact about the range; tiles have bins that are aligned, at least as many as
+  /// Curves by their places in `curves`. An index is exact about the range; tiles have bins that are aligned, about as many as
   /// asked for. O(curves * width * log events); of tiles O(curves * width).
   [[nodiscard]] result<sampled> sample(std::span<const std::uint32_t> places, time_range range,
                                        std::uint32_t width) const;

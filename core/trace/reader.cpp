@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "core/trace/checksum.hpp"
 #include "core/trace/codec.hpp"
@@ -201,12 +202,15 @@ struct file::state {
   /// What a refresh has found so far; becomes the next snapshot.
   struct growth {
     std::vector<chunk_info> chunks;
+    std::vector<chunk_info> summaries;
     std::vector<std::string> warnings;
     bool complete = false;
+
+    void add(const chunk_info& chunk) { (is_summary(chunk.type) ? summaries : chunks).push_back(chunk); }
   };
 
   /// The chunks that a trailer's index lists; an error if there is no usable trailer.
-  result<std::vector<chunk_info>> indexed(std::uint64_t file_size) const {
+  result<growth> indexed(std::uint64_t file_size) const {
     if (file_size < sizeof(file_header) + sizeof(trailer)) return fail(error_code::corrupt, "no index", path);
     const std::uint64_t trailer_at = file_size - sizeof(trailer);
     const auto end_mark = read_object<trailer>(trailer_at);
@@ -226,13 +230,16 @@ struct file::state {
       lines_of_all += header->rows;
       at += sizeof(chunk_header) + header->stored_bytes;
     }
-    std::vector<chunk_info> chunks;
     // Each has a header in the file.
     if (lines_of_all > file_size / sizeof(chunk_header)) {
       return fail(error_code::corrupt, "the index names more chunks than the file can hold", path, {},
                   end_mark->index_offset);
     }
-    chunks.reserve(lines_of_all);
+    growth found;
+    found.complete = true;
+    // Of room that nothing is written to no memory is taken.
+    found.chunks.reserve(lines_of_all);
+    found.summaries.reserve(lines_of_all);
     std::vector<index_row> lines;
     for (const chunk_info& page : pages) {
       if (auto got = rows<index_row>(page, lines); !got) return tl::unexpected<error>(got.error());
@@ -240,11 +247,11 @@ struct file::state {
         if (line.offset < sizeof(file_header) || line.offset >= page.offset || line.rows > max_chunk_rows) {
           return fail(error_code::corrupt, "the index names a chunk outside the file", path, {}, page.offset);
         }
-        chunks.push_back({line.type, line.rows, line.offset, line.stored_bytes, line.raw_bytes, line.min_time,
-                          line.max_time, line.lowest_event, line.highest_event});
+        found.add({line.type, line.rows, line.offset, line.stored_bytes, line.raw_bytes, line.min_time, line.max_time,
+                   line.lowest_event, line.highest_event});
       }
     }
-    return chunks;
+    return found;
   }
 
   /// The next sound chunk header at or after `from` that lies within the file; `file_size` if there is none.
@@ -288,8 +295,8 @@ struct file::state {
       if (next > file_size) return;
       const auto type = static_cast<row_type>(header->type);
       if (type != row_type::index) {
-        found.chunks.push_back({type, header->rows, walked, header->stored_bytes, header->raw_bytes, header->min_time,
-                                header->max_time, 0, 0});
+        found.add({type, header->rows, walked, header->stored_bytes, header->raw_bytes, header->min_time,
+                   header->max_time, 0, 0});
       }
       walked = next;
     }
@@ -344,13 +351,14 @@ std::shared_ptr<snapshot> file::state::grow() {
   growth found;
   bool by_index = false;
   if (!latest) {
-    if (auto chunks = indexed(*file_size)) {
-      found.chunks = std::move(*chunks);
-      found.complete = by_index = true;
+    if (auto listed = indexed(*file_size)) {
+      found = std::move(*listed);
+      by_index = true;
     }
   }
   if (!by_index) walk(*file_size, found);
-  if (latest && found.chunks.empty() && !found.complete && growing == latest->growing()) return nullptr;
+  const bool more = !found.chunks.empty() || !found.summaries.empty();
+  if (latest && !more && !found.complete && growing == latest->growing()) return nullptr;
 
   auto next = std::make_shared<snapshot>();
   auto all_tables = latest ? latest->tables_ : std::make_shared<const trace::tables>();
@@ -363,11 +371,12 @@ std::shared_ptr<snapshot> file::state::grow() {
   }
   next->begin_ = latest ? latest->begin_ : INT64_MAX;
   next->end_ = latest ? latest->end_ : INT64_MIN;
+  if (summaries.empty()) {
+    summaries = std::move(found.summaries);
+  } else {
+    summaries.insert(summaries.end(), found.summaries.begin(), found.summaries.end());
+  }
   std::erase_if(found.chunks, [&](const chunk_info& chunk) {
-    if (is_summary(chunk.type)) {
-      summaries.push_back(chunk);
-      return true;
-    }
     if (is_known(chunk.type)) return false;
     if (unknown_types.insert(static_cast<std::uint16_t>(chunk.type)).second) {
       warnings.push_back("rows of kind " + std::to_string(static_cast<unsigned>(chunk.type)) +
@@ -384,8 +393,13 @@ std::shared_ptr<snapshot> file::state::grow() {
   if (latest) chunks.insert(chunks.begin(), latest->chunks_->begin(), latest->chunks_->end());
   next->tables_ = std::move(all_tables);
   next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
-  const bool show = found.complete || options.unfinished_summaries;
-  next->summaries_ = std::make_shared<const std::vector<chunk_info>>(show ? summaries : std::vector<chunk_info>{});
+  std::vector<chunk_info> shown;
+  if (found.complete) {
+    shown = std::exchange(summaries, {});  // There will be no more.
+  } else if (options.unfinished_summaries) {
+    shown = summaries;
+  }
+  next->summaries_ = std::make_shared<const std::vector<chunk_info>>(std::move(shown));
   next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
   next->version_ = latest ? latest->version_ + 1 : 1;
   next->file_bytes_ = *file_size;

@@ -134,6 +134,10 @@ inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
 [[nodiscard]] constexpr bool is_summary(row_type type) {
   return type >= row_type::epoch && type <= row_type::integer_bin;
 }
+/// Whether it is a bin of a tile.
+[[nodiscard]] constexpr bool is_of_tile(row_type type) {
+  return type == row_type::curve_bin || type == row_type::integer_bin || type == row_type::lane_bin;
+}
 [[nodiscard]] constexpr bool is_table(row_type type) { return static_cast<std::uint16_t>(type) < 64; }
 /// The member with the id of the event that an event's row is about: itself, or what an attribute or link belongs to.
 template <class Row>

@@ -68,8 +68,17 @@ struct file_writer::state : file_writer::waiting_rows {
     trailer t;
     t.index_offset = offset;
     t.checksum = header_checksum(t);
-    if (!failure) flush_rows<index_row>();
+    flush_index();
     if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
+  }
+
+  /// In pages that stay in a processor's cache while they are read: all of them are, to open the file.
+  void flush_index() {
+    constexpr std::size_t a_page = 8192;
+    buffer<index_row>& rows = of<index_row>();
+    for (std::size_t at = 0; at < rows.size() && !failure; at += a_page)
+      write_chunk(std::span<const index_row>(rows).subspan(at, std::min(a_page, rows.size() - at)));
+    rows.clear();
   }
 
   /// All of it or none: what did not fit is cut off again.

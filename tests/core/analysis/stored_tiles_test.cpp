@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <numeric>
 #include <random>
 
@@ -239,7 +240,7 @@ TEST_P(stored_tiles_of_any_recording, find_bins_for_the_pixels_of_a_view_of_all)
   EXPECT_EQ(detail, bin_detail::exact);
 }
 
-TEST_P(stored_tiles_of_any_recording, have_bins_no_wider_than_pixels) {
+TEST_P(stored_tiles_of_any_recording, have_bins_as_near_to_a_pixel_as_they_can) {
   finished made(GetParam());
   ASSERT_NE(made.tiles, nullptr);
   std::mt19937_64& random = made.made.random();
@@ -247,11 +248,14 @@ TEST_P(stored_tiles_of_any_recording, have_bins_no_wider_than_pixels) {
     const time_ns begin = made.made.any_time();
     const time_range range{begin,
                            begin + 1 + static_cast<time_ns>(random() % static_cast<std::uint64_t>(made.made.span()))};
-    const auto width = 4 + static_cast<std::uint32_t>(random() % 3000);
+    const auto width = 16 + static_cast<std::uint32_t>(random() % 3000);
     const bin_grid grid = made.tiles->grid_over(range, width);
     EXPECT_LE(grid.range().begin, range.begin);
     EXPECT_GE(grid.range().end, range.end);
-    EXPECT_LE(grid.bin(), std::max<time_ns>(1, range.length() / width));
+    const auto pixel = static_cast<double>(std::max<time_ns>(1, range.length() / width));
+    const double ratio = static_cast<double>(grid.bin()) / pixel;
+    EXPECT_LE(ratio, std::numbers::sqrt2);
+    EXPECT_GE(ratio, std::numbers::sqrt2 / 2);
     EXPECT_LE(grid.count, 2 * width + 2);
   }
   EXPECT_LT(made.tiles->grid_over({INT64_MIN, INT64_MAX}, 100).count, 2000U) << "the recording is a dot in it";

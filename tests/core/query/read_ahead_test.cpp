@@ -102,7 +102,7 @@ TEST_F(moving_view, reads_the_epochs_in_view_and_half_a_view_beside_it) {
 }
 
 TEST_F(moving_view, reads_first_the_epochs_that_it_draws_from_the_end_that_who_draws_comes_to_last) {
-  EXPECT_TRUE(ahead->look({4 * epoch_length, 7 * epoch_length}, 4 * width));
+  EXPECT_TRUE(ahead->look({4 * epoch_length, 7 * epoch_length}, 5 * width));
   EXPECT_TRUE(ahead->work());
   EXPECT_EQ(epochs_at_hand(), epochs{6});
   EXPECT_TRUE(ahead->work());
@@ -120,10 +120,10 @@ TEST_F(moving_view, reads_no_epochs_from_afar) {
 TEST_F(moving_view, reads_the_epochs_that_a_zoom_comes_to_soon_and_those_alone) {
   EXPECT_TRUE(ahead->look({0, 64 * epoch_length}, width));
   // The point that stays in place is at the begin of epoch 48, and at three quarters of the view.
-  EXPECT_FALSE(ahead->look({12 * epoch_length, 60 * epoch_length}, width))
+  EXPECT_FALSE(ahead->look({18 * epoch_length, 58 * epoch_length}, width))
       << "somebody reads already, and goes on with this";
   work();
-  EXPECT_EQ(epochs_at_hand(), (epochs{47, 48})) << "in a view as long as one";
+  EXPECT_EQ(epochs_at_hand(), (epochs{47, 48})) << "in a view two thirds as long as one";
 }
 
 TEST_F(moving_view, reads_no_epochs_that_many_notches_of_a_zoom_lie_before) {
@@ -138,7 +138,7 @@ TEST_F(moving_view, reads_no_epochs_that_many_notches_of_a_zoom_lie_before) {
 TEST_F(moving_view, begins_where_the_zoom_goes) {
   EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
   // The point that stays in place is at nine tenths of the view: under the last tile.
-  EXPECT_FALSE(ahead->look({epoch_length * 36 / 10, epoch_length * 156 / 10}, width))
+  EXPECT_FALSE(ahead->look({epoch_length * 54 / 10, epoch_length * 154 / 10}, width))
       << "somebody reads already, and goes on with this";
   EXPECT_TRUE(ahead->work());
   EXPECT_EQ(tiles_at_hand(), (tiles{{8 * epoch_length, epoch_level + 3}}));

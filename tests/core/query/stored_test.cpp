@@ -114,7 +114,7 @@ TEST_P(stored_answers_test, draw_the_same_curves) {
         const auto drawn = with_->ask_now(question);
         if (!drawn) break;  // It has slices.
         const auto bins = static_cast<std::uint32_t>((*drawn)->bands.empty() ? 1 : (*drawn)->bands[0].bins.size());
-        EXPECT_GE(bins, std::min<time_ns>(question.width, question.range.length()));
+        EXPECT_GE(10 * bins, 7 * std::min<time_ns>(question.width, question.range.length()));
         const auto same = without_->ask_now(series_question{each.id, (*drawn)->range, bins, by_category}).value();
         ASSERT_EQ((*drawn)->bands.size(), same->bands.size()) << each.label;
         EXPECT_EQ((*drawn)->maximum, same->maximum);
