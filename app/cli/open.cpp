@@ -32,10 +32,10 @@ result<void> show(const wish& wanted) {
   content.config_folder = gui::settings::default_folder();
   content.demos = demos_of_program();
   content.demo_device = wanted.device;
+  content.files = wanted.files;
   content.memory_bytes = wanted.memory;
   auto made = gui::window::create(std::move(content));
   if (!made) return tl::unexpected(made.error());
-  for (const std::string& file : wanted.files) (*made)->app().open(file);
   if (!wanted.demo.empty()) (*made)->app().start_demo(wanted.demo);
   (*made)->run();
   return {};

@@ -94,13 +94,13 @@ result<void> draw(const wish& wanted) {
   options.theme = wanted.theme == "light" ? gui::theme_kind::light : gui::theme_kind::dark;
   gui::application_options content;
   content.demos = demos_of_program();
+  if (!wanted.file.empty()) content.files.push_back(wanted.file);
   auto made = gui::picture::create(options, std::move(content));
   if (!made) return tl::unexpected(made.error());
   gui::picture& shown = **made;
   if (!wanted.view.empty() && !shown.app().show_only(wanted.view))
     return fail(error_code::not_found, "there is no view '" + wanted.view + "'", "--view",
                 "choose one of " + joined(shown.app().view_names()));
-  if (!wanted.file.empty()) shown.app().open(wanted.file);
   const auto settle = [&]() -> result<void> {
     if (!shown.settle(patience))
       return fail(error_code::io, "nothing more of the recording could be drawn for two minutes", wanted.file,

@@ -74,6 +74,7 @@ application::application(application_options options)
   session_.opened = [this](const document& which) {
     if (!which.removed_at_close && which.path != demo_.recording()) settings_.add_recent(which.path);
   };
+  for (const std::string& file : options_.files) open(file);
   add_commands();
 }
 

@@ -19,11 +19,12 @@
 namespace sluice::gui {
 
 struct application_options {
-  std::string config_folder;      ///< Empty: nothing is remembered.
-  std::string program;            ///< What runs demos; empty: this program.
-  std::vector<demo_entry> demos;  ///< What the Demo menu offers.
-  std::string demo_device;        ///< "sim", "cuda"; empty: the demo chooses.
-  std::string recordings_folder;  ///< Offered by the welcome screen; empty: looked for near the program.
+  std::string config_folder;       ///< Empty: nothing is remembered.
+  std::string program;             ///< What runs demos; empty: this program.
+  std::vector<demo_entry> demos;   ///< What the Demo menu offers.
+  std::vector<std::string> files;  ///< Recordings to open, beside the start of what draws them.
+  std::string demo_device;         ///< "sim", "cuda"; empty: the demo chooses.
+  std::string recordings_folder;   ///< Offered by the welcome screen; empty: looked for near the program.
   std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Of each recording: see query::engine_options.
   bool animations = true;      ///< Off for pictures and tests: a frame shows where things end up.
   float scale = 1;             ///< The display's.
@@ -31,7 +32,8 @@ struct application_options {
 };
 
 /// The window's content, without the window: a real one, an off-screen picture and the tests each bring an OpenGL context
-/// and step it frame by frame. Create it with the context current and no ImGui context; everything happens on that thread.
+/// and step it frame by frame. Create it with no ImGui context, and `start` it with the OpenGL context current; everything happens on
+/// that thread.
 class application {
  public:
   explicit application(application_options options);

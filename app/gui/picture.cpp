@@ -49,27 +49,26 @@ struct picture::waker {
 };
 
 result<std::unique_ptr<picture>> picture::create(const picture_options& options, application_options content) {
-  auto context = gl::offscreen_context::create(options.width, options.height);
-  if (!context) return tl::unexpected(context.error());
   std::unique_ptr<picture> made(new picture);
-  made->context_ = std::move(*context);
   made->waker_ = std::make_shared<waker>();
   content.animations = false;
   content.scale = options.scale;
   content.wake = [w = made->waker_] { w->wake(); };
   made->app_ = std::make_unique<application>(std::move(content));
+  auto context = gl::offscreen_context::create(options.width, options.height);
+  if (!context) return tl::unexpected(context.error());
+  made->context_ = std::move(*context);
   made->app_->use_theme(options.theme);
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = {static_cast<float>(options.width), static_cast<float>(options.height)};
   io.MousePos = {-FLT_MAX, -FLT_MAX};
-  ImGui_ImplOpenGL3_Init("#version 330 core");
+  made->drawing_ = ImGui_ImplOpenGL3_Init("#version 330 core");
   if (auto started = made->app_->start(); !started) return tl::unexpected(started.error());
   return made;
 }
 
 picture::~picture() {
-  if (!app_) return;
-  ImGui_ImplOpenGL3_Shutdown();
+  if (drawing_) ImGui_ImplOpenGL3_Shutdown();
   app_.reset();
 }
 

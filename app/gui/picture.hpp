@@ -47,6 +47,7 @@ class picture {
   std::shared_ptr<waker> waker_;
   std::unique_ptr<gl::offscreen_context> context_;
   std::unique_ptr<application> app_;
+  bool drawing_ = false;  ///< ImGui draws in the context.
 };
 
 }  // namespace sluice::gui
