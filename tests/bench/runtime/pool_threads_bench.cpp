@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <memory_resource>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -108,6 +110,17 @@ loop allocations(memory_resource& resource, const device_ref& device, std::size_
   };
 }
 
+/// A pool that is the thread's own altogether, as the standard library has it: lists in memory that nobody else touches.
+loop allocations_of_its_own(std::size_t bytes) {
+  return [bytes, pool = std::make_shared<std::pmr::unsynchronized_pool_resource>()](int times) {
+    for (int i = 0; i < times; ++i) {
+      void* block = pool->allocate(bytes);
+      benchmark::DoNotOptimize(block);
+      pool->deallocate(block, bytes);
+    }
+  };
+}
+
 const bench::topic_lines lines([](const device_ref& device) {
   for (const int threads : {4, 16}) {
     const std::string group = fmt::format("pool/scaling/{}/", threads);
@@ -116,6 +129,11 @@ const bench::topic_lines lines([](const device_ref& device) {
         ->Iterations(3);
     bench::line(device, group + "empty loop, full width",
                 [threads](benchmark::State& state) { scaling(state, threads, nothing_at_full_width); })
+        ->UseManualTime()
+        ->Iterations(3);
+    bench::line(
+        device, group + "std's unsynchronized pool, one a thread",
+        [threads](benchmark::State& state) { scaling(state, threads, [] { return allocations_of_its_own(512); }); })
         ->UseManualTime()
         ->Iterations(3);
     for (const bench::peer& who : bench::peers_of(device)) {
