@@ -157,7 +157,8 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
   std::optional<trace::saved_row> saved;
   std::vector<trace::saved_row> rows;
   for (const std::uint32_t place : made->summaries_[trace::row_type::saved].list) {
-    if (auto got = of.read_summary<trace::saved_row>(made->summary(place), rows); !got) return tl::unexpected(got.error());
+    if (auto got = of.read_summary<trace::saved_row>(made->summary(place), rows); !got)
+      return tl::unexpected(got.error());
     for (trace::saved_row& row : rows)
       if (row.name == parts_name && (row.version == parts_version || row.version == parts_version_1))
         saved = std::move(row);

@@ -225,9 +225,8 @@ void zoom_at_a_wheels_pace(const std::string& path, const query::track_list& tra
   const auto times = in_passes(seen, [&] {
     query::engine engine(open(path), {});
     standing_questions questions(tracks);
-    const stopwatch shown;
     show_the_whole(engine, tracks, questions);
-    wait_for_the_next_notch(shown);
+    wait_for_the_next_notch(stopwatch());
     std::vector<double> of_pass;
     for (const auto& window : seen) {
       const stopwatch one;
