@@ -143,8 +143,8 @@ TEST(compacted_chunks, are_few_and_of_about_the_same_size) {
   at_once.standard_tables();
   for (int i = 0; i < 2'500; ++i) at_once.add_kernel(i * 100, i * 100 + 50);
   sizes.clear();
-  for (const trace::chunk_info& chunk : compacted(at_once, {}, parted)->chunks())
-    sizes[chunk.type].push_back(chunk.rows);
+  const auto all_at_once = compacted(at_once, {}, parted);
+  for (const trace::chunk_info& chunk : all_at_once->chunks()) sizes[chunk.type].push_back(chunk.rows);
   EXPECT_EQ(sizes[trace::row_type::kernel], (std::vector<std::uint32_t>{834, 834, 832}));
 }
 
