@@ -380,18 +380,17 @@ class writer {
   }
 
   void limits(const trace::device_row& device) {
-    const auto& ways = of_.whole.transfers;
-    const bool has_peers = std::any_of(ways.begin(), ways.end(), [&](const auto& way) {
-      return way.device == device.id && way.direction == trace::direction::p2p;
-    });
+    const auto has = [&](bool peers) {
+      const auto& ways = of_.whole.transfers;
+      return std::any_of(ways.begin(), ways.end(), [&](const auto& way) {
+        return way.device == device.id && (way.direction == trace::direction::p2p) == peers;
+      });
+    };
     const bool several = tables_.devices.rows().size() > 1;
     const std::string peak = several ? "peak, " + place(device.id) : "peak";
-    if (has_peers && device.peer_peak > 0)
+    if (device.peer_peak > 0 && has(true))
       line("  {}: NVLink's theoretical {} each way", peak, format_rate(static_cast<double>(device.peer_peak)));
-    const bool has_others = std::any_of(ways.begin(), ways.end(), [&](const auto& way) {
-      return way.device == device.id && way.direction != trace::direction::p2p;
-    });
-    if (!has_others || device.link_peak == 0) return;
+    if (device.link_peak == 0 || !has(false)) return;
     std::string about =
         fmt::format("{}: the link's theoretical {} each way", peak, format_rate(static_cast<double>(device.link_peak)));
     if (device.attainable_h2d > 0 || device.attainable_d2h > 0) {

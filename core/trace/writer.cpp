@@ -68,17 +68,10 @@ struct file_writer::state : file_writer::waiting_rows {
     trailer t;
     t.index_offset = offset;
     t.checksum = header_checksum(t);
-    flush_index();
-    if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
-  }
-
-  /// In pages that stay in a processor's cache while they are read: all of them are, to open the file.
-  void flush_index() {
+    // In pages that stay in a processor's cache while they are read: all of them are, to open the file.
     constexpr std::size_t a_page = 8192;
-    buffer<index_row>& rows = of<index_row>();
-    for (std::size_t at = 0; at < rows.size() && !failure; at += a_page)
-      write_chunk(std::span<const index_row>(rows).subspan(at, std::min(a_page, rows.size() - at)));
-    rows.clear();
+    if (!failure) flush_rows<index_row>(a_page);
+    if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
   }
 
   /// All of it or none: what did not fit is cut off again.
@@ -147,14 +140,15 @@ struct file_writer::state : file_writer::waiting_rows {
                                header.max_time, extent.lowest_event, extent.highest_event});
   }
 
+  /// `most`: rows of a chunk that holds no events.
   template <class Row>
-  void flush_rows() {
+  void flush_rows(std::size_t most = max_chunk_rows) {
     buffer<Row>& rows = of<Row>();
     if constexpr (is_event_row<Row>) {
       if (rows.size() != 0 && !failure) write_chunk(rows);
     } else {
-      for (std::size_t at = 0; at < rows.size() && !failure; at += max_chunk_rows) {
-        write_chunk(std::span<const Row>(rows).subspan(at, std::min(max_chunk_rows, rows.size() - at)));
+      for (std::size_t at = 0; at < rows.size() && !failure; at += most) {
+        write_chunk(std::span<const Row>(rows).subspan(at, std::min(most, rows.size() - at)));
       }
     }
     rows.clear();
