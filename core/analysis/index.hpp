@@ -42,7 +42,7 @@ class index {
   /// questions are not: who imported what, what faults there were, and what the program called or tagged its blocks are to
   /// be asked of rows (`is_part`). O(rows in the run + those of kinds that matter later).
   void absorb_part(const trace::snapshot& from, part about);
-  /// Leaves curves and slices of it, with what blocks are for: a third of the memory less. Nothing can be taken in after.
+  /// Leaves curves and slices of it, with what blocks are for, and lets its blocks go. Nothing can be taken in after.
   void keep_what_is_drawn(const trace::snapshot& from);
   /// What it holds is a part of a recording.
   [[nodiscard]] bool is_part() const { return told_ != nullptr; }
