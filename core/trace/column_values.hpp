@@ -21,7 +21,8 @@ template <class T>
   }
 }
 
-/// False if the value does not fit the member. An enum's value that is not known reads as its first, "unknown".
+/// False if the value does not fit the member, which is of no use then. An enum's value that is not known reads as its first, "unknown".
+/// No branch: what a column holds fits, or a file is broken.
 template <class T>
 [[nodiscard]] bool from_bits(std::uint64_t bits, T& value) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -30,14 +31,14 @@ template <class T>
     value = std::bit_cast<double>(bits);
   } else if constexpr (std::is_enum_v<T>) {
     if constexpr (enum_values<T> != 0) bits = bits < enum_values<T> ? bits : 0;
-    if (bits > std::numeric_limits<std::underlying_type_t<T>>::max()) return false;
     value = static_cast<T>(bits);
+    return bits <= std::numeric_limits<std::underlying_type_t<T>>::max();
   } else if constexpr (std::is_signed_v<T>) {
     static_assert(sizeof(T) == 8);
     value = static_cast<T>(bits);
   } else {
-    if (bits > std::numeric_limits<T>::max()) return false;
     value = static_cast<T>(bits);
+    return bits <= std::numeric_limits<T>::max();
   }
   return true;
 }

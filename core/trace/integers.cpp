@@ -206,6 +206,52 @@ void join_planes(unsigned count, const std::byte* planes, std::span<std::uint64_
   joins[count](planes, values);
 }
 
+// The ways back from `write_offsets` and `write_differences`.
+#ifdef __SSE2__
+void put_two(std::uint64_t* values, __m128i both) { _mm_storeu_si128(reinterpret_cast<__m128i*>(values), both); }
+
+__m128i unzigzag_two(__m128i both) {
+  const __m128i sign = _mm_sub_epi64(_mm_setzero_si128(), _mm_and_si128(both, _mm_set1_epi64x(1)));
+  return _mm_xor_si128(_mm_srli_epi64(both, 1), sign);
+}
+#endif
+
+void add_offset(std::span<std::uint64_t> values, std::uint64_t base) {
+  std::uint64_t* const at = values.data();
+  std::size_t i = 0;
+#ifdef __SSE2__
+  const __m128i bases = _mm_set1_epi64x(static_cast<long long>(base));
+#pragma GCC unroll 4
+  for (; i + 2 <= values.size(); i += 2) put_two(at + i, _mm_add_epi64(two_of(at + i), bases));
+#endif
+  for (; i < values.size(); ++i) at[i] += base;
+}
+
+/// `others` has as many. The values are in zigzag form, unless none was below its other.
+template <bool Zigzag>
+void add_others(std::span<std::uint64_t> values, std::span<const std::uint64_t> others) {
+  std::uint64_t* const at = values.data();
+  std::size_t i = 0;
+#ifdef __SSE2__
+  for (; i + 2 <= values.size(); i += 2) {
+    __m128i both = two_of(at + i);
+    if constexpr (Zigzag) both = unzigzag_two(both);
+    put_two(at + i, _mm_add_epi64(both, two_of(others.data() + i)));
+  }
+#endif
+  for (; i < values.size(); ++i) at[i] = (Zigzag ? unzigzag(at[i]) : at[i]) + others[i];
+}
+
+void take_out_of_zigzag(std::span<std::uint64_t> values) {
+  std::uint64_t* const at = values.data();
+  std::size_t i = 0;
+#ifdef __SSE2__
+#pragma GCC unroll 4
+  for (; i + 2 <= values.size(); i += 2) put_two(at + i, unzigzag_two(two_of(at + i)));
+#endif
+  for (; i < values.size(); ++i) at[i] = unzigzag(at[i]);
+}
+
 struct free_context {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
@@ -494,26 +540,28 @@ bool decode_integers(const column_layout& layout, std::span<const std::byte> pla
   switch (layout.form) {
     case column_form::constant:
     case column_form::offset:
-      for (std::uint64_t& value : values) value += layout.base;
+      add_offset(values, layout.base);
       return true;
     case column_form::delta: {
       std::uint64_t sum = layout.base;
+#pragma GCC unroll 4
       for (std::uint64_t& value : values) value = sum += unzigzag(value);
       return true;
     }
     case column_form::rising: {
       std::uint64_t sum = layout.base;
+#pragma GCC unroll 4
       for (std::uint64_t& value : values) value = sum += value;
       return true;
     }
     case column_form::above:
-      for (std::size_t i = 0; i < reference.size(); ++i) values[i] += reference[i];
+      if (!reference.empty()) add_others<false>(values, reference);
       return true;
     case column_form::relative:
       if (reference.empty()) {
-        for (std::uint64_t& value : values) value = unzigzag(value);
+        take_out_of_zigzag(values);
       } else {
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = reference[i] + unzigzag(values[i]);
+        add_others<true>(values, reference);
       }
       return true;
   }
