@@ -8,6 +8,7 @@
 #include "app/cli/demos_of_program.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/gui/window.hpp"
+#include "core/freed_memory.hpp"
 #include "core/import/import.hpp"
 
 namespace sluice::cli {
@@ -21,6 +22,7 @@ struct wish {
 };
 
 result<void> show(const wish& wanted) {
+  keep_freed_memory();
   // A file that cannot be opened is said here, before a window covers the terminal.
   for (const std::string& file : wanted.files) {
     const auto found = importing::recognise(file);

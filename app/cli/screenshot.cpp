@@ -17,6 +17,7 @@
 #include "app/cli/verbs.hpp"
 #include "app/gui/gl/png.hpp"
 #include "app/gui/picture.hpp"
+#include "core/freed_memory.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -83,6 +84,7 @@ void print_frame_times(gui::picture& shown, int frames) {
 }
 
 result<void> draw(const wish& wanted) {
+  keep_freed_memory();
   const auto size = parse_size(wanted.size);
   if (!size) return tl::unexpected(size.error());
   if (!wanted.out.empty())

@@ -332,8 +332,8 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
   return all;
 }
 
-result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t first, const bin_grid& grid,
-                                                               const bin_sources& from, bin_detail& detail) const {
+result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from, bin_detail& detail,
+                                std::vector<summaries::drawn_slice>& into) const {
   std::uint32_t behind = first;
   while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
   std::vector<piece> pieces = pieces_of(grid, from, detail);
@@ -356,18 +356,17 @@ result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t fir
         owner.slices->draw(over.begin, over.end, pieces[p].count, of_indexes[p]);
     if (!of_indexes[p].empty()) lanes = std::max<std::size_t>(lanes, of_indexes[p].back().lane + std::size_t{1});
   }
-  std::vector<summaries::drawn_slice> all;
-  all.reserve(grid.count);
+  into.clear();
   std::vector<std::size_t> next(pieces.size());
   for (std::size_t l = 0; l < lanes; ++l) {
-    const std::size_t lane = all.size();
+    const std::size_t lane = into.size();
     for (std::size_t p = 0; p < pieces.size(); ++p) {
       const piece& part = pieces[p];
       if (part.instead) {
         const std::vector<summaries::drawn_slice>& drawn = of_indexes[p];
         for (; next[p] < drawn.size() && drawn[next[p]].lane <= l; ++next[p]) {
-          all.push_back(drawn[next[p]]);
-          join_last(lane, all);
+          into.push_back(drawn[next[p]]);
+          join_last(lane, into);
         }
         continue;
       }
@@ -390,13 +389,13 @@ result<std::vector<summaries::drawn_slice>> stored_tiles::draw(std::uint32_t fir
           if (bin != &joined) bin = &(joined = *bin);
           joined.append(told.bins[i]);
         }
-        fill(all.emplace_back(), *bin, {begin_of(place), begin_of(told.places[i - 1] + 1)}, l);
-        join_last(lane, all);
+        fill(into.emplace_back(), *bin, {begin_of(place), begin_of(told.places[i - 1] + 1)}, l);
+        join_last(lane, into);
       }
     }
   }
-  for (summaries::drawn_slice& slice : all) slice.count = std::max(slice.count, 1U);
-  return all;
+  for (summaries::drawn_slice& slice : into) slice.count = std::max(slice.count, 1U);
+  return {};
 }
 
 }  // namespace sluice::analysis

@@ -74,10 +74,10 @@ class stored_tiles {
                                                                      const bin_grid& grid, const bin_sources& from,
                                                                      bin_detail& detail) const;
 
-  /// What to draw of the lanes of one owner, `first` and those after it, as slice_set::draw does: neighbours in a bin are merged.
-  /// Sorted by begin within a lane. Errors as of `sample`.
-  [[nodiscard]] result<std::vector<summaries::drawn_slice>> draw(std::uint32_t first, const bin_grid& grid,
-                                                                 const bin_sources& from, bin_detail& detail) const;
+  /// Replaces `into` by what to draw of the lanes of one owner, `first` and those after it, as slice_set::draw does: neighbours in a bin
+  /// are merged. Sorted by begin within a lane. Errors as of `sample`.
+  [[nodiscard]] result<void> draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from,
+                                  bin_detail& detail, std::vector<summaries::drawn_slice>& into) const;
 
  private:
   /// A part of a grid, and where its bins come from.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/analysis/slice_kind.hpp"
+#include "core/thread_scratch.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -15,9 +16,6 @@ using trace::curve_bin_row;
 using trace::integer_bin_row;
 using trace::lane_bin_row;
 using trace::tile_bins;
-
-/// Of a thread, for the next tile; more than most recordings have in one.
-constexpr std::size_t most_rows_kept = std::size_t{1} << 14;
 
 std::uint32_t owner_of(const curve_bin_row& row) { return row.curve; }
 std::uint32_t owner_of(const integer_bin_row& row) { return row.curve; }
@@ -54,37 +52,17 @@ curve_bin bin_of(const integer_bin_row& row, const curve_bin* before) {
   return {minimum, maximum, mean, minimum + static_cast<double>(row.last)};
 }
 
-/// The rows of a kind in a tile's chunks, in memory that the thread has used before: fresh memory for the rows of a tile would take as long as
-/// to decode them.
+/// Appends the rows of a kind in a tile's chunks.
 template <class Row>
-class rows_of_kind {
- public:
-  rows_of_kind() : rows_(std::exchange(kept(), {})) { rows_.clear(); }
-  ~rows_of_kind() {
-    if (rows_.capacity() <= most_rows_kept) kept() = std::move(rows_);
+result<void> read_rows(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, std::vector<Row>& rows) {
+  for (const trace::chunk_info& chunk : chunks) {
+    if (chunk.type != trace::type_of_row<Row>) continue;
+    std::vector<Row> more;
+    if (auto got = from.read_summary<Row>(chunk, rows.empty() ? rows : more); !got) return got;
+    rows.insert(rows.end(), more.begin(), more.end());
   }
-  rows_of_kind(const rows_of_kind&) = delete;
-  rows_of_kind& operator=(const rows_of_kind&) = delete;
-
-  result<void> read(const trace::snapshot& from, std::span<const trace::chunk_info> chunks) {
-    for (const trace::chunk_info& chunk : chunks) {
-      if (chunk.type != trace::type_of_row<Row>) continue;
-      std::vector<Row> more;
-      if (auto got = from.read_summary<Row>(chunk, rows_.empty() ? rows_ : more); !got) return got;
-      rows_.insert(rows_.end(), more.begin(), more.end());
-    }
-    return {};
-  }
-  std::vector<Row>& operator*() { return rows_; }
-  std::vector<Row>* operator->() { return &rows_; }
-
- private:
-  static std::vector<Row>& kept() {
-    thread_local std::vector<Row> kept;
-    return kept;
-  }
-  std::vector<Row> rows_;
-};
+  return {};
+}
 
 /// What rows of integers say, as rows of reals. They follow one another by curve and time, or mean nothing.
 void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bin_row>& to) {
@@ -129,10 +107,10 @@ bool tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& w
 
 result<void> tile_rows::read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
                                     const tile& where, std::size_t count) {
-  rows_of_kind<integer_bin_row> integers;
-  rows_of_kind<curve_bin_row> reals;
-  if (auto got = integers.read(from, chunks); !got) return got;
-  if (auto got = reals.read(from, chunks); !got) return got;
+  thread_scratch<integer_bin_row> integers;
+  thread_scratch<curve_bin_row> reals;
+  if (auto got = read_rows(from, chunks, *integers); !got) return got;
+  if (auto got = read_rows(from, chunks, *reals); !got) return got;
   if (reals->empty() && curves_.take(std::span<const integer_bin_row>(*integers), where, count)) return {};
   if (integers->empty() && curves_.take(std::span<const curve_bin_row>(*reals), where, count)) return {};
   append_integers(*integers, *reals);
@@ -143,8 +121,8 @@ result<void> tile_rows::read_curves(const trace::snapshot& from, std::span<const
 
 result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
                                    const tile& where, std::size_t count) {
-  rows_of_kind<lane_bin_row> rows;
-  if (auto got = rows.read(from, chunks); !got) return got;
+  thread_scratch<lane_bin_row> rows;
+  if (auto got = read_rows(from, chunks, *rows); !got) return got;
   if (lanes_.take(std::span<const lane_bin_row>(*rows), where, count)) return {};
   put_in_order(*rows, where, count);
   lanes_.take(std::span<const lane_bin_row>(*rows), where, count);

@@ -57,18 +57,18 @@ result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, 
   return made;
 }
 
-result<std::vector<summaries::drawn_slice>> drawing::draw(std::size_t place, time_range range,
-                                                          std::uint32_t width) const {
+result<void> drawing::draw(std::size_t place, time_range range, std::uint32_t width,
+                           std::vector<summaries::drawn_slice>& into) const {
   if (from_.stored != nullptr) {
     auto detail = analysis::bin_detail::exact;
     auto drawn = from_.stored->tiles->draw(owners_[place].about.lane, from_.stored->tiles->grid_over(range, width),
-                                           bins(), detail);
+                                           bins(), detail, into);
     say(detail);
     return drawn;
   }
-  std::vector<summaries::drawn_slice> drawn;
-  slices_[place].slices->draw(range.begin, range.end, width, drawn);
-  return drawn;
+  into.clear();
+  slices_[place].slices->draw(range.begin, range.end, width, into);
+  return {};
 }
 
 }  // namespace sluice::query

@@ -36,9 +36,9 @@ class drawing {
   [[nodiscard]] result<sampled> sample(std::span<const std::uint32_t> places, time_range range,
                                        std::uint32_t width) const;
 
-  /// The slices of an owner, by its place in `owners`. Lane after lane, each in order of begin.
-  [[nodiscard]] result<std::vector<summaries::drawn_slice>> draw(std::size_t place, time_range range,
-                                                                 std::uint32_t width) const;
+  /// Replaces `into` by the slices of an owner, by its place in `owners`. Lane after lane, each in order of begin.
+  [[nodiscard]] result<void> draw(std::size_t place, time_range range, std::uint32_t width,
+                                  std::vector<summaries::drawn_slice>& into) const;
 
  private:
   [[nodiscard]] analysis::bin_sources bins() const;

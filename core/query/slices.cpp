@@ -3,6 +3,7 @@
 #include "core/analysis/tensors.hpp"
 #include "core/query/answering.hpp"
 #include "core/query/drawing.hpp"
+#include "core/thread_scratch.hpp"
 
 namespace sluice::query {
 namespace {
@@ -81,21 +82,21 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
   for (const analysis::step& each : steps_to_look_at(from, *row, range, width)) list.slices.push_back(slice_of(each));
   if (!list.slices.empty()) return list;
   const drawing all(from, false);
+  thread_scratch<summaries::drawn_slice> drawn;
   std::size_t depth = 0;
   for (std::size_t i = 0; i < all.owners().size(); ++i) {
     if (!belongs(all.owners()[i].about, *row)) continue;
-    const auto drawn = all.draw(i, range, width);
-    if (!drawn) return tl::unexpected<error>(drawn.error());
+    if (const auto got = all.draw(i, range, width, *drawn); !got) return tl::unexpected<error>(got.error());
     append(*drawn, depth, last, list);
     depth += all.owners()[i].lanes;
   }
   if (row->kind == track_kind::steps && depth == 0) {
     // Not in tiles: of a recording that has none, or those of files before steps were in them.
     const auto facts = facts_of(from);
-    std::vector<summaries::drawn_slice> drawn;
+    drawn->clear();
     if (const auto steps = facts->drawn_steps.find(row->process); steps != facts->drawn_steps.end())
-      steps->second.draw(range.begin, range.end, width, drawn);
-    append(drawn, 0, last, list);
+      steps->second.draw(range.begin, range.end, width, *drawn);
+    append(*drawn, 0, last, list);
   }
   return list;
 }

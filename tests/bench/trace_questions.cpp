@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/freed_memory.hpp"
 #include "core/query/address_map.hpp"
 #include "core/query/engine.hpp"
 
@@ -356,5 +357,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: trace_questions FILE [WINDOWS]\n");
     return 2;
   }
+  sluice::keep_freed_memory();  // As the window does.
   return sluice::measure(argv[1], argc > 2 ? std::atoi(argv[2]) : 100);
 }

@@ -271,12 +271,12 @@ TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
       const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
                                                   10 + static_cast<std::uint32_t>(made.made.random()() % 400));
       auto detail = bin_detail::exact;
-      const auto drawn = made.tiles->draw(first, grid, {}, detail);
-      ASSERT_TRUE(drawn);
+      std::vector<summaries::drawn_slice> drawn;
+      ASSERT_TRUE(made.tiles->draw(first, grid, {}, detail, drawn));
       std::uint64_t count = 0;
       double busy = 0;
       std::uint64_t bytes = 0;
-      for (const summaries::drawn_slice& slice : *drawn) {
+      for (const summaries::drawn_slice& slice : drawn) {
         count += slice.count;
         bytes += slice.item.bytes;
         busy += static_cast<double>(slice.busy) * static_cast<double>(slice.item.end - slice.item.begin);
@@ -295,7 +295,7 @@ TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
         });
         // One that begins in the bin of a longer one and goes on is drawn once more by itself.
         EXPECT_GE(count, slices);
-        EXPECT_LE(count, slices + drawn->size() / 2);
+        EXPECT_LE(count, slices + drawn.size() / 2);
         EXPECT_NEAR(busy, really, 1e-4 * really + 1);
         const bool has_bytes = owner.about.what != trace::lane_kind::steps;  // Those have numbers.
         EXPECT_EQ(has_bytes ? bytes : 0, has_bytes ? really_bytes : 0);
@@ -365,13 +365,13 @@ TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {
     for (const bool below : {false, true}) {
       const bin_grid grid = tiles->grid_over({-10, steps * step_length}, width);
       auto detail = bin_detail::exact;
-      const auto drawn = tiles->draw(lane(), grid, below ? bin_sources{epochs} : bin_sources{}, detail);
-      ASSERT_TRUE(drawn);
+      std::vector<summaries::drawn_slice> drawn;
+      ASSERT_TRUE(tiles->draw(lane(), grid, below ? bin_sources{epochs} : bin_sources{}, detail, drawn));
       // As wide as what they are drawn from: an epoch's tile, where nothing below it is read.
       const time_ns bin = below ? grid.bin() : std::max<time_ns>(grid.bin(), step_length / 20);
-      ASSERT_EQ(drawn->size(), expected.size()) << width << (below ? " with epochs" : " of tiles");
+      ASSERT_EQ(drawn.size(), expected.size()) << width << (below ? " with epochs" : " of tiles");
       for (std::size_t i = 0; i < expected.size(); ++i) {
-        const summaries::drawn_slice& slice = (*drawn)[i];
+        const summaries::drawn_slice& slice = drawn[i];
         EXPECT_EQ(slice.count, 1U) << i << " at " << width;
         EXPECT_EQ(static_cast<std::int64_t>(slice.item.bytes), expected[i].number) << i << " at " << width;
         EXPECT_EQ(slice.item.event, expected[i].event);

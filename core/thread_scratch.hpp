@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace sluice {
+
+/// An empty list in memory that the thread has used before: to have the pages of thousands of fresh rows takes as long as to fill them. The
+/// thread keeps at most one list of a type, of at most 2 MiB, for the next.
+template <class T>
+class thread_scratch {
+ public:
+  thread_scratch() : list_(std::exchange(kept(), {})) { list_.clear(); }
+  ~thread_scratch() {
+    if (list_.capacity() <= most_kept) kept() = std::move(list_);
+  }
+  thread_scratch(const thread_scratch&) = delete;
+  thread_scratch& operator=(const thread_scratch&) = delete;
+
+  std::vector<T>& operator*() { return list_; }
+  std::vector<T>* operator->() { return &list_; }
+
+ private:
+  static constexpr std::size_t most_kept = (std::size_t{2} << 20) / sizeof(T);
+  static std::vector<T>& kept() {
+    thread_local std::vector<T> kept;
+    return kept;
+  }
+  std::vector<T> list_;
+};
+
+}  // namespace sluice
