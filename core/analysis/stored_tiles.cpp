@@ -49,11 +49,13 @@ bool in_order(std::span<const trace::epoch_row> epochs) {
   return !epochs.empty();
 }
 
+/// What is longer than this is, by their ratio, nearer to twice a length than to it.
+double half_way_to_twice(time_ns length) { return std::numbers::sqrt2 * static_cast<double>(length); }
+
 /// Of the power of two that is nearest to a length, by their ratio.
 unsigned level_nearest_to(time_ns length) {
   const auto below = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)) - 1);
-  return static_cast<double>(length) > std::numbers::sqrt2 * std::ldexp(1.0, static_cast<int>(below)) ? below + 1
-                                                                                                      : below;
+  return static_cast<double>(length) > half_way_to_twice(time_ns{1} << below) ? below + 1 : below;
 }
 
 /// Makes the last slice drawn one with that before it, if it goes on from there. Those of its lane begin at `lane`.
@@ -212,9 +214,8 @@ std::size_t stored_tiles::epoch_at(time_ns time) const {
 time_ns stored_tiles::longest_of_epochs(time_ns time, std::uint32_t width) const {
   const trace::epoch_row& epoch = epochs_[epoch_at(time)];
   const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
-  // Bins of the epoch's are the nearest to a pixel that is longer than this.
-  const double half_way = static_cast<double>((epoch.end - epoch.time) / tile_bins) / std::numbers::sqrt2;
-  return std::clamp<time_ns>(static_cast<time_ns>(half_way) + 1, 1, latest_time / pixels) * pixels;
+  const time_ns bin = (epoch.end - epoch.time) / tile_bins;
+  return std::clamp<time_ns>(static_cast<time_ns>(half_way_to_twice(bin) / 2) + 1, 1, latest_time / pixels) * pixels;
 }
 
 /// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.

@@ -38,9 +38,11 @@ std::uint8_t planes_of(std::uint64_t bits) { return static_cast<std::uint8_t>((s
 #ifdef __SSE2__
 __m128i two_of(const std::uint64_t* values) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)); }
 
+void put_two(std::uint64_t* values, __m128i both) { _mm_storeu_si128(reinterpret_cast<__m128i*>(values), both); }
+
 std::uint64_t union_of(__m128i both) {
   std::uint64_t halves[2];
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(halves), both);
+  put_two(halves, both);
   return halves[0] | halves[1];
 }
 #endif
@@ -61,7 +63,7 @@ std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t
       small = _mm_xor_si128(_mm_slli_epi64(small, 1), sign);
     }
     all = _mm_or_si128(all, small);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), small);
+    put_two(out + i, small);
   }
   bits = union_of(all);
 #endif
@@ -80,7 +82,7 @@ std::uint64_t write_offsets(const std::uint64_t* values, std::uint64_t base, std
   for (; i + 2 <= count; i += 2) {
     const __m128i small = _mm_sub_epi64(two_of(values + i), bases);
     all = _mm_or_si128(all, small);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), small);
+    put_two(out + i, small);
   }
   bits = union_of(all);
 #endif
@@ -165,9 +167,6 @@ void join_sixteen(const std::byte* planes, std::size_t n, std::size_t at, std::u
   const auto plane = [&](unsigned k) {
     return k < Planes ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(planes + k * n + at)) : none;
   };
-  const auto put = [&](std::size_t i, __m128i two) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(values + at + i), two);
-  };
   __m128i word[4][2];
 #pragma GCC unroll 4
   for (unsigned k = 0; k < 4; ++k) {
@@ -182,9 +181,9 @@ void join_sixteen(const std::byte* planes, std::size_t n, std::size_t at, std::u
                               _mm_unpackhi_epi16(word[2][half], word[3][half])};
 #pragma GCC unroll 2
     for (unsigned quarter = 0; quarter < 2; ++quarter) {
-      const std::size_t i = 8 * half + 4 * quarter;
-      put(i, _mm_unpacklo_epi32(lower[quarter], upper[quarter]));
-      put(i + 2, _mm_unpackhi_epi32(lower[quarter], upper[quarter]));
+      std::uint64_t* const four = values + at + 8 * half + 4 * quarter;
+      put_two(four, _mm_unpacklo_epi32(lower[quarter], upper[quarter]));
+      put_two(four + 2, _mm_unpackhi_epi32(lower[quarter], upper[quarter]));
     }
   }
 }
@@ -208,8 +207,6 @@ void join_planes(unsigned count, const std::byte* planes, std::span<std::uint64_
 
 // The ways back from `write_offsets` and `write_differences`.
 #ifdef __SSE2__
-void put_two(std::uint64_t* values, __m128i both) { _mm_storeu_si128(reinterpret_cast<__m128i*>(values), both); }
-
 __m128i unzigzag_two(__m128i both) {
   const __m128i sign = _mm_sub_epi64(_mm_setzero_si128(), _mm_and_si128(both, _mm_set1_epi64x(1)));
   return _mm_xor_si128(_mm_srli_epi64(both, 1), sign);
