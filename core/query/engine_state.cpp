@@ -162,18 +162,11 @@ void engine::state::find_symbols() {
 
 void engine::state::read_ahead_of(time_range seen, std::uint32_t width) {
   const auto from = stored();
-  if (!from || !from->ahead) return;
-  const read_ahead::to_begin found = from->ahead->look(seen, width);
-  if (found.next) pool.add_quick([this, ahead = from->ahead] { read_next(ahead); });
-  if (found.later) pool.add([this, ahead = from->ahead] { read_later(ahead); });
+  if (from && from->ahead && from->ahead->look(seen, width)) pool.add([this, ahead = from->ahead] { read_on(ahead); });
 }
 
-void engine::state::read_next(const std::shared_ptr<read_ahead>& ahead) {
-  if (ahead->read_next()) pool.add_quick([this, ahead] { read_next(ahead); });
-}
-
-void engine::state::read_later(const std::shared_ptr<read_ahead>& ahead) {
-  if (ahead->read_later()) pool.add([this, ahead] { read_later(ahead); });
+void engine::state::read_on(const std::shared_ptr<read_ahead>& ahead) {
+  if (ahead->work()) pool.add([this, ahead] { read_on(ahead); });
 }
 
 }  // namespace sluice::query

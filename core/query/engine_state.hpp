@@ -90,9 +90,8 @@ struct engine::state {
   /// it is summed up. The caller holds `mutex`.
   void follow(std::shared_ptr<const trace::snapshot> newest);
   void take(summing::outcome made);
-  /// One of what is to be read ahead, then queues itself again.
-  void read_next(const std::shared_ptr<read_ahead>& ahead);
-  void read_later(const std::shared_ptr<read_ahead>& ahead);
+  /// Reads one part, then queues itself again.
+  void read_on(const std::shared_ptr<read_ahead>& ahead);
 };
 
 }  // namespace sluice::query

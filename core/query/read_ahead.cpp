@@ -22,41 +22,40 @@ time_range closer(time_range range, time_ns centre) {
 
 }  // namespace
 
-read_ahead::to_begin read_ahead::look(time_range range, std::uint32_t width) {
+bool read_ahead::look(time_range range, std::uint32_t width) {
   range = analysis::bounded(range);
   const std::scoped_lock lock(mutex_);
-  if (seen_ && *seen_ == range) return {};
+  if (seen_ && *seen_ == range) return false;
   const std::optional<time_range> before = std::exchange(seen_, range);
   const std::optional<double> zoom = place_of_zoom(before.value_or(range), range);
   const double place = zoom.value_or(0.5);
   const time_ns centre = range.begin + static_cast<time_ns>(place * static_cast<double>(range.length()));
   const time_ns beside = range.length() / 2;
-  next_.clear();
-  later_.clear();
+  wanted_.clear();
+  next_ = 0;
   // Whoever asks reads them now, one after another: the last first, so that they meet.
-  want_tiles(range, range.end, width, next_);
   if (tiles_->draws_epochs(tiles_->grid_over(range, width))) want_epochs(range, range.end);
-  want_tiles(closer(range, centre), centre, width / 3 * 4, next_);  // The next smaller bins, whenever they are due.
-  if (before) {
-    if (const time_ns due = tiles_->longest_of_epochs(centre, width); zoom && range.length() / due < soon) {
-      // Several are due at once, as soon as the view is as short as that.
-      const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(due));
-      want_epochs({begin, begin + due}, centre);
-    }
-    want_tiles({range.begin - beside, range.begin}, range.begin, width / 2, later_);
-    want_tiles({range.end, range.end + beside}, range.end, width / 2, later_);
-    want_epochs({range.begin - beside, range.end + beside}, centre);
+  want_tiles(range, centre, width);
+  want_tiles(closer(range, centre), centre, width / 3 * 4);  // The next smaller bins, whenever they are due.
+  if (!before) return !wanted_.empty() && !std::exchange(working_, true);
+  if (const time_ns due = tiles_->longest_of_epochs(centre, width); zoom && range.length() / due < soon) {
+    // Several are due at once, as soon as the view is as short as that.
+    const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(due));
+    want_epochs({begin, begin + due}, centre);
   }
-  return {next_.begin(), later_.begin()};
+  want_tiles({range.begin - beside, range.begin}, range.begin, width / 2);
+  want_tiles({range.end, range.end + beside}, range.end, width / 2);
+  want_epochs({range.begin - beside, range.end + beside}, centre);  // Last: one takes as long as ten tiles.
+  return !wanted_.empty() && !std::exchange(working_, true);
 }
 
-void read_ahead::want_tiles(time_range range, time_ns centre, std::uint32_t width, list& in) const {
+void read_ahead::want_tiles(time_range range, time_ns centre, std::uint32_t width) {
   std::vector<summaries::tile> tiles = tiles_->tiles_under(tiles_->grid_over(range, width));
   const auto distance = [=](const summaries::tile& which) {
     return std::max<time_ns>({which.begin - centre, centre - which.end(), 0});
   };
   std::stable_sort(tiles.begin(), tiles.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
-  in.wanted.insert(in.wanted.end(), tiles.begin(), tiles.end());
+  wanted_.insert(wanted_.end(), tiles.begin(), tiles.end());
 }
 
 void read_ahead::want_epochs(time_range range, time_ns centre) {
@@ -70,7 +69,7 @@ void read_ahead::want_epochs(time_range range, time_ns centre) {
   const auto distance = [=](epoch_number epoch) { return std::abs(static_cast<std::ptrdiff_t>(epoch) - middle); };
   std::stable_sort(epochs.begin(), epochs.end(),
                    [&](epoch_number a, epoch_number b) { return distance(a) < distance(b); });
-  later_.wanted.insert(later_.wanted.end(), epochs.begin(), epochs.end());
+  wanted_.insert(wanted_.end(), epochs.begin(), epochs.end());
 }
 
 bool read_ahead::is_at_hand(const thing& which) const {
@@ -79,25 +78,21 @@ bool read_ahead::is_at_hand(const thing& which) const {
   return parts_->at_hand(epoch, epoch, analysis::part_scope::timeline) != nullptr;
 }
 
-bool read_ahead::read_next() { return read_one(next_); }
-
-bool read_ahead::read_later() { return read_one(later_); }
-
-bool read_ahead::read_one(list& of) {
-  std::optional<thing> one;
+bool read_ahead::work() {
+  std::optional<thing> next;
   {
     const std::scoped_lock lock(mutex_);
-    while (!one && of.next < of.wanted.size()) {
-      const thing& which = of.wanted[of.next++];
-      if (!is_at_hand(which)) one = which;
+    while (!next && next_ < wanted_.size()) {
+      const thing& which = wanted_[next_++];
+      if (!is_at_hand(which)) next = which;
     }
-    if (!one) return of.is_read = false;
+    if (!next) return working_ = false;
   }
   // What cannot be read is told to whoever asks for it.
-  if (const auto* tile = std::get_if<summaries::tile>(&*one)) {
+  if (const auto* tile = std::get_if<summaries::tile>(&*next)) {
     tiles_->prepare(*tile);
   } else {
-    const epoch_number epoch = std::get<epoch_number>(*one);
+    const epoch_number epoch = std::get<epoch_number>(*next);
     static_cast<void>(parts_->get(epoch, epoch, analysis::part_scope::timeline));
   }
   return true;

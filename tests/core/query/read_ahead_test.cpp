@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "core/analysis/digest.hpp"
 #include "core/analysis/finish.hpp"
 #include "tests/core/analysis/recording.hpp"
@@ -44,11 +42,8 @@ class moving_view : public ::testing::Test {
     ahead = std::make_unique<read_ahead>(drawn, parts);
   }
 
-  void look(time_range range, std::uint32_t pixels) { static_cast<void>(ahead->look(range, pixels)); }
   void work() {
-    while (ahead->read_next()) {
-    }
-    while (ahead->read_later()) {
+    while (ahead->work()) {
     }
   }
   [[nodiscard]] epochs epochs_at_hand() const {
@@ -73,21 +68,21 @@ class moving_view : public ::testing::Test {
 };
 
 TEST_F(moving_view, reads_nothing_more_while_it_stands_still) {
-  look({0, 4 * epoch_length}, width);
+  EXPECT_TRUE(ahead->look({0, 4 * epoch_length}, width));
   work();
   EXPECT_EQ(tiles_at_hand(), (tiles{{0, epoch_level + 1}, {2 * epoch_length, epoch_level + 1}, {0, epoch_level + 2}}))
       << "what a first notch of the wheel would show";
   EXPECT_EQ(epochs_at_hand(), epochs());
-  look({0, 4 * epoch_length}, width);
-  EXPECT_FALSE(ahead->read_next());
-  EXPECT_FALSE(ahead->read_later());
+  EXPECT_FALSE(ahead->look({0, 4 * epoch_length}, width));
+  EXPECT_FALSE(ahead->work());
 }
 
 TEST_F(moving_view, reads_the_tiles_in_view_those_below_and_those_beside) {
-  look({0, 16 * epoch_length}, width);
-  look({4 * epoch_length, 9 * epoch_length}, width);
+  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
+  EXPECT_FALSE(ahead->look({4 * epoch_length, 9 * epoch_length}, width))
+      << "somebody reads already, and goes on with this";
   // A tile over four epochs has a bin for each pixel of this.
-  look({4 * epoch_length, 8 * epoch_length}, width);
+  EXPECT_FALSE(ahead->look({4 * epoch_length, 8 * epoch_length}, width)) << "somebody reads already";
   work();
   const summaries::tile below[] = {{4 * epoch_length, epoch_level + 1}, {6 * epoch_length, epoch_level + 1}};
   const summaries::tile over[] = {
@@ -95,93 +90,78 @@ TEST_F(moving_view, reads_the_tiles_in_view_those_below_and_those_beside) {
   tiles expected(std::begin(below), std::end(below));
   expected.insert(expected.end(), std::begin(over), std::end(over));
   EXPECT_EQ(tiles_at_hand(), expected);
+  EXPECT_FALSE(ahead->work());
 }
 
 TEST_F(moving_view, reads_the_epochs_in_view_and_half_a_view_beside_it) {
-  look({0, 16 * epoch_length}, width);
-  look({4 * epoch_length, 8 * epoch_length}, width);
+  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
+  EXPECT_FALSE(ahead->look({4 * epoch_length, 8 * epoch_length}, width))
+      << "somebody reads already, and goes on with this";
   work();
   EXPECT_EQ(epochs_at_hand(), (epochs{2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
 TEST_F(moving_view, reads_first_the_epochs_that_it_draws_from_the_end_that_who_draws_comes_to_last) {
-  look({4 * epoch_length, 7 * epoch_length}, 5 * width);
-  EXPECT_TRUE(ahead->read_later());
+  EXPECT_TRUE(ahead->look({4 * epoch_length, 7 * epoch_length}, 5 * width));
+  EXPECT_TRUE(ahead->work());
   EXPECT_EQ(epochs_at_hand(), epochs{6});
-  EXPECT_TRUE(ahead->read_later());
+  EXPECT_TRUE(ahead->work());
   EXPECT_EQ(epochs_at_hand(), (epochs{5, 6}));
   EXPECT_EQ(tiles_at_hand(), tiles());
 }
 
 TEST_F(moving_view, reads_no_epochs_from_afar) {
-  look({0, 16 * epoch_length}, width);
-  look({0, 30 * epoch_length}, width);
+  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
+  EXPECT_FALSE(ahead->look({0, 30 * epoch_length}, width)) << "somebody reads already, and goes on with this";
   work();
   EXPECT_EQ(epochs_at_hand(), epochs());
 }
 
 TEST_F(moving_view, reads_the_epochs_that_a_zoom_comes_to_soon_and_those_alone) {
-  look({0, 64 * epoch_length}, width);
+  EXPECT_TRUE(ahead->look({0, 64 * epoch_length}, width));
   // The point that stays in place is at the begin of epoch 48, and at three quarters of the view.
-  look({18 * epoch_length, 58 * epoch_length}, width);
+  EXPECT_FALSE(ahead->look({18 * epoch_length, 58 * epoch_length}, width))
+      << "somebody reads already, and goes on with this";
   work();
   EXPECT_EQ(epochs_at_hand(), (epochs{47, 48})) << "in a view two thirds as long as one";
 }
 
 TEST_F(moving_view, reads_no_epochs_that_many_notches_of_a_zoom_lie_before) {
   constexpr std::uint32_t narrow = 8;
-  look({0, 64 * epoch_length}, narrow);
-  look({12 * epoch_length, 60 * epoch_length}, narrow);
+  EXPECT_TRUE(ahead->look({0, 64 * epoch_length}, narrow));
+  EXPECT_FALSE(ahead->look({12 * epoch_length, 60 * epoch_length}, narrow))
+      << "somebody reads already, and goes on with this";
   work();
   EXPECT_EQ(epochs_at_hand(), epochs());
 }
 
 TEST_F(moving_view, begins_where_the_zoom_goes) {
-  look({0, 16 * epoch_length}, width);
+  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
   // The point that stays in place is at nine tenths of the view: under the last tile.
-  look({epoch_length * 54 / 10, epoch_length * 154 / 10}, width);
-  EXPECT_TRUE(ahead->read_next());
+  EXPECT_FALSE(ahead->look({epoch_length * 54 / 10, epoch_length * 154 / 10}, width))
+      << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->work());
   EXPECT_EQ(tiles_at_hand(), (tiles{{8 * epoch_length, epoch_level + 3}}));
-  look({0, epoch_length}, width);
-  EXPECT_TRUE(ahead->read_next());
+  EXPECT_FALSE(ahead->look({0, epoch_length}, width)) << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->work());
   EXPECT_EQ(tiles_at_hand(), (tiles{{0, epoch_level}, {8 * epoch_length, epoch_level + 3}}));
 }
 
-TEST_F(moving_view, says_what_to_begin_where_nobody_reads_already) {
-  const auto first = ahead->look({0, 64 * epoch_length}, width);
-  EXPECT_TRUE(first.next);
-  EXPECT_FALSE(first.later) << "it may stay where it is";
-  const auto second = ahead->look({4 * epoch_length, 8 * epoch_length}, width);
-  EXPECT_FALSE(second.next) << "somebody reads already, and goes on with this";
-  EXPECT_TRUE(second.later);
-  const auto third = ahead->look({4 * epoch_length, 7 * epoch_length}, width);
-  EXPECT_FALSE(third.next);
-  EXPECT_FALSE(third.later);
+TEST_F(moving_view, works_again_after_it_has_ended) {
+  EXPECT_TRUE(ahead->look({0, 4000}, width));
+  EXPECT_FALSE(ahead->look({0, 100}, width)) << "somebody reads already, and goes on with this";
   work();
-  const auto elsewhere = ahead->look({34 * epoch_length, 36 * epoch_length}, width);
-  EXPECT_TRUE(elsewhere.next);
-  EXPECT_TRUE(elsewhere.later);
-}
-
-TEST_F(moving_view, reads_the_tiles_of_the_next_notch_while_an_epoch_takes_long) {
-  look({0, 16 * epoch_length}, width);
-  look({4 * epoch_length, 8 * epoch_length}, width);
-  EXPECT_TRUE(ahead->read_later()) << "somebody has begun";
-  while (ahead->read_next()) {
-  }
-  EXPECT_EQ(epochs_at_hand().size(), 1U);
-  const tiles of_notch = tiles_at_hand();
-  for (const summaries::tile& each : drawn->tiles_under(drawn->grid_over({4 * epoch_length, 8 * epoch_length}, width)))
-    EXPECT_NE(std::find(of_notch.begin(), of_notch.end(), each), of_notch.end());
+  EXPECT_TRUE(ahead->look({14 * epoch_length, 15 * epoch_length}, width));
 }
 
 TEST_F(moving_view, reads_each_epoch_once_even_where_the_budget_holds_one) {
   read_ahead one(drawn, std::make_shared<part_cache>(store, 0));
-  static_cast<void>(one.look({0, 16 * epoch_length}, width));
-  static_cast<void>(one.look({4 * epoch_length, 8 * epoch_length}, width));
+  EXPECT_TRUE(one.look({0, 16 * epoch_length}, width));
+  EXPECT_FALSE(one.look({4 * epoch_length, 8 * epoch_length}, width))
+      << "somebody reads already, and goes on with this";
   int read = 0;
-  while (one.read_later() && read < 100) ++read;
-  EXPECT_EQ(read, 8 + 2);  // Tiles beside the view, too.
+  while (one.work() && read < 100) ++read;
+  EXPECT_EQ(read, 8 + 5);  // Tiles too.
 }
 
 }  // namespace
