@@ -214,6 +214,7 @@ std::size_t stored_tiles::epoch_at(time_ns time) const {
 time_ns stored_tiles::longest_of_epochs(time_ns time, std::uint32_t width) const {
   const trace::epoch_row& epoch = epochs_[epoch_at(time)];
   const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
+  // Pixels draw the epoch where they are nearer to half of its tile's bins than to these.
   const time_ns bin = (epoch.end - epoch.time) / tile_bins;
   return std::clamp<time_ns>(static_cast<time_ns>(half_way_to_twice(bin) / 2) + 1, 1, latest_time / pixels) * pixels;
 }
