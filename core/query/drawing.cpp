@@ -50,8 +50,7 @@ result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, 
   for (const std::uint32_t place : places) {
     std::vector<bin>& to = made.bins.emplace_back(width);
     of_index_[place].split(range, width, [&](std::uint32_t i, const summaries::extent& part, double at_begin) {
-      to[i] = part.empty() ? bin{at_begin, at_begin, at_begin}
-                           : bin{part.minimum, part.maximum, part.integral / static_cast<double>(part.length)};
+      to[i] = analysis::sampled(part, at_begin);
     });
   }
   return made;

@@ -426,13 +426,19 @@ class time_tree {
   template <class Each>
   struct splitter {
     splitter(time_ns b, time_ns e, std::uint32_t w, Each& f)
-        : begin(b), end(e), width(w), each(f), now(b), part_end(edge(1)) {}
+        : begin(b),
+          end(e),
+          width(w),
+          whole_part(static_cast<std::uint64_t>(e - b) / w),
+          rest(static_cast<std::uint64_t>(e - b) % w),
+          each(f),
+          now(b),
+          part_end(edge(1)) {}
 
     void begin_with(double before) { value = at_begin = before; }
     [[nodiscard]] time_ns edge(std::uint32_t i) const {
-      __extension__ using wide = unsigned __int128;
-      const auto offset = wide{static_cast<std::uint64_t>(end - begin)} * i / width;
-      return begin + static_cast<time_ns>(static_cast<std::uint64_t>(offset));
+      // The length times i, divided by the width, in 64 bits. Bins of a power of two leave no rest.
+      return begin + static_cast<time_ns>(whole_part * i + (rest == 0 ? 0 : rest * i / width));
     }
     [[nodiscard]] bool takes(time_ns first, time_ns last) {
       if (last <= begin) return true;
@@ -477,6 +483,7 @@ class time_tree {
 
     time_ns begin, end;
     std::uint32_t width;
+    std::uint64_t whole_part, rest;  ///< Of the length, by the width.
     Each& each;
     time_ns now, part_end;
     time_ns edge_begin = begin;
