@@ -170,7 +170,9 @@ stored_tiles::kept_tiles::made stored_tiles::read(const tile& which) const {
   for (auto next = std::lower_bound(places_.begin(), places_.end(), key, earlier);
        next != places_.end() && next->tile == key; ++next)
     chunks.push_back(trace_->summaries()[next->chunk]);
-  return tile_rows::read(*trace_, chunks, which, curves_.size(), lanes_.size());
+  // A view whose bins are wider than a tile's has those of the tile above it, where there is one.
+  const bool joins = which.level >= root_level_ || !is_level(which.level + 1);
+  return tile_rows::read(*trace_, chunks, which, curves_.size(), lanes_.size(), joins);
 }
 
 result<std::vector<std::shared_ptr<const tile_rows>>> stored_tiles::rows_of(std::span<const piece> pieces) const {
@@ -303,10 +305,9 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
           return same_curve(each.about, curves_[curves[c]]);
         });
         if (found == listed.end()) continue;
-        found->split(over, part.count, [&](std::uint32_t i, const summaries::extent& bin, double at_begin) {
-          all[c][part.first + i] =
-              bin.empty() ? sampled_bin{at_begin, at_begin, at_begin}
-                          : sampled_bin{bin.minimum, bin.maximum, bin.integral / static_cast<double>(bin.length)};
+        sampled_bin* const to = all[c].data() + part.first;
+        found->split(over, part.count, [=](std::uint32_t i, const summaries::extent& bin, double at_begin) {
+          to[i] = sampled(bin, at_begin);
         });
       }
       continue;
@@ -321,12 +322,16 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
         std::fill(to.begin(), to.end(), sampled_bin{value, value, value});
         continue;
       }
-      // Several bins of the tile to one of the grid, or one to several.
       const unsigned level = part.from.bin_level();
+      const time_ns offset = begin - part.from.begin;
+      if (level == grid.level) {
+        walk.take_each(static_cast<std::size_t>(offset >> level), to);
+        continue;
+      }
+      // Several bins of the tile to one of the grid, or one to several.
       const std::size_t several = grid.level > level ? std::size_t{1} << (grid.level - level) : 1;
       for (std::size_t i = 0; i < to.size(); ++i) {
-        const time_ns offset = begin + (static_cast<time_ns>(i) << grid.level) - part.from.begin;
-        const auto low = static_cast<std::size_t>(offset >> level);
+        const auto low = static_cast<std::size_t>((offset + (static_cast<time_ns>(i) << grid.level)) >> level);
         to[i] = walk.take(low, std::min<std::size_t>(several, tile_bins - low));
       }
     }

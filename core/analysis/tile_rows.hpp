@@ -27,11 +27,11 @@ struct told_bins {
 class tile_rows {
  public:
   /// What a file says of the tile `where`, in these of its chunks; of so many curves and lanes. What makes no sense is left out.
-  /// Errors: io, corrupt.
+  /// `joins`: bins of lanes may be drawn as one, for which it has to be known how long their longest slices are. Errors: io, corrupt.
   [[nodiscard]] static result<std::shared_ptr<const tile_rows>> read(const trace::snapshot& from,
                                                                      std::span<const trace::chunk_info> chunks,
                                                                      const summaries::tile& where, std::size_t curves,
-                                                                     std::size_t lanes);
+                                                                     std::size_t lanes, bool joins);
 
   [[nodiscard]] told_bins<curve_bin> curve(std::size_t number) const { return curves_.of(number); }
   [[nodiscard]] told_bins<lane_bin> lane(std::size_t number) const { return lanes_.of(number); }
@@ -49,17 +49,24 @@ class tile_rows {
       const std::size_t first = begins[number], count = begins[number + 1] - first;
       return {std::span(places).subspan(first, count), std::span(bins).subspan(first, count)};
     }
-    /// Replaces them by what rows say that are in order, and of such owners and times; of others only says false.
+    /// Says where the bins of rows lie that have these owners and times; false unless they are in order, and of this tile and so many.
+    template <class Owners, class Times>
+    bool place(const Owners& owner, const Times& time, std::size_t rows, const summaries::tile& where,
+               std::size_t count);
+    /// Replaces them by what rows say that are in order.
     template <class Row>
-    bool take(std::span<const Row> rows, const summaries::tile& where, std::size_t count);
+    void take(std::span<const Row> rows, const summaries::tile& where, std::size_t count);
     [[nodiscard]] std::size_t bytes() const {
       return begins.size() * sizeof(std::uint32_t) + places.size() * sizeof(std::uint16_t) + bins.size() * sizeof(Bin);
     }
   };
+  /// Replaces bins by what rows say; false, and they mean nothing, unless all rows are in order and make sense.
+  bool take(const trace::row_values<trace::integer_bin_row>& rows, const summaries::tile& where, std::size_t count);
+  bool take(const trace::row_values<trace::lane_bin_row>& rows, const summaries::tile& where, std::size_t count);
   result<void> read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
                            const summaries::tile& where, std::size_t count);
   result<void> read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                          const summaries::tile& where, std::size_t count);
+                          const summaries::tile& where, std::size_t count, bool joins);
 
   bins_of_many<curve_bin> curves_;
   bins_of_many<lane_bin> lanes_;
@@ -72,6 +79,8 @@ class bin_walk {
 
   /// The `several` bins from `first` on, as one. `first` never falls.
   sampled_bin take(std::size_t first, std::size_t several);
+  /// As many bins as `to` has, from `first` on, each as it is.
+  void take_each(std::size_t first, std::span<sampled_bin> to);
   /// At the end of the tile.
   double last();
 

@@ -10,6 +10,7 @@
 #include "core/trace/byte_cursor.hpp"
 #include "core/trace/column_values.hpp"
 #include "core/trace/integers.hpp"
+#include "core/trace/row_values.hpp"
 
 namespace sluice::trace {
 namespace {
@@ -295,12 +296,9 @@ class stored_columns {
     return found == columns_.end() ? nullptr : &*found;
   }
 
-  /// The integers of a column, or the lengths of its texts. False after `refuse`.
-  bool integers(const stored_column& column, std::vector<std::uint64_t>& values) {
-    if (&column == reference_of_) {
-      values = reference_;
-      return true;
-    }
+  /// The integers of a column, one a row, or the lengths of its texts. False after `refuse`.
+  bool integers(const stored_column& column, std::span<std::uint64_t> values) {
+    if (&column == reference_of_) return copy_reference(values);
     std::span<const std::uint64_t> reference;
     if (refers_to_another(column.integers.form)) {
       const stored_column* const other = find_reference(column.integers.base);
@@ -310,11 +308,8 @@ class stored_columns {
         reference = reference_;
       }
     } else if (is_referred_to(column)) {
-      if (!decode_reference(column)) return false;
-      values = reference_;
-      return true;
+      return decode_reference(column) && copy_reference(values);
     }
-    values.resize(rows_);
     return decode_integers(column.integers, column.planes, reference, values) || refuse_column(column);
   }
 
@@ -351,6 +346,10 @@ class stored_columns {
     reference_of_ = &column;
     return true;
   }
+  bool copy_reference(std::span<std::uint64_t> values) const {
+    std::copy(reference_.begin(), reference_.end(), values.begin());
+    return true;
+  }
   [[nodiscard]] bool is_referred_to(const stored_column& column) const {
     return std::any_of(columns_.begin(), columns_.end(), [&](const stored_column& other) {
       return refers_to_another(other.integers.form) && other.integers.base == column.number;
@@ -375,6 +374,7 @@ class stored_columns {
 template <class Row, class Field>
 bool set_members(stored_columns& from, const stored_column& column, const Field& field, std::span<Row> rows,
                  std::vector<std::uint64_t>& values) {
+  values.resize(rows.size());
   if (column.is_text != is_text_field<Field> || !from.integers(column, values)) return from.refuse_column(column);
   if constexpr (is_text_field<Field>) {
     std::vector<std::byte> text(column.text_bytes);
@@ -427,6 +427,51 @@ result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, s
   return {};
 }
 
+namespace {
+
+/// Whether `from_bits` takes all of them for a member of this type.
+template <class Member>
+bool fit(std::span<const std::uint64_t> values) {
+  Member member{};
+  if constexpr (std::is_unsigned_v<Member> && !std::is_same_v<Member, bool>) {
+    std::uint64_t bits = 0;
+    for (const std::uint64_t value : values) bits |= value;
+    return from_bits(bits, member);
+  } else {
+    return std::all_of(values.begin(), values.end(), [&](std::uint64_t value) { return from_bits(value, member); });
+  }
+}
+
+}  // namespace
+
+template <class Row>
+result<void> decode_values(std::span<const std::byte> payload, std::size_t rows, row_values<Row>& decoded,
+                           column_set<Row> wanted) {
+  if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
+  stored_columns columns(payload, rows);
+  decoded.begin(rows);
+  std::size_t place = 0;
+  for_each_field<Row>([&](const auto& field) {
+    const std::size_t here = place++;
+    if (columns.refused()) return;
+    const stored_column* const column = columns.find(field.number);
+    if (column == nullptr || (!wanted.has(field.number) && !is_constant(*column))) return;
+    using member = std::decay_t<decltype(std::declval<Row>().*field.member)>;
+    static_assert(!std::is_same_v<member, std::string>);
+    bool sound = !column->is_text;
+    if (is_constant(*column)) {
+      decoded.set_all(here, column->integers.base);
+      sound = sound && column->planes.empty() && fit<member>(std::span(&column->integers.base, 1));
+    } else {
+      const std::span<std::uint64_t> values = decoded.set_each(here);
+      sound = sound && columns.integers(*column, values) && fit<member>(values);
+    }
+    if (!sound) columns.refuse_column(*column);
+  });
+  if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
+  return {};
+}
+
 result<void> decode_column(std::span<const std::byte> payload, std::size_t rows, std::uint16_t number,
                            std::uint64_t usual, std::vector<std::uint64_t>& values) {
   if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
@@ -438,6 +483,7 @@ result<void> decode_column(std::span<const std::byte> payload, std::size_t rows,
     } else if (column->is_text) {
       columns.refuse_column(*column);
     } else {
+      values.resize(rows);
       columns.integers(*column, values);
     }
   }
@@ -452,6 +498,10 @@ result<void> decode_column(std::span<const std::byte> payload, std::size_t rows,
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 SLUICE_INSTANTIATE(index_row, index)
+#undef SLUICE_INSTANTIATE
+#define SLUICE_INSTANTIATE(row) \
+  template result<void> decode_values<row>(std::span<const std::byte>, std::size_t, row_values<row>&, column_set<row>);
+SLUICE_FOR_EACH_ROW_OF_TILES(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
 
 }  // namespace sluice::trace

@@ -32,6 +32,9 @@
 /// Files of version 1 hold rows in another way, which `decode_rows_v1` reads.
 namespace sluice::trace {
 
+template <class Row>
+class row_values;
+
 inline constexpr std::size_t max_chunk_rows = 65'536;
 /// Far more than any kind of row has: a reader keeps a line of each.
 inline constexpr std::size_t max_chunk_columns = 4096;
@@ -70,6 +73,11 @@ class row_encoder {
 template <class Row>
 [[nodiscard]] result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded,
                                        column_set<Row> wanted = {});
+
+/// The same as they lie in columns; of rows of tiles.
+template <class Row>
+[[nodiscard]] result<void> decode_values(std::span<const std::byte> payload, std::size_t rows, row_values<Row>& decoded,
+                                         column_set<Row> wanted = {});
 
 /// One column alone: the bits of each row's value, `usual` where the payload has no such column. Fails as `decode_rows`, and for
 /// a column of texts.

@@ -522,7 +522,7 @@ bool decode_integers(const column_layout& layout, std::span<const std::byte> pla
   }
   if (layout.planes > most_planes || planes.size() != layout.stored_bytes()) return false;
   thread_local std::vector<std::byte> whole;
-  whole.resize(layout.planes * values.size());
+  if (whole.size() < layout.planes * values.size()) whole.resize(layout.planes * values.size());
   std::size_t at = 0;
   for (unsigned k = 0; k < layout.planes; ++k) {
     const std::span<std::byte> plane = std::span(whole).subspan(k * values.size(), values.size());

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/thread_scratch.hpp"
 #include "core/trace/checksum.hpp"
 #include "core/trace/codec.hpp"
 #include "core/trace/same_file.hpp"
@@ -69,9 +70,11 @@ bool is_known(row_type type) {
   return false;
 }
 
+const std::size_t most_stored = ZSTD_compressBound(max_chunk_bytes);
+
 bool is_sound(const chunk_header& header) {
   return header.magic == chunk_magic && header.checksum == header_checksum(header) && header.rows <= max_chunk_rows &&
-         header.raw_bytes <= max_chunk_bytes && header.stored_bytes <= ZSTD_compressBound(max_chunk_bytes);
+         header.raw_bytes <= max_chunk_bytes && header.stored_bytes <= most_stored;
 }
 
 template <class Row>
@@ -153,48 +156,77 @@ struct file::state {
     return static_cast<std::uint64_t>(status.st_size);
   }
 
-  /// The payload of a chunk, checked; `columns`: in today's form, else version 1's, decompressed.
-  result<std::vector<std::byte>> payload(const chunk_info& chunk, bool& columns) const {
-    const auto header = read_object<chunk_header>(chunk.offset);
-    if (!header) return tl::unexpected<error>(header.error());
-    if (!is_sound(*header) || header->type != static_cast<std::uint16_t>(chunk.type) || header->rows != chunk.rows) {
-      return fail(error_code::corrupt, "the index names a chunk that is not there", path, {}, chunk.offset);
+  struct checked_payload {
+    std::span<const std::byte> bytes;
+    bool columns = false;  ///< In today's form, else version 1's, decompressed.
+  };
+
+  /// The payload of a chunk, in `memory`.
+  result<checked_payload> payload(const chunk_info& chunk, std::vector<std::byte>& memory) const {
+    if (chunk.stored_bytes > most_stored) return fail_no_such_chunk(chunk);
+    memory.resize(sizeof(chunk_header) + chunk.stored_bytes);
+    if (auto got = read_exactly(chunk.offset, memory); !got) return tl::unexpected<error>(got.error());
+    chunk_header header;
+    std::memcpy(&header, memory.data(), sizeof header);
+    if (!is_sound(header) || header.type != static_cast<std::uint16_t>(chunk.type) || header.rows != chunk.rows ||
+        header.stored_bytes != chunk.stored_bytes) {
+      return fail_no_such_chunk(chunk);
     }
-    std::vector<std::byte> stored(header->stored_bytes);
-    if (auto got = read_exactly(chunk.offset + sizeof(chunk_header), stored); !got) {
-      return tl::unexpected<error>(got.error());
-    }
-    if (XXH3_64bits(stored.data(), stored.size()) != header->payload_checksum) {
+    const std::span<const std::byte> stored = std::span(memory).subspan(sizeof header);
+    if (XXH3_64bits(stored.data(), stored.size()) != header.payload_checksum) {
       return fail(error_code::corrupt, "a chunk's checksum is wrong", path, "the file was damaged", chunk.offset);
     }
-    columns = (header->flags & chunk_flag_columns) != 0;
-    if (columns || (header->flags & chunk_flag_zstd) == 0) return stored;
-    std::vector<std::byte> raw(header->raw_bytes);
+    const bool columns = (header.flags & chunk_flag_columns) != 0;
+    if (columns || (header.flags & chunk_flag_zstd) == 0) return checked_payload{stored, columns};
+    std::vector<std::byte> raw(header.raw_bytes);
     const std::size_t got = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
     if (ZSTD_isError(got) != 0u || got != raw.size()) {
       return fail(error_code::corrupt, "a chunk does not decompress", path, {}, chunk.offset);
     }
-    return raw;
+    memory = std::move(raw);
+    return checked_payload{memory, false};
   }
 
-  template <class Row>
-  result<void> rows(const chunk_info& chunk, std::vector<Row>& into, column_set<Row> wanted = {}) const {
-    bool columns = false;
-    const auto bytes = payload(chunk, columns);
-    if (!bytes) return tl::unexpected<error>(bytes.error());
-    auto decoded = [&]() -> result<void> {
-      if constexpr (is_summary(type_of_row<Row>)) {
-        if (!columns) return fail(error_code::corrupt, "files of version 1 have no summaries");
-      } else {
-        if (!columns) return decode_rows_v1<Row>(*bytes, chunk.rows, into);
-      }
-      return decode_rows<Row>(*bytes, chunk.rows, into, wanted);
-    }();
+  tl::unexpected<error> fail_no_such_chunk(const chunk_info& chunk) const {
+    return fail(error_code::corrupt, "the index names a chunk that is not there", path, {}, chunk.offset);
+  }
+
+  /// What `decode` makes of a chunk's payload, whose failure is told of this file.
+  template <class Decode>
+  result<void> decode_chunk(const chunk_info& chunk, Decode&& decode) const {
+    thread_scratch<std::byte> memory;
+    const auto stored = payload(chunk, *memory);
+    if (!stored) return tl::unexpected<error>(stored.error());
+    result<void> decoded = decode(*stored);
     if (!decoded) {
       decoded.error().file = path;
       decoded.error().offset = chunk.offset;
     }
     return decoded;
+  }
+
+  template <class Row>
+  result<void> rows(const chunk_info& chunk, std::vector<Row>& into, column_set<Row> wanted = {}) const {
+    return decode_chunk(chunk, [&](const checked_payload& stored) -> result<void> {
+      if constexpr (is_summary(type_of_row<Row>)) {
+        if (!stored.columns) return fail_old_summary();
+      } else {
+        if (!stored.columns) return decode_rows_v1<Row>(stored.bytes, chunk.rows, into);
+      }
+      return decode_rows<Row>(stored.bytes, chunk.rows, into, wanted);
+    });
+  }
+
+  template <class Row>
+  result<void> values(const chunk_info& chunk, row_values<Row>& into, column_set<Row> wanted) const {
+    return decode_chunk(chunk, [&](const checked_payload& stored) -> result<void> {
+      if (!stored.columns) return fail_old_summary();
+      return decode_values<Row>(stored.bytes, chunk.rows, into, wanted);
+    });
+  }
+
+  static tl::unexpected<error> fail_old_summary() {
+    return fail(error_code::corrupt, "files of version 1 have no summaries");
   }
 
   // --- building a snapshot ------------------------------------------------------------------------------------------
@@ -518,17 +550,20 @@ result<void> file::read_into(const chunk_info& chunk, std::vector<Row>& rows, co
   return state_->rows<Row>(chunk, rows, wanted);
 }
 
+template <class Row>
+result<void> file::read_values(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const {
+  return state_->values<Row>(chunk, rows, wanted);
+}
+
 result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
                              std::vector<std::uint64_t>& values) const {
   bool columns = false;
-  const auto bytes = state_->payload(chunk, columns);
-  if (!bytes) return tl::unexpected<error>(bytes.error());
-  if (!columns) return false;
-  auto decoded = decode_column(*bytes, chunk.rows, number, usual, values);
-  if (decoded) return true;
-  decoded.error().file = path();
-  decoded.error().offset = chunk.offset;
-  return tl::unexpected<error>(decoded.error());
+  const auto decoded = state_->decode_chunk(chunk, [&](const state::checked_payload& stored) -> result<void> {
+    columns = stored.columns;
+    return columns ? decode_column(stored.bytes, chunk.rows, number, usual, values) : result<void>();
+  });
+  if (!decoded) return tl::unexpected<error>(decoded.error());
+  return columns;
 }
 
 #define SLUICE_INSTANTIATE(row, kind)                                                                \
@@ -536,6 +571,10 @@ result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std:
   template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&, column_set<row>) const;
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
+#undef SLUICE_INSTANTIATE
+#define SLUICE_INSTANTIATE(row) \
+  template result<void> file::read_values<row>(const chunk_info&, row_values<row>&, column_set<row>) const;
+SLUICE_FOR_EACH_ROW_OF_TILES(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
 
 }  // namespace sluice::trace

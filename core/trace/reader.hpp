@@ -15,6 +15,9 @@
 
 namespace sluice::trace {
 
+template <class Row>
+class row_values;
+
 /// Where a chunk lies and what it spans; chunks may overlap in time, because events come late without bound.
 struct chunk_info {
   row_type type{};
@@ -90,6 +93,11 @@ class snapshot {
   template <class Row>
   [[nodiscard]] result<void> read_summary(const chunk_info& chunk, std::vector<Row>& rows) const;
 
+  /// The same as its columns have them, of tiles. Only columns in `wanted` are sure to be read.
+  template <class Row>
+  [[nodiscard]] result<void> read_summary(const chunk_info& chunk, row_values<Row>& rows,
+                                          column_set<Row> wanted = {}) const;
+
   /// The same, or found in the cache: for what many questions read.
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read_summary(const chunk_info& chunk) const;
@@ -150,6 +158,8 @@ class file : public std::enable_shared_from_this<file> {
   template <class Row>
   [[nodiscard]] result<void> read_into(const chunk_info& chunk, std::vector<Row>& rows,
                                        column_set<Row> wanted = {}) const;
+  template <class Row>
+  [[nodiscard]] result<void> read_values(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const;
   /// The bits of a column; false if the chunk is of version 1, which has to be read whole.
   [[nodiscard]] result<bool> read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
                                        std::vector<std::uint64_t>& values) const;

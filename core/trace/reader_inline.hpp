@@ -70,6 +70,13 @@ result<void> snapshot::read_summary(const chunk_info& chunk, std::vector<Row>& r
 }
 
 template <class Row>
+result<void> snapshot::read_summary(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const {
+  static_assert(is_of_tile(type_of_row<Row>));
+  if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
+  return (summaries_file_ ? summaries_file_ : file_)->read_values<Row>(chunk, rows, wanted);
+}
+
+template <class Row>
 result<std::shared_ptr<const std::vector<Row>>> snapshot::read_summary(const chunk_info& chunk) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());

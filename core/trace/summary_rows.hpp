@@ -271,4 +271,7 @@ struct saved_row {
   X(step_row, step)                     \
   X(integer_bin_row, integer_bin)
 
+/// Those that are bins of tiles.
+#define SLUICE_FOR_EACH_ROW_OF_TILES(X) X(curve_bin_row) X(integer_bin_row) X(lane_bin_row)
+
 }  // namespace sluice::trace

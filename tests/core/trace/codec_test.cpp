@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/trace/byte_cursor.hpp"
+#include "core/trace/row_values.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::trace {
@@ -191,6 +192,63 @@ TEST(codec_errors, a_column_of_a_newer_writer_is_skipped) {
   const auto got = decode_rows<marker_event>(payload, 1, decoded);
   ASSERT_TRUE(got) << got.error().to_string();
   EXPECT_EQ(decoded.front().step, 42);
+}
+
+/// Of rows of tiles, which are read by their columns.
+template <class Row>
+class columns_of_rows : public ::testing::Test {
+ protected:
+  /// Expects of a payload, sound or not, what `decode_rows` makes of it.
+  static void expect_the_same(std::span<const std::byte> payload, std::size_t count, row_values<Row>& values) {
+    std::vector<Row> rows;
+    const auto as_rows = decode_rows<Row>(payload, count, rows);
+    const auto as_values = decode_values<Row>(payload, count, values);
+    ASSERT_EQ(as_rows.has_value(), as_values.has_value());
+    if (!as_rows) {
+      EXPECT_EQ(as_values.error().code, error_code::corrupt);
+      return;
+    }
+    ASSERT_EQ(values.size(), count);
+    const auto check = [&](const auto& field) {
+      const auto column = values.of(field.member);
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(to_bits(column[i]), to_bits(rows[i].*field.member)) << "row " << i << ", column " << field.number;
+    };
+    schema<Row>::apply([&](const auto&... fields) { (check(fields), ...); });
+  }
+};
+using rows_of_tiles = ::testing::Types<curve_bin_row, integer_bin_row, lane_bin_row>;
+TYPED_TEST_SUITE(columns_of_rows, rows_of_tiles);
+
+TYPED_TEST(columns_of_rows, say_what_the_rows_say) {
+  std::mt19937_64 random(17);
+  row_encoder encoder;
+  row_values<TypeParam> values;
+  // The same memory for long ones, short ones, none, and one that takes more than is kept.
+  for (const std::size_t count : {1000U, 10U, 0U, 65'536U, 300U}) {
+    std::vector<TypeParam> rows;
+    for (std::size_t i = 0; i < count; ++i)
+      rows.push_back(i == 0 ? testing::random_row<TypeParam>(random) : testing::row_after(rows.back(), random, 0));
+    std::vector<std::byte> payload;
+    encoder.encode<TypeParam>(rows, payload);
+    this->expect_the_same(payload, count, values);
+  }
+}
+
+TYPED_TEST(columns_of_rows, are_refused_where_the_rows_are) {
+  std::mt19937_64 random(19);
+  std::vector<TypeParam> rows;
+  for (int i = 0; i < 50; ++i) rows.push_back(testing::random_row<TypeParam>(random));
+  std::vector<std::byte> payload;
+  row_encoder().encode<TypeParam>(rows, payload);
+  row_values<TypeParam> values;
+  for (int round = 0; round < 300; ++round) {
+    auto damaged = payload;
+    for (int hit = 0; hit < 3; ++hit) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    if (round % 3 == 0) damaged.resize(random() % damaged.size());
+    this->expect_the_same(damaged, rows.size(), values);
+  }
+  EXPECT_EQ(decode_values<TypeParam>(payload, std::size_t{1} << 40, values).error().code, error_code::corrupt);
 }
 
 }  // namespace
