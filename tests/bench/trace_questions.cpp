@@ -1,8 +1,8 @@
-// What a window asks of a trace, without the window: trace_questions FILE [WINDOWS]. Opens the file, asks for every track at 1600 pixels
-// over the whole trace, then zooms and pans as a user does: as fast as a wheel turns, so that what comes next can be read ahead in between;
-// without any pause; jumping to places that it never looked near; as a view does, which draws the first answer that it gets; and as a view
-// until all is exact. Then it asks for the blocks that live, and for how memory lies, at random times, each twice in a row. Prints one line
-// a figure, times in ms: the median and the worst.
+// What a window asks of a trace, without the window: trace_questions FILE [WINDOWS]. Opens the file, asks for every track at 1600 pixels,
+// memory by category as a window does unless told otherwise, over the whole trace, then zooms and pans as a user does: as fast as a wheel
+// turns, so that what comes next can be read ahead in between; without any pause; jumping to places that it never looked near; as a view
+// does, which draws the first answer that it gets; and as a view until all is exact. Then it asks for the blocks that live, and for how
+// memory lies, at random times, each twice in a row. Prints one line a figure, times in ms: the median and the worst.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ void ask_all_tracks(query::engine& from, const query::track_list& tracks, query:
       case query::track_kind::pool:
       case query::track_kind::bandwidth:
       case query::track_kind::counter:
-        ask(from, query::series_question{t.id, range, width});
+        ask(from, query::series_question{t.id, range, width, true});
         break;
       case query::track_kind::direction:
       case query::track_kind::stream:
@@ -118,7 +118,7 @@ class standing_questions {
     return got.failure || (got.value != nullptr && got.value->range == range && (got.complete || !exact));
   }
   static bool has(query::engine& from, series_slot& of, std::uint64_t track, query::time_range range, bool exact) {
-    const auto got = of.ask(from, {track, range, width});
+    const auto got = of.ask(from, {track, range, width, true});
     if (got.failure || got.value == nullptr) return got.failure.has_value();
     if (exact && !got.complete) return false;
     // Bins are aligned: the answer is about a few more of them.
