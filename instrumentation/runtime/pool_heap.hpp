@@ -27,10 +27,10 @@ inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
 
 /// The class of a size in granules: exact below 16 granules, then eight to a power of two. O(1).
 [[nodiscard]] constexpr std::size_t class_of(std::uint64_t granules) noexcept {
-  if (granules < (1u << step_bits)) return static_cast<std::size_t>(granules);
-  const unsigned top = 63u - static_cast<unsigned>(__builtin_clzll(granules));
-  return (static_cast<std::size_t>(top - step_bits + 1) << step_bits) +
-         static_cast<std::size_t>((granules >> (top - step_bits)) & ((1u << step_bits) - 1));
+  // With that bit the small ones need no case of their own.
+  const unsigned top = 63u - static_cast<unsigned>(__builtin_clzll(granules | (1u << step_bits)));
+  const unsigned shift = top - step_bits;
+  return (static_cast<std::size_t>(shift) << step_bits) + static_cast<std::size_t>(granules >> shift);
 }
 
 /// The size in granules at or above this one that begins a class: every block of that class holds it.
@@ -41,12 +41,10 @@ inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
   return (granules + step - 1) & ~(step - 1);
 }
 
-/// `class_of(round_to_class(granules))`: the lowest class of which every block holds so many.
+/// `class_of(round_to_class(granules))`, of 1 and more: the lowest class of which every block holds so many. It is the one behind that
+/// of the next smaller size.
 [[nodiscard]] constexpr std::size_t class_that_holds(std::uint64_t granules) noexcept {
-  if (granules < (1u << step_bits)) return static_cast<std::size_t>(granules);
-  const unsigned shift = 63u - static_cast<unsigned>(__builtin_clzll(granules)) - step_bits;
-  const std::uint64_t steps = (granules + (std::uint64_t{1} << shift) - 1) >> shift;
-  return (static_cast<std::size_t>(shift) << step_bits) + static_cast<std::size_t>(steps);
+  return class_of(granules - 1) + 1;
 }
 
 struct block;

@@ -67,9 +67,10 @@ class block_index {
           shift(64u - static_cast<unsigned>(std::countr_zero(size))),
           slots(new std::atomic<Block*>[size]()) {}
 
-    /// Fibonacci hashing (Knuth vol. 3, 6.4): blocks lie at multiples of large powers of two.
+    /// Fibonacci hashing (Knuth vol. 3, 6.4) of the address in granules: blocks lie at multiples of these 512 bytes, so that an
+    /// address times a 512th of the usual factor is the same.
     [[nodiscard]] std::size_t place_of(std::uint64_t address) const noexcept {
-      return static_cast<std::size_t>(((address >> 9) * 0x9E3779B97F4A7C15u) >> shift);
+      return static_cast<std::size_t>((address * (0x9E3779B97F4A7C15u / 512)) >> shift);
     }
     [[nodiscard]] std::size_t after(std::size_t at) const noexcept { return (at + 1) & mask; }
     void put(Block* b) noexcept {
