@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,6 +31,23 @@ SLUICE_INLINE void expect_write(const void* address) noexcept {
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
 #else
   __builtin_prefetch(address, 1, 3);
+#endif
+}
+
+/// Adds to a number that one thread at a time changes and any may read, or takes from it. By hand: of a relaxed load and a relaxed
+/// store compilers never make the one instruction that does both.
+SLUICE_INLINE void add_alone(std::atomic<std::int64_t>& to, std::int64_t change) noexcept {
+#if defined(__x86_64__)
+  asm volatile("addq %1, %0" : "+m"(to) : "re"(change) : "cc");
+#else
+  to.store(to.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+#endif
+}
+SLUICE_INLINE void take_alone(std::atomic<std::int64_t>& from, std::int64_t change) noexcept {
+#if defined(__x86_64__)
+  asm volatile("subq %1, %0" : "+m"(from) : "re"(change) : "cc");
+#else
+  from.store(from.load(std::memory_order_relaxed) - change, std::memory_order_relaxed);
 #endif
 }
 

@@ -120,7 +120,8 @@ void pool_core::release_arena(std::uint64_t capture) noexcept {
   if (at == arenas_.end()) return;
   for (block* b : at->second->all) {
     const bool freed = b->state.load(std::memory_order_relaxed) == block_state::cached;
-    // From here on a caller that has it may free it without our lock.
+    // From here on a caller that has it may free it without our lock. Who sees that it has no arena sees this, too.
+    if (!freed) b->state.store(block_state::used, std::memory_order_release);
     b->arena.store(nullptr, std::memory_order_release);
     if (!freed) continue;
     zone& to = b->home != nullptr ? *b->home : heap_.clean();

@@ -33,6 +33,7 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
       clock_(device.backend().clock()),
       trace_key_(layer_log::next_pool_key()),
       ordinal_(device.description().ordinal),
+      hash_(static_cast<unsigned>(trace_key_ % lanes_remembered)),
       source_(std::move(source)) {
   (void)withheld();  // What needs it later may have no memory to make it.
 }
@@ -50,30 +51,30 @@ lane& pool_core::lane_of(front& f, std::uint64_t stream) {
       if (!l->in_use) found = l.get();
     }
     if (found == nullptr) {
-      f.lanes.push_back(std::make_unique<lane>());
+      f.lanes.push_back(std::make_unique<lane>(f, front_bytes_));
       found = f.lanes.back().get();
-      found->owner = &f;
     }
     found->stream.store(stream, std::memory_order_relaxed);
     found->in_use = true;
     found->names = {};
   }
-  lane_here(this, stream) = {this, found};
+  lanes_here[stream_ref::hash_of(stream) ^ hash_].set(this, *found);
   return *found;
 }
 
 void pool_core::drain(lane& l) noexcept {
-  if (l.kept_bytes == 0) return;
+  if (l.room_bytes == front_bytes_) return;
   zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
-  for (lane::bin& bin : l.bins) {
+  for (std::size_t at = 0; at < lane_classes; ++at) {
+    lane::bin& bin = l.bins[at];
     while (block* b = bin.head) {
       bin.head = b->next;
       heap_.give(b, to);
     }
-    bin.count = 0;
+    bin.room = most_of_class[at];
     bin.refill = 1;
   }
-  l.kept_bytes = 0;
+  l.room_bytes = front_bytes_;
 }
 
 void pool_core::drain_fronts() noexcept {
@@ -87,8 +88,8 @@ void pool_core::drain_fronts() noexcept {
 void pool_core::refill(lane& l, std::uint64_t bytes, zone& from) {
   const std::size_t at = class_of(bytes / granule);
   lane::bin& bin = l.bins[at];
-  for (std::uint32_t more = bin.refill - 1; more != 0 && bin.count < most_of_class[at]; --more) {
-    if (l.kept_bytes + bytes > front_bytes_) break;
+  for (std::uint32_t more = bin.refill - 1; more != 0 && bin.room != 0; --more) {
+    if (bytes > l.room_bytes) break;
     block* b = heap_.take(bytes, from);
     if (b == nullptr) break;
     push(l, l.bins[b->bin], b);
@@ -99,19 +100,19 @@ void pool_core::refill(lane& l, std::uint64_t bytes, zone& from) {
 void pool_core::flush_half(lane& l, std::size_t at) noexcept {
   lane::bin& bin = l.bins[at];
   zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
-  for (std::uint32_t left = bin.count / 2; left != 0; --left) {
+  for (std::uint32_t left = (most_of_class[at] - bin.room) / 2; left != 0; --left) {
     block* b = bin.head;
     bin.head = b->next;
-    --bin.count;
-    l.kept_bytes -= b->bytes;
+    ++bin.room;
+    l.room_bytes += b->bytes;
     heap_.give(b, to);
   }
 }
 
 /// In the books of the calling thread, or of those that have ended.
 void pool_core::count(front* f, const block& b, std::int64_t sign) noexcept {
+  if (f != nullptr) return sign > 0 ? f->count_given(b.bytes, b.requested) : f->count_returned(b.bytes, b.requested);
   const auto bytes = static_cast<std::int64_t>(b.bytes), asked = static_cast<std::int64_t>(b.requested);
-  if (f != nullptr) return f->count(bytes, asked, sign);
   gone_.used += sign * bytes;
   gone_.requested += sign * asked;
   gone_.blocks += sign;
@@ -146,7 +147,8 @@ block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
 
 void pool_core::hand_out(front* f, block& b, std::uint64_t bytes) noexcept {
   b.requested = bytes;
-  b.state.store(block_state::used, std::memory_order_relaxed);
+  const bool held = b.arena.load(std::memory_order_relaxed) != nullptr;
+  b.state.store(held ? block_state::held : block_state::used, std::memory_order_relaxed);
   count(f, b, 1);
   peak_taken_ = std::max(peak_taken_, heap_.taken_bytes());
   // A thread that takes what another freed is past that moment, as with a message from it.
@@ -364,9 +366,9 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
   try {
     if (f != nullptr && !host_reachable_ && b->bin < lane_classes) {
       lane& l = lane_of(*f, stream);
-      const std::uint32_t most = most_of_class[b->bin];
-      if (l.bins[b->bin].count >= most) flush_half(l, b->bin);
-      if (l.bins[b->bin].count < most && l.kept_bytes + b->bytes <= front_bytes_) return push(l, l.bins[b->bin], b);
+      lane::bin& bin = l.bins[b->bin];
+      if (bin.room == 0) flush_half(l, b->bin);
+      if (bin.room != 0 && b->bytes <= l.room_bytes) return push(l, bin, b);
     }
   } catch (const std::bad_alloc&) {
     // Without a lane, straight to the heap.

@@ -43,43 +43,49 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   // --- a hit: no lock, and no memory written to that others write to
 
-  /// The calling thread's own of the stream, or of one that had it before; null: none that is remembered, or the host reaches
-  /// the memory.
+  /// The calling thread's own of the stream, or of another of that hash; null: none that is remembered, or the host reaches the
+  /// memory.
+  [[nodiscard]] SLUICE_INLINE lane* lane_by_hash(unsigned hash) const noexcept {
+    const lane_entry& here = lanes_here[hash ^ hash_];
+    if (here.core != this) [[unlikely]]
+      return nullptr;
+    if (here.place == nullptr) __builtin_unreachable();
+    return here.place;
+  }
   [[nodiscard]] SLUICE_INLINE lane* own_lane(std::uint64_t stream) const noexcept {
-    const lane_entry& here = lane_here(this, stream);
-    return here.core == this ? here.place : nullptr;
+    return lane_by_hash(stream_ref::hash_of(stream));
   }
 
   /// A block that `own`, the calling thread's lane, has of `stream` for `bytes` > 0; null: none.
   [[nodiscard]] SLUICE_INLINE block* hit(lane* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
-    if (own == nullptr || bytes > largest_kept) [[unlikely]]
+    if (own == nullptr) [[unlikely]]
       return nullptr;
     lane& l = *own;
     front& f = *l.owner;
     std::uint64_t before = 0;
     if (!f.enter(before)) [[unlikely]]
       return nullptr;
-    const std::uint64_t granules = (bytes + granule - 1) / granule;
-    lane::bin& bin = l.bins[bytes <= largest_rounded ? class_that_holds(granules) : class_of(granules)];
+    lane::bin& bin = l.bins[bin_for(bytes)];
     block* b = bin.head;
-    const bool fits = b != nullptr && l.is_of(stream) && b->bytes >= bytes;
+    const bool fits = l.is_of(stream) && b != nullptr && b->bytes >= bytes;
     if (fits) [[likely]] {
       const std::uint64_t size = b->bytes;
       bin.head = b->next;
-      --bin.count;
-      l.kept_bytes -= size;
+      ++bin.room;
+      l.room_bytes += size;
+      f.count_given(size, bytes);
       b->requested = bytes;
       b->state.store(block_state::used, std::memory_order_relaxed);
-      f.count(static_cast<std::int64_t>(size), static_cast<std::int64_t>(bytes), 1);
     }
     f.leave(before);
     return fits ? b : nullptr;
   }
 
-  /// The calling thread keeps a used block of its own accord, freed on `stream`, in its lane `own`. False: it has no room.
+  /// The calling thread keeps a used block, which no graph holds, of its own accord, freed on `stream`, in its lane `own`. False: it
+  /// has no room.
   [[nodiscard]] SLUICE_INLINE bool keep(lane* own, std::uint64_t stream, block* b) noexcept {
     const std::size_t at = b->bin;
-    if (own == nullptr || at >= lane_classes || b->arena.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+    if (own == nullptr || at >= lane_classes) [[unlikely]]
       return false;
     lane& l = *own;
     front& f = *l.owner;
@@ -87,9 +93,9 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     if (!f.enter(before)) [[unlikely]]
       return false;
     lane::bin& bin = l.bins[at];
-    const bool room = l.is_of(stream) && bin.count < most_of_class[at] && l.kept_bytes + b->bytes <= front_bytes_;
+    const bool room = l.is_of(stream) && bin.room != 0 && b->bytes <= l.room_bytes;
     if (room) [[likely]] {
-      f.count(static_cast<std::int64_t>(b->bytes), static_cast<std::int64_t>(b->requested), -1);
+      f.count_returned(b->bytes, b->requested);
       push(l, bin, b);
     }
     f.leave(before);
@@ -101,8 +107,12 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     block* b = heap_.find(reinterpret_cast<std::uint64_t>(address));
     if (b == nullptr) [[unlikely]]
       b = look_again(address);
-    const bool used = b != nullptr && b->state.load(std::memory_order_relaxed) == block_state::used;
-    return used ? b : nullptr;
+    return b != nullptr && b->is_callers() ? b : nullptr;
+  }
+  /// The same of a block that no graph holds, where the first look finds it; null: ask `used_block`.
+  [[nodiscard]] SLUICE_INLINE block* used_block_at_once(const void* address) const noexcept {
+    block* b = heap_.find_at_once(reinterpret_cast<std::uint64_t>(address));
+    return b != nullptr && b->state.load(std::memory_order_acquire) == block_state::used ? b : nullptr;
   }
 
   // --- the rest takes the mutex
@@ -140,10 +150,13 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// is the exit too.
   void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;
   /// The same of a hit in the lane `own`, over in less than the clock can tell, so that one reading does for both edges.
-  void note_hit(const lane& own, const stream_ref& stream, block& b) noexcept;
-  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's lane; null: none. `on`: the stream's.
-  void note_freed(const lane* own, std::uint64_t on, const stream_ref& stream, const block& b,
+  /// Returns the block's address.
+  void* note_hit(const lane& own, const stream_ref& stream, block& b) noexcept;
+  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's lane. `on`: the stream's identity.
+  void note_freed(const lane& own, std::uint64_t on, const stream_ref& stream, const block& b,
                   std::uint64_t now) noexcept;
+  /// The same where there is no lane.
+  void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
   void note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept;
   /// Somebody has freed what is no block of ours.
   void refuse_free(const void* address) noexcept;
@@ -153,21 +166,12 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] backend::simulated_clock* clock() const noexcept { return clock_; }
 
  private:
-  static constexpr auto most_of_class = [] {
-    std::array<std::uint8_t, lane_classes> most{};
-    for (std::uint64_t granules = 1; granules <= largest_kept / granule;) {
-      most[class_of(granules)] = static_cast<std::uint8_t>(most_kept(granules * granule));
-      granules = round_to_class(granules + 1);
-    }
-    return most;
-  }();
-
   SLUICE_INLINE static void push(lane& l, lane::bin& bin, block* b) noexcept {
     b->state.store(block_state::cached, std::memory_order_relaxed);
     b->next = bin.head;
     bin.head = b;
-    ++bin.count;
-    l.kept_bytes += b->bytes;
+    --bin.room;
+    l.room_bytes -= b->bytes;
   }
 
   [[nodiscard]] const device_state& streams() const noexcept { return *device_.state(); }
@@ -221,7 +225,6 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
   void count(front* f, const block& b, std::int64_t sign) noexcept;
   void note_hit_in_full(const lane& own, const stream_ref& stream, block& b) noexcept;
-  void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
   [[nodiscard]] std::uint64_t used_about() const noexcept;
   [[nodiscard]] pool_stats stats_from(const front_counts& counts) const noexcept;
   void state(trace::pool_operation operation) const noexcept;
@@ -241,6 +244,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   backend::simulated_clock* clock_;
   std::uint64_t trace_key_;
   std::uint32_t ordinal_;
+  unsigned hash_;  ///< below `lanes_remembered`
 
   std::mutex mutex_;
   std::atomic<bool> closed_{false};

@@ -15,7 +15,7 @@ long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 
 
 bool register_for_barriers() noexcept {
 #if defined(__SANITIZE_THREAD__)
-  return false;  // The sanitizer knows exchanges, not barriers of the kernel's.
+  return false;  // The sanitizer knows no barriers of the kernel's.
 #else
   return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 #endif
@@ -38,7 +38,7 @@ const bool barrier_for_all = register_for_barriers();
 
 template <class GiveUp>
 bool claim::take(GiveUp&& give_up) noexcept {
-  for (const auto& f : fronts_) f->claimed.store(true, std::memory_order_seq_cst);
+  for (const auto& f : fronts_) f->set_claimed(true, std::memory_order_seq_cst);
   barrier_in_all_threads();
   for (const auto& f : fronts_) {
     // A hit is tens of instructions; only if its thread has been put off the processor does this take long.
@@ -58,7 +58,7 @@ claim::claim(std::span<const std::unique_ptr<front>> fronts, const look_limit& l
     : fronts_(fronts), held_(take([&] { return limit.reached(); })) {}
 
 claim::~claim() {
-  for (const auto& f : fronts_) f->claimed.store(false, std::memory_order_release);
+  for (const auto& f : fronts_) f->set_claimed(false, std::memory_order_release);
 }
 
 bool collect(std::span<const std::unique_ptr<front>> fronts, front_counts& sum) noexcept {

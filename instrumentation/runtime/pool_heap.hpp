@@ -54,6 +54,7 @@ enum class block_state : std::uint8_t {
   free,    ///< in the heap, in its zone's lists
   cached,  ///< out of the heap, waiting in a thread's front
   used,    ///< a caller's
+  held,    ///< a caller's, and a captured graph's: it has an arena
 };
 
 /// A stretch of a segment. The heap makes and keeps these: an address that was good once stays good to look at until the
@@ -78,6 +79,11 @@ struct alignas(64) block {
   zone* home = nullptr;       ///< whose list it is in, while free; where it goes, while a graph holds it for that
   std::int64_t freed_at = 0;  ///< on a simulated device's clock; 0 on others
   block* next_spare = nullptr;
+
+  [[nodiscard]] void* pointer() const noexcept {
+    return reinterpret_cast<void*>(address.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] bool is_callers() const noexcept { return state.load(std::memory_order_relaxed) >= block_state::used; }
 };
 
 /// The free blocks that one stream may take at once, or, of the heap's first zone, that anybody may.
@@ -146,6 +152,8 @@ class pool_heap {
   /// The block that begins at `address`, of whatever state; null: none. Any thread may ask, without a lock; then null means only
   /// that it should be asked again with the owner's lock. O(1).
   [[nodiscard]] block* find(std::uint64_t address) const noexcept { return index_.find(address); }
+  /// The same where the first look finds it; null: ask `find`.
+  [[nodiscard]] block* find_at_once(std::uint64_t address) const noexcept { return index_.find_at_once(address); }
 
   /// The free block of anybody's or of `of` that ends at `address`, where a continuous segment does; null: there is none.
   /// O(log segments).

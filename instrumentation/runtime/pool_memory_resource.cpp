@@ -17,8 +17,6 @@ using pooling::block;
 
 namespace {
 
-void* pointer(const block& b) { return reinterpret_cast<void*>(b.address.load(std::memory_order_relaxed)); }
-
 std::uint64_t bytes_of(double fraction, const device_ref& device) {
   if (!(fraction >= 0 && fraction <= 1)) {
     throw error({status::invalid_value, 0, "pool_memory_resource",
@@ -81,29 +79,35 @@ pool_memory_resource::~pool_memory_resource() {
   core_->close();
 }
 
-// What is rare is in functions of its own: a hit needs few registers, and saves none for the rest.
+// What is rare is in functions of its own, and its call the last thing that is done: a hit saves no registers for it.
 
 SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
-  if (capturing() || stream.may_be_captured_by_others()) [[unlikely]]
-    return allocate_beside_captures(stream, bytes);
-  return allocate_uncaptured(stream, bytes);
-}
-
-SLUICE_RARE void* pool_memory_resource::allocate_beside_captures(const stream_ref& stream, std::size_t bytes) {
-  require_own(stream);
-  const auto capture = capture_by_anybody(stream);
-  if (capture == nullptr) return allocate_uncaptured(stream, bytes);
-  return allocated_or_throw(core_->allocate_captured(*capture, stream, bytes), stream, bytes, 0);
-}
-
-SLUICE_INLINE void* pool_memory_resource::allocate_uncaptured(const stream_ref& stream, std::size_t bytes) {
-  const std::uint64_t on = stream.identity();
-  pooling::lane* own = core_->own_lane(on);
+  const std::uint64_t on = stream.plain_identity();
+  const unsigned hash = stream.hash();
+  if (capturing() || on == 0) [[unlikely]]
+    return allocate_with_a_look(stream, bytes);
+  pooling::lane* own = core_->lane_by_hash(hash);
   block* b = core_->hit(own, on, bytes);
   if (b == nullptr) [[unlikely]]
     return allocate_slowly(stream, bytes);
-  if (layer_log::on()) core_->note_hit(*own, stream, *b);
-  return pointer(*b);
+  if (layer_log::on()) return core_->note_hit(*own, stream, *b);
+  return b->pointer();
+}
+
+/// On a stream that may be captured, or is another one in each thread.
+SLUICE_RARE void* pool_memory_resource::allocate_with_a_look(const stream_ref& stream, std::size_t bytes) {
+  if (capturing() || stream.may_be_captured_by_others()) {
+    require_own(stream);
+    const auto capture = capture_by_anybody(stream);
+    if (capture != nullptr) {
+      return allocated_or_throw(core_->allocate_captured(*capture, stream, bytes), stream, bytes, 0);
+    }
+  }
+  const std::uint64_t on = stream.identity();
+  pooling::lane* own = core_->own_lane(on);
+  block* b = core_->hit(own, on, bytes);
+  if (b == nullptr) return allocate_slowly(stream, bytes);
+  return layer_log::on() ? core_->note_hit(*own, stream, *b) : b->pointer();
 }
 
 void pool_memory_resource::require_own(const stream_ref& stream) const {
@@ -132,7 +136,7 @@ void* pool_memory_resource::allocated_or_throw(block* b, const stream_ref& strea
         {bytes, device().id(), stream.get(), true, held});
   }
   if (layer_log::on()) core_->note_allocated(stream, *b, begin);
-  return pointer(*b);
+  return b->pointer();
 }
 
 SLUICE_HOT void pool_memory_resource::do_deallocate(const stream_ref& stream, void* address,
@@ -140,35 +144,67 @@ SLUICE_HOT void pool_memory_resource::do_deallocate(const stream_ref& stream, vo
   (void)try_deallocate(stream, address);
 }
 
-SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, void* address) noexcept {
-  // First of all: it is the call's entry, and behind the look-up the clock would wait for it.
-  const bool told = layer_log::on();
-  const std::uint64_t now = told ? layer_log::now() : 0;
-  block* b = core_->used_block(address);
-  if (b == nullptr) [[unlikely]]
-    return core_->refuse_free(address), false;
-  const std::uint64_t on = stream.identity();
-  pooling::lane* own = core_->own_lane(on);
-  if (told) core_->note_freed(own, on, stream, *b, now);
-  if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
-  if (capturing() || !core_->keep(own, on, b)) [[unlikely]]
-    give_back(own, stream, b);
+template <bool told>
+SLUICE_INLINE bool pool_memory_resource::deallocate_quickly(const stream_ref& stream, void* address,
+                                                            std::uint64_t now) noexcept {
+  pooling::pool_core& core = *core_;
+  const std::uint64_t on = stream.fixed_identity();
+  const unsigned hash = stream.hash();
+  block* b = core.used_block_at_once(address);
+  if (b == nullptr || on == 0 || capturing() || core.clock() != nullptr) [[unlikely]]
+    return deallocate_slowly(stream, address, now);
+  pooling::lane* own = core.lane_by_hash(hash);
+  if (own == nullptr) [[unlikely]]
+    return deallocate_slowly(stream, address, now);
+  if constexpr (told) core.note_freed(*own, on, stream, *b, now);
+  if (!core.keep(own, on, b)) [[unlikely]]
+    return give_back(own, stream, b);
   return true;
 }
 
-SLUICE_RARE void pool_memory_resource::give_back(pooling::lane* own, const stream_ref& stream, block* b) noexcept {
+SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, void* address) noexcept {
+  return layer_log::on() ? deallocate_recorded(stream, address) : deallocate_quickly<false>(stream, address, 0);
+}
+
+/// The clock first of all: it is the call's entry, and behind the look-up it would wait for that.
+SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stream, void* address) noexcept {
+  if (!layer_log::by_counter()) [[unlikely]]
+    return deallocate_slowly(stream, address, 0);
+  return deallocate_quickly<true>(stream, address, collector::read_tsc());
+}
+
+/// What is not usual: a block that the first look does not find, or that a graph holds, a stream that each thread has another of, a
+/// simulated device or its clock. `now`: when, if somebody records and it is known; else 0.
+[[gnu::noinline]] bool pool_memory_resource::deallocate_slowly(const stream_ref& stream, void* address,
+                                                               std::uint64_t now) noexcept {
+  const bool told = layer_log::on();
+  if (told && now == 0) now = layer_log::now();
+  block* b = core_->used_block(address);
+  if (b == nullptr) return core_->refuse_free(address), false;
+  const std::uint64_t on = stream.identity();
+  pooling::lane* own = core_->own_lane(on);
+  if (told && own != nullptr) core_->note_freed(*own, on, stream, *b, now);
+  if (told && own == nullptr) core_->note_freed_in_full(stream, *b, now);
+  if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
+  const bool held = b->arena.load(std::memory_order_acquire) != nullptr;
+  return (!capturing() && !held && core_->keep(own, on, b)) || give_back(own, stream, b);
+}
+
+/// A used block, where a thread cannot just keep it. Returns true.
+SLUICE_RARE bool pool_memory_resource::give_back(pooling::lane* own, const stream_ref& stream, block* b) noexcept {
   if (!(stream.device() == device())) {
     // No order of ours holds there: the host waits, and the default stream has it then.
     const bool waited = stream.device().backend().sync_stream(stream.handle()).has_value();
-    if (!waited && b->arena.load(std::memory_order_acquire) == nullptr) return core_->withhold(b);
+    if (!waited && b->arena.load(std::memory_order_acquire) == nullptr) return core_->withhold(b), true;
     return give_back(nullptr, stream_ref(device()), b);
   }
   const std::uint64_t on = stream.identity();
   // What others' captures use of memory from before is theirs to keep: it costs no question.
   const bool held = b->arena.load(std::memory_order_acquire) != nullptr;
   const auto capture = held ? capture_by_anybody(stream) : capture_of(stream);
-  if (capture != nullptr || held) return core_->give_back_captured(capture, on, b);
+  if (capture != nullptr || held) return core_->give_back_captured(capture, on, b), true;
   if (!core_->keep(own, on, b)) core_->give_back(on, b);
+  return true;
 }
 
 void pool_memory_resource::retire(backend::stream_handle stream) noexcept {

@@ -99,14 +99,17 @@ class pool_memory_resource : public memory_resource, private device_observer {
 
  private:
   void reserve_initial();
-  [[nodiscard]] void* allocate_uncaptured(const stream_ref& stream, std::size_t bytes);
-  [[nodiscard]] void* allocate_beside_captures(const stream_ref& stream, std::size_t bytes);
+  [[nodiscard]] void* allocate_with_a_look(const stream_ref& stream, std::size_t bytes);
   /// Throws error for a stream of another device. A hit needs no look: such streams find nothing.
   void require_own(const stream_ref& stream) const;
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,
                                          std::uint64_t begin);
-  void give_back(pooling::lane* own, const stream_ref& stream, pooling::block* b) noexcept;
+  template <bool told>
+  bool deallocate_quickly(const stream_ref& stream, void* address, std::uint64_t now) noexcept;
+  bool deallocate_recorded(const stream_ref& stream, void* address) noexcept;
+  bool deallocate_slowly(const stream_ref& stream, void* address, std::uint64_t now) noexcept;
+  bool give_back(pooling::lane* own, const stream_ref& stream, pooling::block* b) noexcept;
   void retire(backend::stream_handle stream) noexcept override;
   void announce() noexcept override;
   [[nodiscard]] bool list_live(std::vector<pool_live_set>& to, const look_limit& limit) override;

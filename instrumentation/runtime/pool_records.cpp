@@ -58,13 +58,16 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
 }
 
 /// A hit's lane is its stream's. Only what is usual is here, so that it needs no registers of its caller's.
-SLUICE_HOT void pool_core::note_hit(const lane& own, const stream_ref& stream, block& b) noexcept {
+SLUICE_HOT void* pool_core::note_hit(const lane& own, const stream_ref& stream, block& b) noexcept {
   const bool usual =
       own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
-  if (!usual) [[unlikely]]
-    return note_hit_in_full(own, stream, b);
-  b.recorded = own.names.generation;
-  collector::emit_lane_alloc(collector::read_tsc(), own.names.lane, b.trace_address, b.requested, b.bytes);
+  if (usual) [[likely]] {
+    b.recorded = own.names.generation;
+    collector::emit_lane_alloc(collector::read_tsc(), own.names.lane, b.trace_address, b.requested, b.bytes);
+  } else {
+    note_hit_in_full(own, stream, b);
+  }
+  return b.pointer();
 }
 
 [[gnu::noinline]] void pool_core::note_hit_in_full(const lane& own, const stream_ref& stream, block& b) noexcept {
@@ -100,11 +103,11 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
   collector::emit(r);
 }
 
-SLUICE_HOT void pool_core::note_freed(const lane* own, std::uint64_t on, const stream_ref& stream, const block& b,
+SLUICE_HOT void pool_core::note_freed(const lane& own, std::uint64_t on, const stream_ref& stream, const block& b,
                                       std::uint64_t now) noexcept {
-  if (own == nullptr || !is_told(*own, on)) [[unlikely]]
+  if (!is_told(own, on)) [[unlikely]]
     return note_freed_in_full(stream, b, now);
-  collector::emit_lane_free(now, own->names.lane, b.trace_address);
+  collector::emit_lane_free(now, own.names.lane, b.trace_address);
 }
 
 SLUICE_RARE void pool_core::note_freed_in_full(const stream_ref& stream, const block& b,
@@ -146,7 +149,7 @@ void pool_core::announce() noexcept {
   heap_.for_each([&](block& b) {
     // Other threads may have been recorded for a moment already.
     const bool known = b.recorded != 0 && b.recorded + 1 >= layer_log::generation();
-    if (b.state.load(std::memory_order_relaxed) != block_state::used || known) return;
+    if (!b.is_callers() || known) return;
     layer_log::block record{trace::layer::pool, space_, b.trace_address, b.requested, b.bytes};
     record.parent = b.parent;
     record.pool = trace_key_;
@@ -171,7 +174,7 @@ std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
   const claim all(fronts_, limit);
   if (!all.held()) return std::nullopt;
   heap_.for_each([&](const block& b) {
-    if (b.state.load(std::memory_order_relaxed) != block_state::used) return;
+    if (!b.is_callers()) return;
     set.words.insert(set.words.end(), {b.trace_address, b.requested, what});
   });
   return set;

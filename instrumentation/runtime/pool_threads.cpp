@@ -31,7 +31,7 @@ struct thread_fronts {
   thread_fronts& operator=(const thread_fronts&) = delete;
   ~thread_fronts() {
     ended = true;  // Destructors of other objects may still free: straight to the heap.
-    for (lane_entry& entry : lanes_here) entry = {};
+    for (lane_entry& entry : lanes_here) entry.forget();
     present = nullptr;
     cut_off = cut_off || innermost != nullptr || in_a_hit();
     if (cut_off) return;
@@ -52,7 +52,7 @@ struct thread_fronts {
       const pool_core* core = entry.first.get();
       if (!core->closed_.load(std::memory_order_acquire)) return false;
       for (lane_entry& here : lanes_here) {
-        if (here.core == core) here = {};
+        if (here.core == core) here.forget();
       }
       return true;
     });

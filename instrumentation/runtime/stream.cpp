@@ -18,6 +18,8 @@ struct stream_ref::state : facts {
     handle = h;
     identity = device.state()->is_per_thread(h) ? 0 : device.state()->identity_of(h);
     may_be_captured_by_others = asked_about && h != backend::stream_handle::null;
+    plain_identity = may_be_captured_by_others ? 0 : identity;
+    hash = hash_of(identity);
   }
   state(const state&) = delete;
   state& operator=(const state&) = delete;

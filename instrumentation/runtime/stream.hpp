@@ -57,6 +57,18 @@ class stream_ref {
   [[nodiscard]] std::uint64_t identity() const noexcept {
     return facts_->identity != 0 ? facts_->identity : identity_here();
   }
+  /// The same, but 0 of the driver's per-thread stream.
+  [[nodiscard]] std::uint64_t fixed_identity() const noexcept { return facts_->identity; }
+  /// The same where a pool has nobody to ask about the stream first: 0 as well where others may capture it.
+  [[nodiscard]] std::uint64_t plain_identity() const noexcept { return facts_->plain_identity; }
+  /// `hash_of(fixed_identity())`.
+  [[nodiscard]] unsigned hash() const noexcept { return facts_->hash; }
+  /// For small tables by stream: below `hashes`. A multiplication mixes handles that differ in a few bits only (Fibonacci hashing,
+  /// Knuth vol. 3, 6.4).
+  [[nodiscard]] static unsigned hash_of(std::uint64_t identity) noexcept {
+    return static_cast<unsigned>((identity * 0x9E3779B97F4A7C15u) >> 61);
+  }
+  static constexpr std::size_t hashes = 8;
   /// True if nobody but the driver knows whether it is being captured: it is a stream of others', and no default stream. Streams of
   /// the runtime's own are captured by `graph_capture`.
   [[nodiscard]] bool may_be_captured_by_others() const noexcept { return facts_->may_be_captured_by_others; }
@@ -83,6 +95,8 @@ class stream_ref {
     std::uint64_t identity = 0;  // 0: another in each thread
     backend::stream_handle handle{};
     bool may_be_captured_by_others = false;
+    unsigned hash = 0;
+    std::uint64_t plain_identity = 0;
   };
   struct state;
   explicit stream_ref(const std::shared_ptr<state>& s) noexcept;

@@ -127,7 +127,7 @@ TEST_F(pool_exit_roles, DISABLED_interrupted_in_a_hit) {
   std::uint64_t before = 0;
   ASSERT_TRUE(mine.enter(before));
   std::thread([core] { (void)core->stats(); }).detach();
-  while (!mine.claimed.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
+  while (!mine.is_claimed()) std::this_thread::sleep_for(1ms);
   static const auto closed_at_end = core;
   (void)std::atexit([] { closed_at_end->close(); });
   end_the_program();
@@ -200,7 +200,7 @@ TEST_F(pool_exit_roles, DISABLED_interrupted_in_a_hit_with_a_block_of_its_own) {
   std::uint64_t before = 0;
   ASSERT_TRUE(mine.enter(before));
   std::thread([core] { (void)core->stats(); }).detach();
-  while (!mine.claimed.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
+  while (!mine.is_claimed()) std::this_thread::sleep_for(1ms);
   end_the_program();
 }
 
