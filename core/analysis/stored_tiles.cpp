@@ -79,13 +79,21 @@ void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
   drawn.pop_back();
 }
 
+/// Room for the next `count` bins of a curve: some at a time, so that they are near when they are filled.
+std::span<sampled_bin> next_bins(std::vector<sampled_bin>& bins, std::uint32_t count) {
+  bins.resize(bins.size() + count);
+  return std::span(bins).last(count);
+}
+
 /// What a bin of a tile draws. Filled where it stays: to make it elsewhere and copy it took twice as long.
-void fill(summaries::drawn_slice& slice, const lane_bin& bin, time_range over, std::size_t lane) {
+/// `share_of_a_ns`: what a ns is of that time.
+void fill(summaries::drawn_slice& slice, const lane_bin& bin, time_range over, double share_of_a_ns, std::size_t lane) {
   slice.item = {over.begin, over.end, bin.event, bin.name, bin.bytes, bin.kind, bin.tag};
-  // The end of one that began before is known.
-  if (bin.count == 0) slice.item.end = over.begin + std::clamp<time_ns>(bin.busy, 0, over.length());
-  const auto length = static_cast<double>(slice.item.end - slice.item.begin);
-  slice.busy = length > 0 ? static_cast<float>(std::min(1.0, static_cast<double>(bin.busy) / length)) : 1;
+  slice.busy = static_cast<float>(std::min(1.0, static_cast<double>(bin.busy) * share_of_a_ns));
+  if (bin.count == 0) {  // The end of one that began before is known.
+    slice.item.end = over.begin + std::clamp<time_ns>(bin.busy, 0, over.length());
+    slice.busy = 1;
+  }
   slice.count = bin.count;
   slice.lane = static_cast<std::uint16_t>(lane);
 }
@@ -290,7 +298,8 @@ std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, c
 result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
                                                                    const bin_grid& grid, const bin_sources& from,
                                                                    bin_detail& detail) const {
-  std::vector<std::vector<sampled_bin>> all(curves.size(), std::vector<sampled_bin>(grid.count));
+  std::vector<std::vector<sampled_bin>> all(curves.size());
+  for (std::vector<sampled_bin>& bins : all) bins.reserve(grid.count);
   const std::vector<piece> pieces = pieces_of(grid, from, detail);
   const auto tiles = rows_of(pieces);
   if (!tiles) return tl::unexpected<error>(tiles.error());
@@ -304,8 +313,8 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
         const auto found = std::find_if(listed.begin(), listed.end(), [&](const index_curve& each) {
           return same_curve(each.about, curves_[curves[c]]);
         });
+        sampled_bin* const to = next_bins(all[c], part.count).data();
         if (found == listed.end()) continue;
-        sampled_bin* const to = all[c].data() + part.first;
         found->split(over, part.count, [=](std::uint32_t i, const summaries::extent& bin, double at_begin) {
           to[i] = sampled(bin, at_begin);
         });
@@ -315,7 +324,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
     const tile_rows& rows = *(*tiles)[p];
     for (std::size_t c = 0; c < curves.size(); ++c) {
       bin_walk walk(rows.curve(curves[c]));
-      const std::span<sampled_bin> to = std::span(all[c]).subspan(part.first, part.count);
+      const std::span<sampled_bin> to = next_bins(all[c], part.count);
       const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
       if (part.outside) {
         const double value = begin < part.from.begin ? 0 : walk.last();
@@ -383,6 +392,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       // Bins that lie in one of the grid are drawn as one.
       const unsigned level = part.from.bin_level();
       const unsigned several = grid.level > level ? grid.level - level : 0;
+      const double share_of_a_bin = 1 / static_cast<double>(time_ns{1} << level);
       const auto begin_of = [&](time_ns place) { return part.from.begin + (place << level); };
       const auto first_here = std::partition_point(told.places.begin(), told.places.end(), [&](std::uint16_t place) {
         return begin_of(place + 1) <= over.begin;
@@ -396,7 +406,9 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
           if (bin != &joined) bin = &(joined = *bin);
           joined.append(told.bins[i]);
         }
-        fill(into.emplace_back(), *bin, {begin_of(place), begin_of(told.places[i - 1] + 1)}, l);
+        const time_range over_bin{begin_of(place), begin_of(told.places[i - 1] + 1)};
+        fill(into.emplace_back(), *bin, over_bin,
+             several == 0 ? share_of_a_bin : 1 / static_cast<double>(over_bin.length()), l);
         join_last(lane, into);
       }
     }
