@@ -70,7 +70,9 @@ bool is_known(row_type type) {
   return false;
 }
 
-const std::size_t most_stored = ZSTD_compressBound(max_chunk_bytes);
+constexpr std::size_t most_stored = ZSTD_COMPRESSBOUND(max_chunk_bytes);
+/// Of a chunk that its index says is larger, the header is looked at before memory is taken for the rest.
+constexpr std::size_t read_at_once = std::size_t{64} << 10;
 
 bool is_sound(const chunk_header& header) {
   return header.magic == chunk_magic && header.checksum == header_checksum(header) && header.rows <= max_chunk_rows &&
@@ -163,15 +165,18 @@ struct file::state {
 
   /// The payload of a chunk, in `memory`.
   result<checked_payload> payload(const chunk_info& chunk, std::vector<std::byte>& memory) const {
-    if (chunk.stored_bytes > most_stored) return fail_no_such_chunk(chunk);
-    memory.resize(sizeof(chunk_header) + chunk.stored_bytes);
-    if (auto got = read_exactly(chunk.offset, memory); !got) return tl::unexpected<error>(got.error());
     chunk_header header;
+    const std::size_t first = sizeof header + std::min<std::size_t>(chunk.stored_bytes, read_at_once);
+    memory.resize(first);
+    if (auto got = read_exactly(chunk.offset, memory); !got) return tl::unexpected<error>(got.error());
     std::memcpy(&header, memory.data(), sizeof header);
     if (!is_sound(header) || header.type != static_cast<std::uint16_t>(chunk.type) || header.rows != chunk.rows ||
         header.stored_bytes != chunk.stored_bytes) {
-      return fail_no_such_chunk(chunk);
+      return fail(error_code::corrupt, "the index names a chunk that is not there", path, {}, chunk.offset);
     }
+    memory.resize(sizeof header + header.stored_bytes);
+    if (auto got = read_exactly(chunk.offset + first, std::span(memory).subspan(first)); !got)
+      return tl::unexpected<error>(got.error());
     const std::span<const std::byte> stored = std::span(memory).subspan(sizeof header);
     if (XXH3_64bits(stored.data(), stored.size()) != header.payload_checksum) {
       return fail(error_code::corrupt, "a chunk's checksum is wrong", path, "the file was damaged", chunk.offset);
@@ -185,10 +190,6 @@ struct file::state {
     }
     memory = std::move(raw);
     return checked_payload{memory, false};
-  }
-
-  tl::unexpected<error> fail_no_such_chunk(const chunk_info& chunk) const {
-    return fail(error_code::corrupt, "the index names a chunk that is not there", path, {}, chunk.offset);
   }
 
   /// What `decode` makes of a chunk's payload, whose failure is told of this file.
