@@ -79,19 +79,12 @@ void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
   drawn.pop_back();
 }
 
-/// Room for the next `count` bins of a curve: some at a time, so that they are near when they are filled.
-std::span<sampled_bin> next_bins(std::vector<sampled_bin>& bins, std::uint32_t count) {
-  bins.resize(bins.size() + count);
-  return std::span(bins).last(count);
-}
-
 /// What a bin of a tile draws. Filled where it stays: to make it elsewhere and copy it took twice as long.
-/// `share_of_a_ns`: what a ns is of that time.
-void fill(summaries::drawn_slice& slice, const lane_bin& bin, time_range over, double share_of_a_ns, std::size_t lane) {
-  slice.item = {over.begin, over.end, bin.event, bin.name, bin.bytes, bin.kind, bin.tag};
-  slice.busy = static_cast<float>(std::min(1.0, static_cast<double>(bin.busy) * share_of_a_ns));
+void fill(summaries::drawn_slice& slice, const drawn_bin& bin, time_range over, std::size_t lane) {
+  slice.item = {over.begin, over.end, bin.event, static_cast<trace::string_id>(bin.name), bin.bytes, bin.kind, bin.tag};
+  slice.busy = bin.busy;
   if (bin.count == 0) {  // The end of one that began before is known.
-    slice.item.end = over.begin + std::clamp<time_ns>(bin.busy, 0, over.length());
+    slice.item.end = over.begin + std::llround(static_cast<double>(bin.busy) * static_cast<double>(over.length()));
     slice.busy = 1;
   }
   slice.count = bin.count;
@@ -313,8 +306,9 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
         const auto found = std::find_if(listed.begin(), listed.end(), [&](const index_curve& each) {
           return same_curve(each.about, curves_[curves[c]]);
         });
-        sampled_bin* const to = next_bins(all[c], part.count).data();
+        all[c].resize(all[c].size() + part.count);
         if (found == listed.end()) continue;
+        sampled_bin* const to = &all[c][part.first];
         found->split(over, part.count, [=](std::uint32_t i, const summaries::extent& bin, double at_begin) {
           to[i] = sampled(bin, at_begin);
         });
@@ -324,24 +318,24 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
     const tile_rows& rows = *(*tiles)[p];
     for (std::size_t c = 0; c < curves.size(); ++c) {
       bin_walk walk(rows.curve(curves[c]));
-      const std::span<sampled_bin> to = next_bins(all[c], part.count);
+      std::vector<sampled_bin>& to = all[c];
       const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
       if (part.outside) {
         const double value = begin < part.from.begin ? 0 : walk.last();
-        std::fill(to.begin(), to.end(), sampled_bin{value, value, value});
+        to.insert(to.end(), part.count, {value, value, value});
         continue;
       }
       const unsigned level = part.from.bin_level();
       const time_ns offset = begin - part.from.begin;
       if (level == grid.level) {
-        walk.take_each(static_cast<std::size_t>(offset >> level), to);
+        walk.take_each(static_cast<std::size_t>(offset >> level), part.count, to);
         continue;
       }
       // Several bins of the tile to one of the grid, or one to several.
       const std::size_t several = grid.level > level ? std::size_t{1} << (grid.level - level) : 1;
-      for (std::size_t i = 0; i < to.size(); ++i) {
+      for (std::uint32_t i = 0; i < part.count; ++i) {
         const auto low = static_cast<std::size_t>((offset + (static_cast<time_ns>(i) << grid.level)) >> level);
-        to[i] = walk.take(low, std::min<std::size_t>(several, tile_bins - low));
+        to.push_back(walk.take(low, std::min<std::size_t>(several, tile_bins - low)));
       }
     }
   }
@@ -388,11 +382,11 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       }
       if (l >= behind - first) continue;
       const time_range over = range_of(part);
-      const told_bins<lane_bin> told = (*tiles)[p]->lane(first + l);
+      const tile_rows& rows = *(*tiles)[p];
+      const told_bins<drawn_bin> told = rows.lane(first + l);
       // Bins that lie in one of the grid are drawn as one.
       const unsigned level = part.from.bin_level();
       const unsigned several = grid.level > level ? grid.level - level : 0;
-      const double share_of_a_bin = 1 / static_cast<double>(time_ns{1} << level);
       const auto begin_of = [&](time_ns place) { return part.from.begin + (place << level); };
       const auto first_here = std::partition_point(told.places.begin(), told.places.end(), [&](std::uint16_t place) {
         return begin_of(place + 1) <= over.begin;
@@ -400,15 +394,10 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       for (auto i = static_cast<std::size_t>(first_here - told.places.begin()); i < told.size();) {
         const std::uint16_t place = told.places[i];
         if (begin_of(place) >= over.end) break;
-        const lane_bin* bin = &told.bins[i];
-        lane_bin joined;
-        for (++i; i < told.size() && told.places[i] >> several == place >> several; ++i) {
-          if (bin != &joined) bin = &(joined = *bin);
-          joined.append(told.bins[i]);
-        }
+        const std::size_t one = i;
+        for (++i; i < told.size() && told.places[i] >> several == place >> several;) ++i;
         const time_range over_bin{begin_of(place), begin_of(told.places[i - 1] + 1)};
-        fill(into.emplace_back(), *bin, over_bin,
-             several == 0 ? share_of_a_bin : 1 / static_cast<double>(over_bin.length()), l);
+        fill(into.emplace_back(), i == one + 1 ? told.bins[one] : rows.joined(first + l, one, i), over_bin, l);
         join_last(lane, into);
       }
     }

@@ -34,20 +34,26 @@ bool belongs(const Row& row, const tile& where, std::size_t owners) {
   return row.time >= where.begin && row.time < where.end() && owner_of(row) < owners && makes_sense(row);
 }
 
-/// So that some add up, whatever a file says.
-time_ns bounded_busy(time_ns busy) { return std::clamp<time_ns>(busy, 0, time_ns{1} << 52); }
-
 curve_bin bin_of(const curve_bin_row& row) {
   const double mean = std::max(
       row.minimum, std::min(row.mean, row.maximum));  // Means are told less exactly than what they lie between.
   return {row.minimum, row.maximum, mean, row.last};
 }
-lane_bin bin_of(const lane_bin_row& row) {
-  return {row.count, row.kind, row.tag, bounded_busy(row.busy), row.bytes, row.length, row.event, row.name};
-}
+
+/// Makes bins that are `1 / share_of_a_ns` long of what rows of lanes say.
+struct lane_bins_of {
+  double share_of_a_ns;
+  explicit lane_bins_of(const tile& where) : share_of_a_ns(1 / static_cast<double>(time_ns{1} << where.bin_level())) {}
+  [[nodiscard]] drawn_bin operator()(const lane_bin_row& row) const {
+    const double busy = std::clamp(static_cast<double>(row.busy) * share_of_a_ns, 0.0, 1.0);
+    const std::uint64_t name = raw(row.name) <= UINT32_MAX ? raw(row.name) : 0;
+    return {row.event, row.bytes, static_cast<float>(busy), row.count, static_cast<std::uint32_t>(name),
+            row.kind,  row.tag};
+  }
+};
 
 /// `before`: the curve's value where the bin begins.
-curve_bin bin_of(const integer_bin_row& row, double before) {
+inline curve_bin bin_of(const integer_bin_row& row, double before) {
   const double minimum = before - static_cast<double>(row.fall), maximum = before + static_cast<double>(row.rise);
   const double mean = minimum + std::min(trace::share_of(row.mean), 1.0) * (maximum - minimum);
   return {minimum, maximum, mean, minimum + static_cast<double>(row.last)};
@@ -127,8 +133,9 @@ bool tile_rows::bins_of_many<Bin>::place(const Owners& owner, const Times& time,
 }
 
 template <class Bin>
-template <class Row>
-void tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& where, std::size_t count) {
+template <class Row, class Make>
+void tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& where, std::size_t count,
+                                        Make&& bin_of) {
   bins.clear();
   for (const Row& row : rows) bins.push_back(bin_of(row));
   place(of_rows(rows, [](const Row& row) { return owner_of(row); }),
@@ -155,40 +162,34 @@ bool tile_rows::take(const trace::row_values<integer_bin_row>& rows, const tile&
   return true;
 }
 
-bool tile_rows::take(const trace::row_values<lane_bin_row>& rows, const tile& where, std::size_t count) {
+bool tile_rows::take(const trace::row_values<lane_bin_row>& rows, const tile& where, std::size_t count, bool joins) {
   if (!lanes_.place(rows.of(&lane_bin_row::lane), rows.of(&lane_bin_row::time), rows.size(), where, count))
     return false;
-  const auto for_each_member = [](auto&& use) {
-    use(&lane_bin_row::count, &lane_bin::count);
-    use(&lane_bin_row::busy, &lane_bin::busy);
-    use(&lane_bin_row::bytes, &lane_bin::bytes);
-    use(&lane_bin_row::length, &lane_bin::length);
-    use(&lane_bin_row::event, &lane_bin::event);
-    use(&lane_bin_row::name, &lane_bin::name);
-    use(&lane_bin_row::kind, &lane_bin::kind);
-    use(&lane_bin_row::tag, &lane_bin::tag);
-  };
-  lane_bin alike;
-  if (rows.size() != 0) for_each_member([&](auto from, auto to) { alike.*to = rows.of(from)[0]; });
+  const auto slices = rows.of(&lane_bin_row::count);
+  const auto busy = rows.of(&lane_bin_row::busy);
+  const auto bytes = rows.of(&lane_bin_row::bytes);
+  const auto event = rows.of(&lane_bin_row::event);
+  const auto name = rows.of(&lane_bin_row::name);
+  const auto kind = rows.of(&lane_bin_row::kind), tag = rows.of(&lane_bin_row::tag);
+  const lane_bins_of bin_of(where);
   lanes_.bins.clear();
   lanes_.bins.reserve(rows.size());
   bool sound = true;
-  // Some at a time, which stay near while each of their members is set.
-  constexpr std::size_t near = 128;
-  for (std::size_t at = 0; at < rows.size(); at += near) {
-    const std::size_t behind = std::min(rows.size(), at + near);
-    lanes_.bins.resize(behind, alike);
-    for_each_member([&](auto from, auto to) {
-      const auto values = rows.of(from);
-      if (values.is_constant()) return;
-      for (std::size_t i = at; i < behind; ++i) lanes_.bins[i].*to = values[i];
-    });
-    for (std::size_t i = at; i < behind; ++i) {
-      lane_bin& bin = lanes_.bins[i];
-      bin.busy = bounded_busy(bin.busy);
-      sound &= is_slice_kind(bin.kind);
-    }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    sound &= is_slice_kind(kind[i]);
+    lanes_.bins.push_back(bin_of({.count = slices[i],
+                                  .busy = busy[i],
+                                  .bytes = bytes[i],
+                                  .event = event[i],
+                                  .name = name[i],
+                                  .kind = kind[i],
+                                  .tag = tag[i]}));
   }
+  lengths_.clear();
+  if (!joins) return sound;
+  const auto length = rows.of(&lane_bin_row::length);
+  lengths_.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) lengths_.push_back(length[i]);
   return sound;
 }
 
@@ -206,7 +207,8 @@ result<void> tile_rows::read_curves(const trace::snapshot& from, std::span<const
   if (auto got = read_rows(from, chunks, *rows); !got) return got;
   append_integers(*integers, *rows);
   put_in_order(*rows, where, count);
-  curves_.take(std::span<const curve_bin_row>(*rows), where, count);
+  curves_.take(std::span<const curve_bin_row>(*rows), where, count,
+               [](const curve_bin_row& row) { return bin_of(row); });
   return {};
 }
 
@@ -219,12 +221,14 @@ result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const 
     const auto wanted = joins ? trace::column_set<lane_bin_row>() : but_lengths;
     thread_local trace::row_values<lane_bin_row> values;
     if (auto got = from.read_summary<lane_bin_row>(*chunk, values, wanted); !got) return got;
-    if (take(values, where, count)) return {};
+    if (take(values, where, count, joins)) return {};
   }
   thread_scratch<lane_bin_row> rows;
   if (auto got = read_rows(from, chunks, *rows); !got) return got;
   put_in_order(*rows, where, count);
-  lanes_.take(std::span<const lane_bin_row>(*rows), where, count);
+  lanes_.take(std::span<const lane_bin_row>(*rows), where, count, lane_bins_of(where));
+  lengths_.clear();
+  for (const lane_bin_row& row : *rows) lengths_.push_back(row.length);
   return {};
 }
 
@@ -235,6 +239,30 @@ result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& 
   if (auto got = made->read_curves(from, chunks, where, curves); !got) return tl::unexpected(got.error());
   if (auto got = made->read_lanes(from, chunks, where, lanes, joins); !got) return tl::unexpected(got.error());
   return std::shared_ptr<const tile_rows>(std::move(made));
+}
+
+drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t behind) const {
+  const told_bins<drawn_bin> told = lanes_.of(number);
+  // Shares are of a tile's bin, which has more ns than they have digits.
+  constexpr double unit = 1 << 24;
+  const auto bin_at = [&](std::size_t i) {
+    const drawn_bin& bin = told.bins[i];
+    const std::size_t in_all = lanes_.begins[number] + i;
+    return lane_bin{bin.count, bin.kind,
+                    bin.tag,   static_cast<time_ns>(bin.busy * unit),
+                    bin.bytes, in_all < lengths_.size() ? lengths_[in_all] : 0,
+                    bin.event, static_cast<trace::string_id>(bin.name)};
+  };
+  lane_bin all = bin_at(first);
+  for (std::size_t i = first + 1; i < behind; ++i) all.append(bin_at(i));
+  const double bins = told.places[behind - 1] + 1 - told.places[first];
+  return {all.event,
+          all.bytes,
+          static_cast<float>(static_cast<double>(all.busy) / (bins * unit)),
+          all.count,
+          static_cast<std::uint32_t>(raw(all.name)),
+          all.kind,
+          all.tag};
 }
 
 sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
@@ -252,14 +280,16 @@ sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
   return all;
 }
 
-void bin_walk::take_each(std::size_t first, std::span<sampled_bin> to) {
-  for (std::size_t i = 0; i < to.size();) {
-    go_to(first + i);
-    const std::size_t told = next_ < told_.size() ? told_.places[next_] - first : to.size();
-    for (const std::size_t until = std::min(told, to.size()); i < until; ++i) to[i] = {before_, before_, before_};
-    if (i == to.size()) return;
-    const curve_bin& bin = told_.bins[next_];
-    to[i++] = {bin.minimum, bin.maximum, bin.mean};
+void bin_walk::take_each(std::size_t first, std::size_t count, std::vector<sampled_bin>& to) {
+  for (const std::size_t behind = first + count; first < behind;) {
+    go_to(first);  // A file may tell of a bin twice: the first word counts.
+    const std::size_t told = next_ < told_.size() ? std::min<std::size_t>(told_.places[next_], behind) : behind;
+    for (; first < told; ++first) to.push_back({before_, before_, before_});
+    for (; next_ < told_.size() && first < behind && told_.places[next_] == first; ++next_, ++first) {
+      const curve_bin& bin = told_.bins[next_];
+      to.push_back({bin.minimum, bin.maximum, bin.mean});
+      before_ = bin.last;
+    }
   }
 }
 

@@ -23,7 +23,19 @@ struct told_bins {
   [[nodiscard]] std::size_t size() const { return bins.size(); }
 };
 
-/// Immutable. A bin takes three quarters of what its row does: what is drawn goes through thousands.
+/// A bin of a lane, as it is drawn: what is drawn goes through thousands, so it takes a third of what its row does.
+struct drawn_bin {
+  trace::event_id event{};  ///< Of the longest slice with a part in it, like what follows.
+  std::uint64_t bytes = 0;  ///< Of all slices that begin in it; of steps the number of the longest.
+  float busy = 0;           ///< The share of it that slices cover.
+  std::uint32_t count = 0;  ///< Slices that begin in it.
+  std::uint32_t name = 0;   ///< No file has as many strings: a name beyond is none.
+  std::uint8_t kind = 0;
+  std::uint8_t tag = 0;
+};
+static_assert(sizeof(drawn_bin) == 32);
+
+/// Immutable.
 class tile_rows {
  public:
   /// What a file says of the tile `where`, in these of its chunks; of so many curves and lanes. What makes no sense is left out.
@@ -34,9 +46,14 @@ class tile_rows {
                                                                      std::size_t lanes, bool joins);
 
   [[nodiscard]] told_bins<curve_bin> curve(std::size_t number) const { return curves_.of(number); }
-  [[nodiscard]] told_bins<lane_bin> lane(std::size_t number) const { return lanes_.of(number); }
+  [[nodiscard]] told_bins<drawn_bin> lane(std::size_t number) const { return lanes_.of(number); }
+  /// Bins [first, behind) of `lane(number)` as one that lasts from the first to the last. Of a tile that was not read for it, the longest
+  /// slice of all is taken to be the first one's.
+  [[nodiscard]] drawn_bin joined(std::size_t number, std::size_t first, std::size_t behind) const;
   /// Of memory.
-  [[nodiscard]] std::size_t bytes() const { return curves_.bytes() + lanes_.bytes(); }
+  [[nodiscard]] std::size_t bytes() const {
+    return curves_.bytes() + lanes_.bytes() + lengths_.size() * sizeof(time_ns);
+  }
 
  private:
   template <class Bin>
@@ -53,23 +70,25 @@ class tile_rows {
     template <class Owners, class Times>
     bool place(const Owners& owner, const Times& time, std::size_t rows, const summaries::tile& where,
                std::size_t count);
-    /// Replaces them by what rows say that are in order.
-    template <class Row>
-    void take(std::span<const Row> rows, const summaries::tile& where, std::size_t count);
+    /// Replaces them by what `bin_of` makes of rows that are in order.
+    template <class Row, class Make>
+    void take(std::span<const Row> rows, const summaries::tile& where, std::size_t count, Make&& bin_of);
     [[nodiscard]] std::size_t bytes() const {
       return begins.size() * sizeof(std::uint32_t) + places.size() * sizeof(std::uint16_t) + bins.size() * sizeof(Bin);
     }
   };
   /// Replaces bins by what rows say; false, and they mean nothing, unless all rows are in order and make sense.
   bool take(const trace::row_values<trace::integer_bin_row>& rows, const summaries::tile& where, std::size_t count);
-  bool take(const trace::row_values<trace::lane_bin_row>& rows, const summaries::tile& where, std::size_t count);
+  bool take(const trace::row_values<trace::lane_bin_row>& rows, const summaries::tile& where, std::size_t count,
+            bool joins);
   result<void> read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
                            const summaries::tile& where, std::size_t count);
   result<void> read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
                           const summaries::tile& where, std::size_t count, bool joins);
 
   bins_of_many<curve_bin> curves_;
-  bins_of_many<lane_bin> lanes_;
+  bins_of_many<drawn_bin> lanes_;
+  std::vector<time_ns> lengths_;  ///< Of the longest slice in each bin of the lanes, if some are joined; else none.
 };
 
 /// Goes through a curve's bins in a tile: where nothing is said it is constant.
@@ -79,8 +98,8 @@ class bin_walk {
 
   /// The `several` bins from `first` on, as one. `first` never falls.
   sampled_bin take(std::size_t first, std::size_t several);
-  /// As many bins as `to` has, from `first` on, each as it is.
-  void take_each(std::size_t first, std::span<sampled_bin> to);
+  /// Appends the `count` bins from `first` on, each as it is.
+  void take_each(std::size_t first, std::size_t count, std::vector<sampled_bin>& to);
   /// At the end of the tile.
   double last();
 

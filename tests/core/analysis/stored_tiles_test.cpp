@@ -393,6 +393,40 @@ TEST(stored_tiles, are_not_there_for_a_small_recording) {
   EXPECT_EQ(stored_tiles::of(trace::file::open(made.path()).value()->latest()), nullptr);
 }
 
+TEST(stored_tiles, go_on_behind_a_bin_that_a_hostile_file_tells_of_twice) {
+  constexpr time_ns length = time_ns{1} << 14, bin = length / trace::tile_bins;
+  testing::recording made;
+  made.standard_tables();
+  made.writer().add_summary<trace::epoch_row>(std::vector<trace::epoch_row>{{0, length, 1}});
+  trace::curve_row curve;
+  curve.what = trace::curve_kind::counter;
+  curve.maximum = 10;
+  made.writer().add_summary<trace::curve_row>(std::vector<trace::curve_row>{curve});
+  trace::integer_bin_row first, later;
+  first.time = 5 * bin;
+  first.begin = 3;
+  first.rise = first.last = 4;
+  later.time = 9 * bin;
+  later.rise = later.last = 1;
+  made.writer().add_summary<trace::integer_bin_row>(std::vector<trace::integer_bin_row>{first, first, later},
+                                                    std::pair<time_ns, time_ns>{0, length - 1});
+  ASSERT_TRUE(made.writer().close());
+  const auto tiles = stored_tiles::of(trace::file::open(made.path()).value()->latest());
+  ASSERT_NE(tiles, nullptr);
+  const bin_grid grid = tiles->grid_over({0, length}, trace::tile_bins);
+  ASSERT_EQ(grid.count, trace::tile_bins);
+  auto detail = bin_detail::exact;
+  const std::uint32_t all[] = {0};
+  const auto bins = tiles->sample(all, grid, {}, detail);
+  ASSERT_TRUE(bins);
+  ASSERT_EQ((*bins)[0].size(), trace::tile_bins);
+  EXPECT_EQ((*bins)[0][4].maximum, 0);
+  EXPECT_EQ((*bins)[0][5].minimum, 3);
+  EXPECT_EQ((*bins)[0][5].maximum, 7);
+  EXPECT_EQ((*bins)[0][9].maximum, (*bins)[0][8].maximum + 1);
+  EXPECT_EQ((*bins)[0][trace::tile_bins - 1].maximum, (*bins)[0][9].maximum);
+}
+
 /// A chunk has 65,536 rows at most: a curve may go on in the next.
 TEST(tiles, hold_more_values_than_a_chunk_has_rows) {
   constexpr int counters = 140, changes = 2048, ns = 16;
