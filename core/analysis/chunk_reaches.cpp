@@ -39,7 +39,8 @@ void chunk_reaches::add(const chunk_reach& next, trace::row_type type) {
 }
 
 result<std::vector<std::size_t>> chunk_reaches::in(time_range run, bool samples_told) const {
-  auto found = find([=](const chunk_reach& reach) { return overlaps(reach, run); });
+  auto found = find([=](const chunk_reach& reach) { return overlaps(reach, run); },
+                    trace::column_set<chunk_reach>::of(&chunk_reach::time, &chunk_reach::end));
   if (!found) return found;
   for (const far_chunk& each : far_)
     if (matters_everywhere(each.type, samples_told)) found->push_back(each.chunk);

@@ -31,9 +31,11 @@ class chunk_reaches {
   [[nodiscard]] std::span<const chunk_reach> known() const { return known_; }
 
   /// The chunks that are wanted, in order of the file. `wanted(reach)` is asked of a reach that spans others, too, and must hold there if
-  /// it may for one of them. O(reaches / 64 + those beside what is wanted). Errors: io, corrupt; none where they are known.
+  /// it may for one of them. Of a reach it may look at what is in `looks_at`. O(reaches / 64 + those beside what is wanted). Errors: io,
+  /// corrupt; none where they are known.
   template <class Wanted>
-  [[nodiscard]] result<std::vector<std::size_t>> find(Wanted&& wanted) const;
+  [[nodiscard]] result<std::vector<std::size_t>> find(Wanted&& wanted,
+                                                      trace::column_set<chunk_reach> looks_at = {}) const;
   [[nodiscard]] result<std::vector<std::size_t>> all() const {
     return find([](const chunk_reach&) { return true; });
   }
@@ -61,7 +63,9 @@ class chunk_reaches {
 };
 
 template <class Wanted>
-result<std::vector<std::size_t>> chunk_reaches::find(Wanted&& wanted) const {
+result<std::vector<std::size_t>> chunk_reaches::find(Wanted&& wanted, trace::column_set<chunk_reach> looks_at) const {
+  const auto columns =
+      looks_at | trace::column_set<chunk_reach>::of(&chunk_reach::time, &chunk_reach::end, &chunk_reach::chunk);
   std::vector<std::size_t> found;
   const auto look = [&](const chunk_reach& each) {
     // What comes again, or too early, is of a file that tells anything; so no more is found than there is.
@@ -74,7 +78,7 @@ result<std::vector<std::size_t>> chunk_reaches::find(Wanted&& wanted) const {
       for (std::size_t i = p * known_a_page; i < behind; ++i) look(known_[i]);
       continue;
     }
-    const auto rows = from_->read_summary<chunk_reach>(pages_[p].stored);
+    const auto rows = from_->read_summary<chunk_reach>(pages_[p].stored, columns);
     if (!rows) return tl::unexpected(rows.error());
     for (chunk_reach each : **rows) {
       if (each.chunk >= from_->chunks().size()) continue;  // Whoever wrote it was wrong.

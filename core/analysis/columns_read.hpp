@@ -2,6 +2,7 @@
 
 #include "core/analysis/whole.hpp"
 #include "core/trace/column_set.hpp"
+#include "core/trace/summary_rows.hpp"
 
 /// What an index reads of rows: most of the time that it takes goes into decoding columns.
 namespace sluice::analysis {
@@ -33,6 +34,15 @@ template <>
 [[nodiscard]] constexpr trace::column_set<trace::free_event> columns_read(part_scope /*scope*/) {
   return trace::column_set<trace::free_event>::of(&trace::free_event::id, &trace::free_event::time,
                                                   &trace::free_event::block);
+}
+
+template <>
+[[nodiscard]] constexpr trace::column_set<trace::crossing_block_row> columns_read(part_scope scope) {
+  using row = trace::crossing_block_row;
+  if (scope != part_scope::timeline) return {};
+  return trace::column_set<row>::of(&row::time, &row::end, &row::block, &row::free, &row::level, &row::kind,
+                                    &row::device, &row::pool, &row::bytes, &row::flags, &row::death_inferred,
+                                    &row::category, &row::reason);
 }
 
 template <>

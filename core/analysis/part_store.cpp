@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "core/analysis/columns_read.hpp"
 #include "core/analysis/crossing_blocks.hpp"
 #include "core/analysis/kept_parts.hpp"
 #include "core/analysis/last_samples.hpp"
@@ -15,6 +16,16 @@ namespace sluice::analysis {
 namespace {
 
 constexpr time_ns for_ever = latest_time;
+
+bool is_everywhere(const trace::chunk_info& chunk) {
+  return chunk.min_time == INT64_MIN && chunk.max_time == INT64_MAX;
+}
+
+/// Whether a chunk has rows that are kept at several boundaries, which may lie far apart in time: most have none of those that live at
+/// some time between.
+template <class Row>
+constexpr bool are_by_boundary =
+    std::is_same_v<Row, trace::crossing_block_row> || std::is_same_v<Row, trace::block_uses_row>;
 
 // --- blocks, as rows ------------------------------------------------------------------------------------------------
 
@@ -120,27 +131,39 @@ void part_store::take(std::shared_ptr<const trace::snapshot> from) {
   }
 }
 
-/// Calls `use(row, chunk)` for the rows of a kind in the chunks that overlap [from, to).
+/// Calls `use(row, chunk)` for the rows of a chunk, unless none of them is wanted that lives in [from, to).
 template <class Row, class Use>
-result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use) const {
+result<void> part_store::rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
+                                 trace::column_set<Row> wanted) const {
+  if constexpr (are_by_boundary<Row>) {
+    if (!is_everywhere(chunk)) {
+      const auto spans = from_->read_spans<Row>(chunk);
+      if (!spans) return tl::unexpected(spans.error());
+      const auto lives = [=](const trace::row_span& row) { return row.time < to && row.end >= from; };
+      if (std::none_of((*spans)->begin(), (*spans)->end(), lives)) return {};
+    }
+  }
+  if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Of one epoch alone: nobody else wants it.
+    std::vector<Row> rows;
+    if (auto got = from_->read_summary<Row>(chunk, rows); !got) return got;
+    for (const Row& row : rows) use(row, chunk);
+  } else {
+    const auto rows = from_->read_summary<Row>(chunk, wanted);
+    if (!rows) return tl::unexpected(rows.error());
+    for (const Row& row : **rows) use(row, chunk);
+  }
+  return {};
+}
+
+/// The same for the rows of a kind in the chunks that overlap [from, to).
+template <class Row, class Use>
+result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted) const {
   const auto of_kind = summaries_.find(trace::type_of_row<Row>);
   if (of_kind == summaries_.end()) return {};
   result<void> got;
   of_kind->second.spans.for_each_in({from, to}, [&](std::size_t place) {
     if (!got) return;
-    const trace::chunk_info& chunk = summary(of_kind->second.list[place]);
-    if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Of one epoch alone: nobody else wants it.
-      std::vector<Row> rows;
-      if (got = from_->read_summary<Row>(chunk, rows); !got) return;
-      for (const Row& row : rows) use(row, chunk);
-    } else {
-      const auto rows = from_->read_summary<Row>(chunk);
-      if (!rows) {
-        got = tl::unexpected(rows.error());
-        return;
-      }
-      for (const Row& row : **rows) use(row, chunk);
-    }
+    got = rows_of<Row>(summary(of_kind->second.list[place]), from, to, use, wanted);
   });
   return got;
 }
@@ -222,21 +245,20 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   made.run = run_of(first, last);
   made.whole = whole_;
   const time_ns begin = made.run.begin, end = made.run.end;
-  const auto everywhere = [](const trace::chunk_info& c) { return c.min_time == INT64_MIN && c.max_time == INT64_MAX; };
   const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
   const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
-    if (got) got = rows_in<Row>(from, to, use);
+    if (got) got = rows_in<Row>(from, to, use, columns_read<Row>(scope));
   };
   read.operator()<trace::crossing_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
-    if (lives(row) || everywhere(chunk)) made.blocks.push_back(block_of(row));
+    if (lives(row) || is_everywhere(chunk)) made.blocks.push_back(block_of(row));
   });
   read.operator()<trace::block_category_row>(begins_[first], end, [&](const auto& row, const auto&) {
     made.categories.push_back({row.block, category_of(row.category, row.reason)});
   });
   if (is_drawn(scope)) {
     read.operator()<trace::last_sample_row>(begin, begin + 1, [&](const auto& row, const auto& chunk) {
-      made.samples_told = made.samples_told || everywhere(chunk);
+      made.samples_told = made.samples_told || is_everywhere(chunk);
       const bool in_run = row.sampled >= begin && row.sampled < end;
       if (!in_run) made.samples.push_back(row);
     });

@@ -58,7 +58,10 @@ class part_store {
   void take(std::shared_ptr<const trace::snapshot> from);
   [[nodiscard]] result<part> read(std::size_t first, std::size_t last, part_scope scope) const;
   template <class Row, class Use>
-  result<void> rows_in(time_ns from, time_ns to, Use&& use) const;
+  result<void> rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
+                       trace::column_set<Row> wanted) const;
+  template <class Row, class Use>
+  result<void> rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted = {}) const;
 
   std::shared_ptr<const trace::snapshot> from_;
   std::map<trace::row_type, summary_chunks> summaries_;  ///< Of the file, but for tiles, in order.

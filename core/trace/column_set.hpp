@@ -35,6 +35,8 @@ class column_set {
     return column_set((bit(number_of<Row>(members)) | ...));
   }
   [[nodiscard]] constexpr column_set operator|(column_set more) const { return column_set(bits_ | more.bits_); }
+  /// A bit for each, by number.
+  [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
   [[nodiscard]] constexpr bool has(std::uint16_t number) const { return (bits_ & bit(number)) != 0; }
 
  private:

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <list>
+#include <map>
 #include <mutex>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "core/thread_scratch.hpp"
@@ -27,19 +27,23 @@ class chunk_cache {
  public:
   explicit chunk_cache(std::size_t budget) : budget_(budget) {}
 
-  std::shared_ptr<const void> find(std::uint64_t offset) {
+  /// Offset of the chunk, and which of its columns were decoded, as `column_set` has them: into rows, or into
+  using key = std::pair<std::uint64_t, std::uint64_t>;
+  static constexpr std::uint64_t spans = 0;
+
+  std::shared_ptr<const void> find(const key& which) {
     const std::scoped_lock lock(mutex_);
-    const auto place = entries_.find(offset);
+    const auto place = entries_.find(which);
     if (place == entries_.end()) return nullptr;
     order_.splice(order_.begin(), order_, place->second.position);
     return place->second.rows;
   }
 
-  void put(std::uint64_t offset, std::shared_ptr<const void> rows, std::size_t bytes) {
+  void put(const key& which, std::shared_ptr<const void> rows, std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
-    if (entries_.contains(offset)) return;
-    order_.push_front(offset);
-    entries_.emplace(offset, entry{std::move(rows), bytes, order_.begin()});
+    if (entries_.contains(which)) return;
+    order_.push_front(which);
+    entries_.emplace(which, entry{std::move(rows), bytes, order_.begin()});
     held_ += bytes;
     while (held_ > budget_ && order_.size() > 1) {
       const auto last = entries_.find(order_.back());
@@ -53,11 +57,11 @@ class chunk_cache {
   struct entry {
     std::shared_ptr<const void> rows;
     std::size_t bytes = 0;
-    std::list<std::uint64_t>::iterator position;
+    std::list<key>::iterator position;
   };
   std::mutex mutex_;
-  std::list<std::uint64_t> order_;
-  std::unordered_map<std::uint64_t, entry> entries_;
+  std::list<key> order_;
+  std::map<key, entry> entries_;
   std::size_t budget_;
   std::size_t held_ = 0;
 };
@@ -537,13 +541,29 @@ bool file::adopt(const std::shared_ptr<const snapshot>& amended) {
 }
 
 template <class Row>
-result<std::shared_ptr<const std::vector<Row>>> file::read(const chunk_info& chunk) const {
-  if (auto known = state_->cache.find(chunk.offset)) return std::static_pointer_cast<const std::vector<Row>>(known);
+result<std::shared_ptr<const std::vector<Row>>> file::read(const chunk_info& chunk, column_set<Row> wanted) const {
+  const chunk_cache::key key{chunk.offset, wanted.bits()};
+  if (auto known = state_->cache.find(key)) return std::static_pointer_cast<const std::vector<Row>>(known);
   std::vector<Row> decoded;
-  if (auto got = state_->rows<Row>(chunk, decoded); !got) return tl::unexpected<error>(got.error());
+  if (auto got = state_->rows<Row>(chunk, decoded, wanted); !got) return tl::unexpected<error>(got.error());
   auto rows = std::make_shared<const std::vector<Row>>(std::move(decoded));
-  state_->cache.put(chunk.offset, rows, rows->size() * sizeof(Row));
+  state_->cache.put(key, rows, rows->size() * sizeof(Row));
   return rows;
+}
+
+template <class Row>
+result<std::shared_ptr<const std::vector<row_span>>> file::read_spans(const chunk_info& chunk) const {
+  using spans = std::vector<row_span>;
+  const chunk_cache::key key{chunk.offset, chunk_cache::spans};
+  if (auto known = state_->cache.find(key)) return std::static_pointer_cast<const spans>(known);
+  thread_scratch<Row> decoded;
+  if (auto got = state_->rows<Row>(chunk, *decoded, column_set<Row>::of(&Row::time, &Row::end)); !got)
+    return tl::unexpected<error>(got.error());
+  auto made = std::make_shared<spans>();
+  made->reserve(decoded->size());
+  for (const Row& row : *decoded) made->push_back({row.time, row.end});
+  state_->cache.put(key, made, made->size() * sizeof(row_span));
+  return std::shared_ptr<const spans>(std::move(made));
 }
 
 template <class Row>
@@ -567,12 +587,15 @@ result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std:
   return columns;
 }
 
-#define SLUICE_INSTANTIATE(row, kind)                                                                \
-  template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&) const; \
+#define SLUICE_INSTANTIATE(row, kind)                                                                                 \
+  template result<std::shared_ptr<const std::vector<row>>> file::read<row>(const chunk_info&, column_set<row>) const; \
   template result<void> file::read_into<row>(const chunk_info&, std::vector<row>&, column_set<row>) const;
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
+template result<std::shared_ptr<const std::vector<row_span>>> file::read_spans<crossing_block_row>(
+    const chunk_info&) const;
+template result<std::shared_ptr<const std::vector<row_span>>> file::read_spans<block_uses_row>(const chunk_info&) const;
 #define SLUICE_INSTANTIATE(row) \
   template result<void> file::read_values<row>(const chunk_info&, row_values<row>&, column_set<row>) const;
 SLUICE_FOR_EACH_ROW_OF_TILES(SLUICE_INSTANTIATE)

@@ -32,6 +32,12 @@ struct chunk_info {
   std::uint64_t highest_event = 0;
 };
 
+/// When a row begins and ends, as it says.
+struct row_span {
+  time_ns time = 0;
+  time_ns end = 0;
+};
+
 struct reader_options {
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< Decoded chunks kept.
   /// The summaries of a file that is not complete are shown too: for who is adding them.
@@ -98,9 +104,15 @@ class snapshot {
   [[nodiscard]] result<void> read_summary(const chunk_info& chunk, row_values<Row>& rows,
                                           column_set<Row> wanted = {}) const;
 
-  /// The same, or found in the cache: for what many questions read.
+  /// The same, or found in the cache, where those who want the same columns find it: for what many questions read.
   template <class Row>
-  [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read_summary(const chunk_info& chunk) const;
+  [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read_summary(const chunk_info& chunk,
+                                                                             column_set<Row> wanted = {}) const;
+
+  /// When each row of one of `summaries()` begins and ends, in order: for who looks for few among many. Decoded, or found in the cache,
+  /// where it takes a fraction of what rows do. Of rows that have an end. Errors as of `read`.
+  template <class Row>
+  [[nodiscard]] result<std::shared_ptr<const std::vector<row_span>>> read_spans(const chunk_info& chunk) const;
 
   /// Every row of a kind that overlaps [from, to], chunk after chunk in file order; `visit(const Row&)`.
   /// Rows of a kind come nearly, not strictly, in order of time. Stops at the first error.
@@ -154,10 +166,13 @@ class file : public std::enable_shared_from_this<file> {
   struct state;
   explicit file(std::unique_ptr<state> s);
   template <class Row>
-  [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(const chunk_info& chunk) const;
+  [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(const chunk_info& chunk,
+                                                                     column_set<Row> wanted = {}) const;
   template <class Row>
   [[nodiscard]] result<void> read_into(const chunk_info& chunk, std::vector<Row>& rows,
                                        column_set<Row> wanted = {}) const;
+  template <class Row>
+  [[nodiscard]] result<std::shared_ptr<const std::vector<row_span>>> read_spans(const chunk_info& chunk) const;
   template <class Row>
   [[nodiscard]] result<void> read_values(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const;
   /// The bits of a column; false if the chunk is of version 1, which has to be read whole.

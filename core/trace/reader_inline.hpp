@@ -77,10 +77,18 @@ result<void> snapshot::read_summary(const chunk_info& chunk, row_values<Row>& ro
 }
 
 template <class Row>
-result<std::shared_ptr<const std::vector<Row>>> snapshot::read_summary(const chunk_info& chunk) const {
+result<std::shared_ptr<const std::vector<Row>>> snapshot::read_summary(const chunk_info& chunk,
+                                                                       column_set<Row> wanted) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  return (summaries_file_ ? summaries_file_ : file_)->read<Row>(chunk);
+  return (summaries_file_ ? summaries_file_ : file_)->read<Row>(chunk, wanted);
+}
+
+template <class Row>
+result<std::shared_ptr<const std::vector<row_span>>> snapshot::read_spans(const chunk_info& chunk) const {
+  static_assert(is_summary(type_of_row<Row>));
+  if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
+  return (summaries_file_ ? summaries_file_ : file_)->read_spans<Row>(chunk);
 }
 
 template <class Row, class Visit>

@@ -416,6 +416,41 @@ TEST_F(trace_file, keeps_summaries_apart_from_what_they_sum_up) {
   EXPECT_FALSE(now->read_summary(now->summaries()[1], read_epochs)) << "rows of another kind";
 }
 
+TEST_F(trace_file, gives_who_wants_some_columns_of_summaries_those_and_others_all) {
+  auto writer = kernels(100, 10);
+  std::vector<crossing_block_row> blocks(50);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto n = static_cast<std::int64_t>(i);
+    blocks[i].time = 100 * n;
+    blocks[i].end = 100 * n + 7 * (n % 5);
+    blocks[i].address = 4096 * i;
+    blocks[i].bytes = 512 * i;
+  }
+  writer.add_summary<crossing_block_row>(blocks);
+  ASSERT_TRUE(writer.close());
+
+  const auto now = file::open(path_).value()->latest();
+  const chunk_info& chunk = now->summaries()[0];
+  const auto some = column_set<crossing_block_row>::of(&crossing_block_row::time, &crossing_block_row::bytes);
+  for (int again = 0; again < 2; ++again) {
+    const auto times = now->read_spans<crossing_block_row>(chunk).value();
+    const auto few = now->read_summary<crossing_block_row>(chunk, some).value();
+    const auto all = now->read_summary<crossing_block_row>(chunk).value();
+    ASSERT_EQ(times->size(), blocks.size());
+    ASSERT_EQ(few->size(), blocks.size());
+    ASSERT_EQ(all->size(), blocks.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      EXPECT_EQ((*times)[i].time, blocks[i].time);
+      EXPECT_EQ((*times)[i].end, blocks[i].end);
+      EXPECT_EQ((*few)[i].bytes, blocks[i].bytes);
+      EXPECT_EQ((*few)[i].address, 0U) << "nobody asked for it";
+      EXPECT_EQ((*all)[i].bytes, blocks[i].bytes);
+      EXPECT_EQ((*all)[i].address, blocks[i].address);
+    }
+  }
+  EXPECT_FALSE(now->read_spans<block_uses_row>(chunk)) << "rows of another kind";
+}
+
 TEST_F(trace_file, leaves_summaries_out_of_a_file_that_was_not_closed) {
   auto writer = kernels(100, 10);
   writer.add_summary<epoch_row>(std::vector<epoch_row>{{0, 4096, 40}});
