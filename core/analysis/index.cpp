@@ -260,7 +260,7 @@ void index::tell_slices(const part& about) {
   }
 }
 
-void index::absorb_part(const trace::snapshot& from, part about) {
+void index::absorb_part(const trace::snapshot& from, part about, const std::function<void()>& between) {
   told_ = std::make_unique<const part>(std::move(about));
   if (told_->scope < part_scope::figures || told_->unfolding) {
     devices_.leave_out_busy();
@@ -283,6 +283,7 @@ void index::absorb_part(const trace::snapshot& from, part about) {
   for (const std::size_t chunk : wanted) {
     take(from, chunk);
     taken[chunk] = true;
+    if (between) between();
   }
   for (const complete_checkpoint& each : told_->checkpoints) memory_.infer_deaths(each, told_->freed);
   next_ = chunks.size();

@@ -23,6 +23,12 @@ std::vector<std::shared_ptr<const index>> part_cache::get_each(std::span<const s
   return found;
 }
 
+bool part_cache::prepare(std::size_t epoch, part_scope scope, const std::function<void()>& between) {
+  return kept_.make_ahead({epoch, epoch, scope}, [&](const wanted& which) {
+    return store_->index_of(which.first, which.last, which.scope, between);
+  });
+}
+
 std::shared_ptr<const index> part_cache::at_hand(std::size_t first, std::size_t last, part_scope scope) {
   return kept_.at_hand({first, last, scope});
 }

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,6 +28,10 @@ class part_cache {
   /// work: none waits while one is left that nobody builds.
   [[nodiscard]] std::vector<std::shared_ptr<const index>> get_each(std::span<const std::size_t> epochs,
                                                                    part_scope scope);
+
+  /// Builds that of an epoch before it is asked for, and calls `between` now and then meanwhile: see `part_store::index_of`. False if it is
+  /// kept, or somebody builds it: never waits for that. What fails is told to whoever asks.
+  bool prepare(std::size_t epoch, part_scope scope, const std::function<void()>& between);
 
   /// The same if it is kept, else null. Never waits.
   [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last, part_scope scope);

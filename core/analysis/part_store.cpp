@@ -155,15 +155,17 @@ result<void> part_store::rows_of(const trace::chunk_info& chunk, time_ns from, t
   return {};
 }
 
-/// The same for the rows of a kind in the chunks that overlap [from, to).
+/// The same for the rows of a kind in the chunks that overlap [from, to); and `between` after each chunk.
 template <class Row, class Use>
-result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted) const {
+result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted,
+                                 const std::function<void()>& between) const {
   const auto of_kind = summaries_.find(trace::type_of_row<Row>);
   if (of_kind == summaries_.end()) return {};
   result<void> got;
   of_kind->second.spans.for_each_in({from, to}, [&](std::size_t place) {
     if (!got) return;
     got = rows_of<Row>(summary(of_kind->second.list[place]), from, to, use, wanted);
+    if (between) between();
   });
   return got;
 }
@@ -239,7 +241,8 @@ std::vector<step> part_store::few_steps_in(time_range range, trace::process_id p
   return found;
 }
 
-result<part> part_store::read(std::size_t first, std::size_t last, part_scope scope) const {
+result<part> part_store::read(std::size_t first, std::size_t last, part_scope scope,
+                              const std::function<void()>& between) const {
   part made;
   made.scope = scope;
   made.run = run_of(first, last);
@@ -248,7 +251,7 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
   const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
-    if (got) got = rows_in<Row>(from, to, use, columns_read<Row>(scope));
+    if (got) got = rows_in<Row>(from, to, use, columns_read<Row>(scope), between);
   };
   read.operator()<trace::crossing_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
     if (lives(row) || is_everywhere(chunk)) made.blocks.push_back(block_of(row));
@@ -288,13 +291,14 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   return made;
 }
 
-result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std::size_t last, part_scope scope) const {
+result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std::size_t last, part_scope scope,
+                                                          const std::function<void()>& between) const {
   if (first > last || last >= epochs_.size())
     return fail(error_code::invalid_argument, "there are no such epochs", from_->path());
-  auto about = read(first, last, scope);
+  auto about = read(first, last, scope, between);
   if (!about) return tl::unexpected(about.error());
   auto made = std::make_shared<index>();
-  made->absorb_part(*from_, std::move(*about));
+  made->absorb_part(*from_, std::move(*about), between);
   if (scope == part_scope::timeline) made->keep_what_is_drawn(*from_);
   return std::shared_ptr<const index>(std::move(made));
 }

@@ -59,22 +59,23 @@ class shared_cache {
         was_made_.wait(lock);
         continue;
       }
-      const Key& key = keys[*mine];
-      making_.insert(key);
-      lock.unlock();
-      made fresh = make_(key);
-      const std::size_t bytes = fresh ? bytes_of_(**fresh) : 0;
-      lock.lock();
-      making_.erase(key);
-      if (fresh) keep(key, *fresh, bytes);
-      found[*mine] = std::move(fresh);
-      was_made_.notify_all();
+      found[*mine] = make_and_keep(lock, keys[*mine], make_);
     }
     lock.unlock();
     std::vector<made> given;
     given.reserve(keys.size());
     for (std::optional<made>& each : found) given.push_back(std::move(*each));
     return given;
+  }
+
+  /// Makes what somebody will ask for, with `make(key)` and not as `get` does, unless it is kept, or somebody makes it: never waits for
+  /// that. False if there was nothing to make.
+  template <class Make>
+  bool make_ahead(const Key& key, Make&& make) {
+    std::unique_lock lock(mutex_);
+    if (making_.contains(key) || find(key)) return false;
+    static_cast<void>(make_and_keep(lock, key, make));
+    return true;
   }
 
   /// The same if it is kept, else null. Never waits.
@@ -96,6 +97,20 @@ class shared_cache {
   };
 
   // The caller of each holds the mutex.
+
+  /// Nobody makes it yet. Lets go of the mutex while it is made.
+  template <class Make>
+  made make_and_keep(std::unique_lock<std::mutex>& lock, const Key& key, Make&& make) {
+    making_.insert(key);
+    lock.unlock();
+    made fresh = make(key);
+    const std::size_t bytes = fresh ? bytes_of_(**fresh) : 0;
+    lock.lock();
+    making_.erase(key);
+    if (fresh) keep(key, *fresh, bytes);
+    was_made_.notify_all();
+    return fresh;
+  }
 
   [[nodiscard]] std::shared_ptr<const Value> find(const Key& key) {
     const auto next = kept_.lower_bound(key);

@@ -108,6 +108,13 @@ bin_grid stored_tiles::grid_over(time_range range, std::uint32_t width) const {
   return grid;
 }
 
+time_ns stored_tiles::longest_of_smaller(time_range range, std::uint32_t width) const {
+  const unsigned level = grid_over(range, width).level;
+  if (level == 0) return 1;
+  const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
+  return static_cast<time_ns>(half_way_to_twice(time_ns{1} << (level - 1))) * pixels;
+}
+
 std::uint64_t stored_tiles::key_of(const tile& which) {
   // A tile begins at a multiple of 2^level: its lowest bits are free for the level.
   return static_cast<std::uint64_t>(which.begin) | which.level;
@@ -194,7 +201,9 @@ result<std::vector<std::shared_ptr<const tile_rows>>> stored_tiles::rows_of(std:
   return all;
 }
 
-void stored_tiles::prepare(const tile& which) const { static_cast<void>(kept_.get({which})); }
+bool stored_tiles::prepare(const tile& which) const {
+  return kept_.make_ahead({which}, [this](const tile_key& one) { return read(one.which); });
+}
 
 std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
   std::vector<tile> all;

@@ -58,6 +58,9 @@ class stored_tiles {
   /// ranges of so few ns that these are counted. Of a range far longer than the recording, only as much as is about it.
   [[nodiscard]] bin_grid grid_over(time_range range, std::uint32_t width) const;
 
+  /// No view that is longer, in ns, has smaller bins than that of `range` has on `width` pixels; one of that length has.
+  [[nodiscard]] time_ns longest_of_smaller(time_range range, std::uint32_t width) const;
+
   /// The tiles whose bins a view of `grid` draws, in order; those that stand for epochs included.
   [[nodiscard]] std::vector<summaries::tile> tiles_under(const bin_grid& grid) const;
   /// Whether it draws some epochs from their indexes, where these are at hand or may be read.
@@ -65,8 +68,9 @@ class stored_tiles {
   /// No view that is `width` pixels wide and as long as that, in ns, or longer draws the epoch at `time`. O(log epochs).
   [[nodiscard]] time_ns longest_of_epochs(time_ns time, std::uint32_t width) const;
   [[nodiscard]] bool at_hand(const summaries::tile& which) const { return kept_.at_hand({which}) != nullptr; }
-  /// Reads a tile before it is drawn. What cannot be read is told to whoever draws it.
-  void prepare(const summaries::tile& which) const;
+  /// Reads a tile before it is drawn; false if it is at hand, or somebody reads it: never waits for that. What cannot be read is told to
+  /// whoever draws it.
+  bool prepare(const summaries::tile& which) const;
 
   /// The bins of some curves, by their numbers; a list for each. Raises `detail` where some bins are wider than asked. Exact: minimum
   /// and maximum of each bin, and from epochs its mean; from tiles that is so to a 2048th of its height above the minimum, or to a millionth. O(curves * (bins + tiles)), and what epochs cost. Errors: io, corrupt.

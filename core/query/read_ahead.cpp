@@ -14,10 +14,10 @@ std::optional<double> place_of_zoom(time_range before, time_range now) {
   return left / (left + right);
 }
 
-/// What a view shows after the next notch of the wheel: `centre` has the same place in it, and it is two thirds as long.
-time_range closer(time_range range, time_ns centre) {
-  constexpr time_ns cut = 6;
-  return {range.begin + (centre - range.begin) / cut, range.end - (range.end - centre) / cut};
+/// A view that is `length` long and has `centre` at a place, 0..1 of it.
+time_range view_about(time_ns centre, double place, time_ns length) {
+  const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(length));
+  return {begin, begin + length};
 }
 
 }  // namespace
@@ -34,28 +34,36 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   wanted_.clear();
   next_ = 0;
   // Whoever asks reads them now, one after another: the last first, so that they meet.
-  if (tiles_->draws_epochs(tiles_->grid_over(range, width))) want_epochs(range, range.end);
-  want_tiles(range, centre, width);
-  want_tiles(closer(range, centre), centre, width / 3 * 4);  // The next smaller bins, whenever they are due.
-  if (!before) return !wanted_.empty() && !std::exchange(working_, true);
-  if (const time_ns due = tiles_->longest_of_epochs(centre, width); zoom && range.length() / due < soon) {
+  const bool shows_epochs = tiles_->draws_epochs(tiles_->grid_over(range, width));
+  if (shows_epochs) want_epochs(range, range.end);
+  urgent_ = tiles_over(range, centre, width);
+  in_view_ = urgent_.size();
+  next_urgent_ = 0;
+  want(urgent_);
+  const time_ns of_smaller = std::min(tiles_->longest_of_smaller(range, width), range.length());
+  const tile_list smaller = tiles_over(view_about(centre, place, of_smaller), centre, width);
+  urgent_.insert(urgent_.end(), smaller.begin(), smaller.end());
+  if (shows_epochs) urgent_.clear();
+  if (const time_ns due = tiles_->longest_of_epochs(centre, width); before && zoom && range.length() / due < soon) {
     // Several are due at once, as soon as the view is as short as that.
-    const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(due));
-    want_epochs({begin, begin + due}, centre);
+    want_epochs(view_about(centre, place, due), centre);
   }
-  want_tiles({range.begin - beside, range.begin}, range.begin, width / 2);
-  want_tiles({range.end, range.end + beside}, range.end, width / 2);
+  want(smaller);
+  if (!before) return !wanted_.empty() && !std::exchange(working_, true);
+  want(tiles_over({range.begin - beside, range.begin}, range.begin, width / 2));
+  want(tiles_over({range.end, range.end + beside}, range.end, width / 2));
   want_epochs({range.begin - beside, range.end + beside}, centre);  // Last: one takes as long as ten tiles.
   return !wanted_.empty() && !std::exchange(working_, true);
 }
 
-void read_ahead::want_tiles(time_range range, time_ns centre, std::uint32_t width) {
-  std::vector<summaries::tile> tiles = tiles_->tiles_under(tiles_->grid_over(range, width));
+/// The nearest to `centre` first.
+read_ahead::tile_list read_ahead::tiles_over(time_range range, time_ns centre, std::uint32_t width) const {
+  tile_list found = tiles_->tiles_under(tiles_->grid_over(range, width));
   const auto distance = [=](const summaries::tile& which) {
     return std::max<time_ns>({which.begin - centre, centre - which.end(), 0});
   };
-  std::stable_sort(tiles.begin(), tiles.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
-  wanted_.insert(wanted_.end(), tiles.begin(), tiles.end());
+  std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+  return found;
 }
 
 void read_ahead::want_epochs(time_range range, time_ns centre) {
@@ -72,30 +80,36 @@ void read_ahead::want_epochs(time_range range, time_ns centre) {
   wanted_.insert(wanted_.end(), epochs.begin(), epochs.end());
 }
 
-bool read_ahead::is_at_hand(const thing& which) const {
-  if (const auto* tile = std::get_if<summaries::tile>(&which)) return tiles_->at_hand(*tile);
-  const epoch_number epoch = std::get<epoch_number>(which);
-  return parts_->at_hand(epoch, epoch, analysis::part_scope::timeline) != nullptr;
+bool read_ahead::read(const thing& which) {
+  if (const auto* tile = std::get_if<summaries::tile>(&which)) return tiles_->prepare(*tile);
+  return parts_->prepare(std::get<epoch_number>(which), analysis::part_scope::timeline,
+                         [this] { read_urgent_tiles(); });
+}
+
+void read_ahead::read_urgent_tiles() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    const bool in_view = next_urgent_ < in_view_;
+    const auto begin = steady::now();
+    if (next_urgent_ >= urgent_.size() || (!in_view && begin < turn_of_tiles_)) return;
+    const summaries::tile next = urgent_[next_urgent_++];
+    lock.unlock();
+    if (!tiles_->prepare(next) || in_view) continue;
+    const auto end = steady::now();
+    lock.lock();
+    turn_of_tiles_ = end + epoch_to_tiles * (end - begin);
+    return;
+  }
 }
 
 bool read_ahead::work() {
-  std::optional<thing> next;
-  {
-    const std::scoped_lock lock(mutex_);
-    while (!next && next_ < wanted_.size()) {
-      const thing& which = wanted_[next_++];
-      if (!is_at_hand(which)) next = which;
-    }
-    if (!next) return working_ = false;
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    if (next_ == wanted_.size()) return working_ = false;
+    const thing next = wanted_[next_++];
+    lock.unlock();
+    if (read(next)) return true;
   }
-  // What cannot be read is told to whoever asks for it.
-  if (const auto* tile = std::get_if<summaries::tile>(&*next)) {
-    tiles_->prepare(*tile);
-  } else {
-    const epoch_number epoch = std::get<epoch_number>(*next);
-    static_cast<void>(parts_->get(epoch, epoch, analysis::part_scope::timeline));
-  }
-  return true;
 }
 
 }  // namespace sluice::query

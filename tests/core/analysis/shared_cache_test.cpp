@@ -86,6 +86,33 @@ TEST_F(cache_of_numbers, keeps_no_failure) {
   EXPECT_EQ(all.memory_bytes(), 0U);
 }
 
+TEST_F(cache_of_numbers, makes_ahead_what_is_neither_kept_nor_made) {
+  numbers all = of(100);
+  const auto twice = [&](const number& key) { return make({key.of * 2}); };
+  EXPECT_TRUE(all.make_ahead({1}, twice));
+  EXPECT_EQ(**all.get({1}), 2);
+  EXPECT_FALSE(all.make_ahead({1}, twice));
+  EXPECT_TRUE(all.make_ahead({-1}, twice)) << "whoever asks for it is told of the failure";
+  EXPECT_EQ(all.get({-1}).error().code, error_code::not_found);
+  EXPECT_EQ(made, 3);
+}
+
+TEST_F(cache_of_numbers, makes_nothing_ahead_that_is_being_made_and_does_not_wait_for_it) {
+  numbers* cache = nullptr;
+  bool ahead = true;
+  numbers all(
+      100,
+      [&](const number& key) {
+        ahead = cache->make_ahead(key, [&](const number& again) { return make(again); });
+        return make(key);
+      },
+      [](const int&) { return std::size_t{10}; });
+  cache = &all;
+  EXPECT_EQ(**all.get({1}), 1);
+  EXPECT_FALSE(ahead);
+  EXPECT_EQ(made, 1);
+}
+
 TEST_F(cache_of_numbers, shares_the_making_among_all_who_ask_at_a_time) {
   std::atomic<int> making{0};
   std::atomic<int> together{0};

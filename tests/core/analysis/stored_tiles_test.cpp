@@ -257,6 +257,11 @@ TEST_P(stored_tiles_of_any_recording, have_bins_as_near_to_a_pixel_as_they_can) 
     EXPECT_LE(ratio, std::numbers::sqrt2);
     EXPECT_GE(ratio, std::numbers::sqrt2 / 2);
     EXPECT_LE(grid.count, 2 * width + 2);
+    if (grid.level == 0) continue;
+    const time_ns of_smaller = made.tiles->longest_of_smaller(range, width);
+    EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller}, width).level, grid.level - 1);
+    EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller + width}, width).level, grid.level)
+        << "where a pixel is a ns longer";
   }
   EXPECT_LT(made.tiles->grid_over({INT64_MIN, INT64_MAX}, 100).count, 2000U) << "the recording is a dot in it";
 }

@@ -70,6 +70,21 @@ TEST(part_cache, keeps_one_even_without_a_budget_and_what_is_held_outlives_it) {
   EXPECT_NE(cache.get(1, 1, part_scope::everything).value(), held);
 }
 
+TEST(part_cache, builds_ahead_what_is_not_kept_and_calls_who_has_something_to_do_in_between) {
+  const in_parts of;
+  part_cache cache(of.store, SIZE_MAX);
+  int called = 0;
+  const auto between = [&] {
+    ++called;
+    EXPECT_EQ(cache.at_hand(2, 2, part_scope::timeline), nullptr);
+    EXPECT_FALSE(cache.prepare(2, part_scope::timeline, {})) << "somebody builds it";
+  };
+  EXPECT_TRUE(cache.prepare(2, part_scope::timeline, between));
+  EXPECT_GE(called, 3) << "chunks of allocations, of frees and of blocks that were born before";
+  EXPECT_NE(cache.at_hand(2, 2, part_scope::timeline), nullptr);
+  EXPECT_FALSE(cache.prepare(2, part_scope::timeline, {}));
+}
+
 TEST(part_cache, says_that_there_are_no_such_epochs) {
   const in_parts of;
   part_cache cache(of.store, SIZE_MAX);

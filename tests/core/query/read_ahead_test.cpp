@@ -147,6 +147,22 @@ TEST_F(moving_view, begins_where_the_zoom_goes) {
   EXPECT_EQ(tiles_at_hand(), (tiles{{0, epoch_level}, {8 * epoch_length, epoch_level + 3}}));
 }
 
+TEST_F(moving_view, reads_between_the_chunks_of_an_epoch_the_tiles_that_it_shows_and_one_of_smaller_bins) {
+  EXPECT_TRUE(ahead->look({0, 8 * epoch_length}, width));
+  EXPECT_FALSE(ahead->look({4 * epoch_length, 8 * epoch_length}, width))
+      << "somebody reads already, and goes on with this";
+  ahead->read_urgent_tiles();
+  EXPECT_EQ(tiles_at_hand(), (tiles{{6 * epoch_length, epoch_level + 1}, {4 * epoch_length, epoch_level + 2}}));
+  EXPECT_EQ(epochs_at_hand(), epochs());
+  EXPECT_TRUE(ahead->work()) << "more is still to be read";
+}
+
+TEST_F(moving_view, reads_nothing_between_the_chunks_of_an_epoch_that_it_shows) {
+  EXPECT_TRUE(ahead->look({4 * epoch_length, 7 * epoch_length}, 5 * width));
+  ahead->read_urgent_tiles();
+  EXPECT_EQ(tiles_at_hand(), tiles());
+}
+
 TEST_F(moving_view, works_again_after_it_has_ended) {
   EXPECT_TRUE(ahead->look({0, 4000}, width));
   EXPECT_FALSE(ahead->look({0, 100}, width)) << "somebody reads already, and goes on with this";
@@ -161,7 +177,9 @@ TEST_F(moving_view, reads_each_epoch_once_even_where_the_budget_holds_one) {
       << "somebody reads already, and goes on with this";
   int read = 0;
   while (one.work() && read < 100) ++read;
-  EXPECT_EQ(read, 8 + 5);  // Tiles too.
+  // Tiles too, of which one or both of smaller bins may have been read between the chunks of an epoch.
+  EXPECT_GE(read, 8 + 3);
+  EXPECT_LE(read, 8 + 5);
 }
 
 }  // namespace
