@@ -28,8 +28,8 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   if (seen_ && *seen_ == range) return false;
   const std::optional<time_range> before = std::exchange(seen_, range);
   const std::optional<double> zoom = place_of_zoom(before.value_or(range), range);
-  const double place = zoom.value_or(0.5);
-  const time_ns centre = range.begin + static_cast<time_ns>(place * static_cast<double>(range.length()));
+  if (zoom) place_ = *zoom;
+  const time_ns centre = range.begin + static_cast<time_ns>(place_ * static_cast<double>(range.length()));
   const time_ns beside = range.length() / 2;
   wanted_.clear();
   next_ = 0;
@@ -41,12 +41,12 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   next_urgent_ = 0;
   want(urgent_);
   const time_ns of_smaller = std::min(tiles_->longest_of_smaller(range, width), range.length());
-  const tile_list smaller = tiles_over(view_about(centre, place, of_smaller), centre, width);
+  const tile_list smaller = tiles_over(view_about(centre, place_, of_smaller), centre, width);
   urgent_.insert(urgent_.end(), smaller.begin(), smaller.end());
   if (shows_epochs) urgent_.clear();
   if (const time_ns due = tiles_->longest_of_epochs(centre, width); before && zoom && range.length() / due < soon) {
     // Several are due at once, as soon as the view is as short as that.
-    want_epochs(view_about(centre, place, due), centre);
+    want_epochs(view_about(centre, place_, due), centre);
   }
   want(smaller);
   if (!before) return !wanted_.empty() && !std::exchange(working_, true);

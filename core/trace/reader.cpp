@@ -8,63 +8,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <list>
-#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/thread_scratch.hpp"
 #include "core/trace/checksum.hpp"
+#include "core/trace/chunk_cache.hpp"
 #include "core/trace/codec.hpp"
 #include "core/trace/same_file.hpp"
 
 namespace sluice::trace {
 namespace {
-
-/// Decoded chunks, the least recently used let go first. The bytes counted are the rows' own.
-class chunk_cache {
- public:
-  explicit chunk_cache(std::size_t budget) : budget_(budget) {}
-
-  /// Offset of the chunk, and which of its columns were decoded, as `column_set` has them: into rows, or into
-  using key = std::pair<std::uint64_t, std::uint64_t>;
-  static constexpr std::uint64_t spans = 0;
-
-  std::shared_ptr<const void> find(const key& which) {
-    const std::scoped_lock lock(mutex_);
-    const auto place = entries_.find(which);
-    if (place == entries_.end()) return nullptr;
-    order_.splice(order_.begin(), order_, place->second.position);
-    return place->second.rows;
-  }
-
-  void put(const key& which, std::shared_ptr<const void> rows, std::size_t bytes) {
-    const std::scoped_lock lock(mutex_);
-    if (entries_.contains(which)) return;
-    order_.push_front(which);
-    entries_.emplace(which, entry{std::move(rows), bytes, order_.begin()});
-    held_ += bytes;
-    while (held_ > budget_ && order_.size() > 1) {
-      const auto last = entries_.find(order_.back());
-      held_ -= last->second.bytes;
-      entries_.erase(last);
-      order_.pop_back();
-    }
-  }
-
- private:
-  struct entry {
-    std::shared_ptr<const void> rows;
-    std::size_t bytes = 0;
-    std::list<key>::iterator position;
-  };
-  std::mutex mutex_;
-  std::list<key> order_;
-  std::map<key, entry> entries_;
-  std::size_t budget_;
-  std::size_t held_ = 0;
-};
 
 bool is_known(row_type type) {
 #define SLUICE_KNOWN(row, kind) \

@@ -163,6 +163,16 @@ TEST_F(moving_view, reads_nothing_between_the_chunks_of_an_epoch_that_it_shows) 
   EXPECT_EQ(tiles_at_hand(), tiles());
 }
 
+TEST_F(moving_view, expects_the_next_zoom_where_the_last_one_went) {
+  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
+  EXPECT_FALSE(ahead->look({0, 8 * epoch_length}, width)) << "somebody reads already, and goes on with this";
+  // Turned to a side: the next smaller bins are wanted at the left.
+  EXPECT_FALSE(ahead->look({4 * epoch_length, 12 * epoch_length}, width)) << "somebody reads already";
+  ahead->read_urgent_tiles();
+  EXPECT_EQ(tiles_at_hand(),
+            (tiles{{4 * epoch_length, epoch_level + 2}, {0, epoch_level + 3}, {8 * epoch_length, epoch_level + 3}}));
+}
+
 TEST_F(moving_view, works_again_after_it_has_ended) {
   EXPECT_TRUE(ahead->look({0, 4000}, width));
   EXPECT_FALSE(ahead->look({0, 100}, width)) << "somebody reads already, and goes on with this";

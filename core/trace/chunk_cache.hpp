@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+/// Private to core/trace.
+namespace sluice::trace {
+
+/// Decoded chunks, the least recently used let go first. The bytes counted are the rows' own. Thread-safe; O(log chunks) each.
+class chunk_cache {
+ public:
+  explicit chunk_cache(std::size_t budget) : budget_(budget) {}
+
+  /// Offset of a chunk, and which of its columns were decoded into rows, as `column_set::bits` has them; or that it is
+  using key = std::pair<std::uint64_t, std::uint64_t>;
+  static constexpr std::uint64_t spans = 0;  ///< when rows begin and end, and no set of columns.
+
+  /// Null if it is not kept.
+  std::shared_ptr<const void> find(const key& which) {
+    const std::scoped_lock lock(mutex_);
+    const auto place = entries_.find(which);
+    if (place == entries_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, place->second.position);
+    return place->second.rows;
+  }
+
+  /// Keeps `rows`, of so many bytes, unless something is kept under that key; lets go of others while all take more than the budget.
+  void put(const key& which, std::shared_ptr<const void> rows, std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    if (entries_.contains(which)) return;
+    order_.push_front(which);
+    entries_.emplace(which, entry{std::move(rows), bytes, order_.begin()});
+    held_ += bytes;
+    while (held_ > budget_ && order_.size() > 1) {
+      const auto last = entries_.find(order_.back());
+      held_ -= last->second.bytes;
+      entries_.erase(last);
+      order_.pop_back();
+    }
+  }
+
+ private:
+  struct entry {
+    std::shared_ptr<const void> rows;
+    std::size_t bytes = 0;
+    std::list<key>::iterator position;
+  };
+  std::mutex mutex_;
+  std::list<key> order_;
+  std::map<key, entry> entries_;
+  std::size_t budget_;
+  std::size_t held_ = 0;
+};
+
+}  // namespace sluice::trace
