@@ -228,6 +228,7 @@ result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const 
   put_in_order(*rows, where, count);
   lanes_.take(std::span<const lane_bin_row>(*rows), where, count, lane_bins_of(where));
   lengths_.clear();
+  if (!joins) return {};
   for (const lane_bin_row& row : *rows) lengths_.push_back(row.length);
   return {};
 }

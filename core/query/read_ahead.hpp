@@ -65,7 +65,7 @@ class read_ahead {
   const std::shared_ptr<analysis::part_cache> parts_;
   std::mutex mutex_;  ///< Guards what follows; held for moments.
   std::optional<time_range> seen_;
-  double place_ = 0.5;  ///< Where in the view the last zoom went, 0..1 of it: the cursor may still be there.
+  double place_ = 0.5;         ///< Where in the view the last zoom went, 0..1 of it: the cursor may still be there.
   std::vector<thing> wanted_;  ///< From `next_` on.
   std::size_t next_ = 0;
   tile_list urgent_;  ///< In between, from `next_urgent_` on: the first `in_view_` are those that the view shows.
