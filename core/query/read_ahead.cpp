@@ -36,14 +36,17 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   // Whoever asks reads them now, one after another: the last first, so that they meet.
   const bool shows_epochs = tiles_->draws_epochs(tiles_->grid_over(range, width));
   if (shows_epochs) want_epochs(range, range.end);
-  urgent_ = tiles_over(range, centre, width);
-  in_view_ = urgent_.size();
-  next_urgent_ = 0;
-  want(urgent_);
+  const tile_list shown = tiles_over(range, centre, width);
+  want(shown);
   const time_ns of_smaller = std::min(tiles_->longest_of_smaller(range, width), range.length());
   const tile_list smaller = tiles_over(view_about(centre, place_, of_smaller), centre, width);
-  urgent_.insert(urgent_.end(), smaller.begin(), smaller.end());
-  if (shows_epochs) urgent_.clear();
+  urgent_.clear();
+  next_urgent_ = 0;
+  in_view_ = shown.size();
+  if (!shows_epochs) {
+    urgent_ = shown;
+    urgent_.insert(urgent_.end(), smaller.begin(), smaller.end());
+  }
   if (const time_ns due = tiles_->longest_of_epochs(centre, width); before && zoom && range.length() / due < soon) {
     // Several are due at once, as soon as the view is as short as that.
     want_epochs(view_about(centre, place_, due), centre);

@@ -181,15 +181,15 @@ TEST_F(moving_view, works_again_after_it_has_ended) {
 }
 
 TEST_F(moving_view, reads_each_epoch_once_even_where_the_budget_holds_one) {
+  // Tiles of the next smaller bins may be read between the chunks of an epoch; then they are not counted.
+  for (const time_ns begin : {4 * epoch_length, 6 * epoch_length}) drawn->prepare({begin, epoch_level + 1});
   read_ahead one(drawn, std::make_shared<part_cache>(store, 0));
   EXPECT_TRUE(one.look({0, 16 * epoch_length}, width));
   EXPECT_FALSE(one.look({4 * epoch_length, 8 * epoch_length}, width))
       << "somebody reads already, and goes on with this";
   int read = 0;
   while (one.work() && read < 100) ++read;
-  // Tiles too, of which one or both of smaller bins may have been read between the chunks of an epoch.
-  EXPECT_GE(read, 8 + 3);
-  EXPECT_LE(read, 8 + 5);
+  EXPECT_EQ(read, 8 + 3);  // Tiles too: the one in view and those beside it.
 }
 
 }  // namespace
