@@ -113,10 +113,9 @@ error_code read_three(od::value& value, std::uint32_t (&into)[3]) {
   if (value.get_array().get(numbers)) return SUCCESS;  // Not an array: nothing of it.
   std::size_t at = 0;
   for (auto entry : numbers) {
-    od::value number;
-    if (const auto failed = std::move(entry).get(number)) return failed;
+    if (entry.error()) return entry.error();
     if (at == 3) continue;
-    if (const auto failed = read_integer(number, into[at++])) return failed;
+    if (const auto failed = read_integer(entry.value_unsafe(), into[at++])) return failed;
   }
   return SUCCESS;
 }
@@ -193,38 +192,42 @@ class event_reader {
   error_code read(od::object& object, const char* limit, bool keep) {
     limit_ = limit;
     keep_ = keep ? &batch_.kept : nullptr;
-    event_ = {};
     later_ = {};
-    for (auto entry : object) {
-      od::field field;
-      if (const auto failed = std::move(entry).get(field)) return failed;
-      const std::string_view key = field.escaped_key();
-      if (const auto failed = member(key, field.value())) return failed;
-    }
-    if (!later_.empty())
-      if (const auto failed = arguments_beside()) return failed;
-    batch_.events.push_back(event_);
-    return SUCCESS;
+    // Where it stays: an event is 192 bytes, too many to be copied for each.
+    event_ = &batch_.events.emplace_back();
+    const auto failed = members(object);
+    if (failed) batch_.events.pop_back();
+    return failed;
   }
 
  private:
+  error_code members(od::object& object) {
+    for (auto entry : object) {
+      // Not taken out of `entry`: a copy reads at once what was just written in parts, and waits for it.
+      if (entry.error()) return entry.error();
+      od::field& field = entry.value_unsafe();
+      if (const auto failed = member(field.escaped_key(), field.value())) return failed;
+    }
+    return later_.empty() ? SUCCESS : arguments_beside();
+  }
+
   error_code member(std::string_view key, od::value& value) {
     switch (key.size()) {
       case 1:
-        if (key == "s") return letter(value, event_.scope);
+        if (key == "s") return letter(value, event_->scope);
         break;
       case 2:
-        if (key == "ph") return letter(value, event_.phase);
-        if (key == "ts") return read_time(value, event_.has_time, event_.bad_time, event_.time);
-        if (key == "id") return read_ident(value, event_.id, keep_);
+        if (key == "ph") return letter(value, event_->phase);
+        if (key == "ts") return read_time(value, event_->has_time, event_->bad_time, event_->time);
+        if (key == "id") return read_ident(value, event_->id, keep_);
         break;
       case 3:
         if (key == "cat") return category(value);
-        if (key == "pid") return read_ident(value, event_.process, keep_);
-        if (key == "tid") return read_ident(value, event_.thread, keep_);
-        if (key == "dur") return read_time(value, event_.has_duration, event_.bad_time, event_.duration);
+        if (key == "pid") return read_ident(value, event_->process, keep_);
+        if (key == "tid") return read_ident(value, event_->thread, keep_);
+        if (key == "dur") return read_time(value, event_->has_duration, event_->bad_time, event_->duration);
         // {"local": "0x1"} or {"global": "0x1"}: the text is as good as any name.
-        if (key == "id2") return read_text(value, event_.id.text, keep_);
+        if (key == "id2") return read_text(value, event_->id.text, keep_);
         break;
       case 4:
         if (key == "name") return name(value);
@@ -243,25 +246,25 @@ class event_reader {
   }
 
   error_code category(od::value& value) {
-    const auto failed = read_text(value, event_.category_text, keep_);
-    if (event_.category != chrome_category::memory) event_.category = category_of(event_.category_text);
+    const auto failed = read_text(value, event_->category_text, keep_);
+    if (event_->category != chrome_category::memory) event_->category = category_of(event_->category_text);
     return failed;
   }
 
   error_code name(od::value& value) {
-    const auto failed = read_text(value, event_.name, keep_);
-    if (event_.name == "[memory]") event_.category = chrome_category::memory;
+    const auto failed = read_text(value, event_->name, keep_);
+    if (event_->name == "[memory]") event_->category = chrome_category::memory;
     return failed;
   }
 
   error_code arguments(od::value& value) {
     // What is wanted of them depends on the phase and on the category, for instants on the name: these may come behind.
-    const bool told = event_.phase == 'i'   ? !event_.name.empty()
-                      : event_.phase == 'X' ? !event_.category_text.empty()
-                                            : event_.phase != 0;
+    const bool told = event_->phase == 'i'   ? !event_->name.empty()
+                      : event_->phase == 'X' ? !event_->category_text.empty()
+                                             : event_->phase != 0;
     if (!told) return value.raw_json().get(later_);
     od::object object;
-    if (wanted_of(event_) == wants::nothing || value.get_object().get(object)) {
+    if (wanted_of(*event_) == wants::nothing || value.get_object().get(object)) {
       ++batch_.skipped_arguments;
       return SUCCESS;
     }
@@ -269,12 +272,12 @@ class event_reader {
   }
 
   error_code arguments(od::object& object, std::deque<std::string>* keep) {
-    const bool all = wanted_of(event_) == wants::all;
+    const bool all = wanted_of(*event_) == wants::all;
     chrome_details details;
     const std::size_t first = batch_.arguments.size();
     for (auto entry : object) {
-      od::field field;
-      if (const auto failed = std::move(entry).get(field)) return failed;
+      if (entry.error()) return entry.error();
+      od::field& field = entry.value_unsafe();
       if (!all) {
         const std::string_view key = field.escaped_key();
         if (const auto failed = read_detail(key, field.value(), details)) return failed;
@@ -287,10 +290,10 @@ class event_reader {
       batch_.arguments.push_back(argument);
     }
     if (all) {
-      event_.arguments = static_cast<std::uint32_t>(first);
-      event_.argument_count = static_cast<std::uint32_t>(batch_.arguments.size() - first);
+      event_->arguments = static_cast<std::uint32_t>(first);
+      event_->argument_count = static_cast<std::uint32_t>(batch_.arguments.size() - first);
     } else {
-      event_.details = static_cast<std::uint32_t>(batch_.details.size());
+      event_->details = static_cast<std::uint32_t>(batch_.details.size());
       batch_.details.push_back(details);
     }
     return SUCCESS;
@@ -298,7 +301,7 @@ class event_reader {
 
   /// Arguments that came before what says what they are. Behind them lies the rest of the piece and its margin.
   error_code arguments_beside() {
-    if (wanted_of(event_) == wants::nothing) {
+    if (wanted_of(*event_) == wants::nothing) {
       ++batch_.skipped_arguments;
       return SUCCESS;
     }
@@ -314,7 +317,7 @@ class event_reader {
   od::parser& beside_;
   std::deque<std::string>* keep_ = nullptr;
   const char* limit_ = nullptr;
-  chrome_event event_;
+  chrome_event* event_ = nullptr;  ///< The last of the batch.
   std::string_view later_;
 };
 
@@ -366,8 +369,8 @@ struct chrome_parser::state {
     if (const auto failed = document.get_array().get(array)) return failed;
     event_reader reader(into, beside);
     for (auto entry : array) {
-      od::value element;
-      if (const auto failed = std::move(entry).get(element)) return failed;
+      if (entry.error()) return entry.error();
+      od::value& element = entry.value_unsafe();
       od::json_type type{};
       if (const auto failed = element.type().get(type)) return failed;
       od::object object;

@@ -59,6 +59,13 @@ std::uint64_t prefix_xor(std::uint64_t bits) {
   return bits;
 }
 
+/// As std::popcount, which is a call where the processor need not have an instruction for it.
+std::uint64_t ones_in(std::uint64_t bits) {
+  bits -= bits >> 1 & 0x5555'5555'5555'5555;
+  bits = (bits & 0x3333'3333'3333'3333) + (bits >> 2 & 0x3333'3333'3333'3333);
+  return ((bits + (bits >> 4)) & 0x0f0f'0f0f'0f0f'0f0f) * 0x0101'0101'0101'0101 >> 56;
+}
+
 class scanner {
  public:
   explicit scanner(std::vector<std::size_t>* ends) : ends_(ends) {}
@@ -71,9 +78,9 @@ class scanner {
     in_string_ = std::uint64_t{0} - (strings >> 63);
     masks.opens &= ~strings;
     masks.closes &= ~strings;
-    const auto closes = static_cast<std::uint64_t>(std::popcount(masks.closes));
+    const auto closes = ones_in(masks.closes);
     if (depth_ > closes) {  // Nothing can end here.
-      depth_ += static_cast<std::uint64_t>(std::popcount(masks.opens)) - closes;
+      depth_ += ones_in(masks.opens) - closes;
       return true;
     }
     return walk(masks.opens, masks.closes, offset);
