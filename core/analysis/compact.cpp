@@ -62,7 +62,13 @@ class moved_events final : public moved_kind {
   }
 
   result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last) override {
-    while (next_ < chunks_.size() && (last || from.chunks()[chunks_[next_]].min_time < end)) {
+    const auto is_due = [&](std::size_t i) {
+      return i < chunks_.size() && (last || from.chunks()[chunks_[i]].min_time < end);
+    };
+    std::size_t coming = waiting();
+    for (std::size_t i = next_; is_due(i) && coming < most_waiting; ++i) coming += from.chunks()[chunks_[i]].rows;
+    rows_.reserve(written_ + coming);
+    while (is_due(next_)) {
       if (waiting() >= most_waiting)
         if (auto written = write_first(waiting(), end, to); !written) return written;
       if (auto got = read(from, chunks_[next_++]); !got) return got;
@@ -70,7 +76,9 @@ class moved_events final : public moved_kind {
     sort();
     const std::size_t before = last ? waiting() : count_before(end);
     if (before == 0 || (before < few_rows && !last)) return {};
-    return write_first(before, end, to);
+    auto written = write_first(before, end, to);
+    if (last) rows_ = read_ = {};  // Whoever comes next takes the same memory.
+    return written;
   }
 
  private:

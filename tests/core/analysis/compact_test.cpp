@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <random>
 #include <string>
 #include <tuple>
 #include <type_traits>
 
+#include "core/trace/layout.hpp"
 #include "core/trace/schema.hpp"
 #include "tests/core/analysis/recording.hpp"
 #include "tests/core/query/random_recording.hpp"
@@ -160,6 +162,23 @@ TEST(compacted_chunks, hold_everything_where_each_chunk_reaches_back_to_the_begi
   std::sort(ids.begin(), ids.end());
   ASSERT_EQ(ids.size(), static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], ids.front() + i);
+}
+
+TEST(compacting, tells_of_a_chunk_that_cannot_be_read) {
+  recording made(50), into;
+  made.standard_tables();
+  for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
+  made.flush();
+  const auto trace = made.open()->latest();
+  const auto& damaged = trace->chunks()[trace->chunks().size() / 2];
+  {
+    std::fstream file(made.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(damaged.offset + sizeof(trace::chunk_header)));
+    file.write("damaged", 7);
+  }
+  const auto done = compact(*trace, epochs_of(10'000, 10), into.writer(), always);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, error_code::corrupt) << done.error().to_string();
 }
 
 TEST(compacting, ends_when_it_is_told_to) {
