@@ -4,10 +4,11 @@
 Generates traces of the sizes asked for (1M, 10M and 100M if none is), repeats a recording to the largest of them, and measures on each what the
 table says. Each line states its bar, and whether it is met; a command that is still running, or takes more memory, than it may is
 stopped, and its line says so. Times are of the wall clock unless they say otherwise, medians of the runs named; "cold" is with
-the trace out of the page cache, but the program in it.
+the trace out of the page cache, but the program in it. Each part begins with how long a fixed piece of work takes, by which runs compare.
 """
 import argparse
 import os
+import random
 import re
 import resource
 import shutil
@@ -16,11 +17,29 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECORDING = os.path.join(ROOT, "assets/recordings/pytorch-training.sluice")
 SMALL = os.path.join(ROOT, "assets/recordings/overlap.sluice")
 MIB = 1 << 20
+
+
+class Yardstick:
+    """A fixed piece of work, so that figures can be read beside those of another run: what else a host does makes a virtual machine
+    of two processors half as fast for minutes, at which point a bar says more of the host than of Sluice."""
+
+    def __init__(self):
+        self.text = random.Random(1).randbytes(1 << 20) * 4
+
+    def milliseconds(self):
+        """The fastest of three: processor time of compressing 4 MiB of noise with zlib, one thread."""
+        fastest = float("inf")
+        for _ in range(3):
+            begin = time.process_time()
+            zlib.compress(self.text, 6)
+            fastest = min(fastest, time.process_time() - begin)
+        return 1e3 * fastest
 
 
 def size_of(text):
@@ -88,13 +107,14 @@ class Bench:
         self.folder = options.folder
         self.lines = 0
         self.missed = []
+        self.yardstick = Yardstick()
         os.makedirs(self.folder, exist_ok=True)
 
     def wanted(self, group):
         return not self.options.only or group in self.options.only
 
     def headline(self, text):
-        print(f"\n{text}")
+        print(f"\n{text}\n  (a fixed piece of work, zlib over 4 MiB, takes {self.yardstick.milliseconds():.0f} ms of one processor now)")
 
     def line(self, what, figure, bar, met, note=""):
         """One line of the table. `met`: True, False, or None where there is no bar."""
