@@ -77,7 +77,7 @@ class moved_events final : public moved_kind {
     const std::size_t before = last ? waiting() : count_before(end);
     if (before == 0 || (before < few_rows && !last)) return {};
     auto written = write_first(before, end, to);
-    if (last) rows_ = read_ = {};  // Whoever comes next takes the same memory.
+    if (last) rows_ = read_ = std::vector<Row>();  // Whoever comes next takes the same memory.
     return written;
   }
 

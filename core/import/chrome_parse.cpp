@@ -193,7 +193,7 @@ class event_reader {
     limit_ = limit;
     keep_ = keep ? &batch_.kept : nullptr;
     later_ = {};
-    // Where it stays: an event is 192 bytes, too many to be copied for each.
+    // Filled where it stays: it is large.
     event_ = &batch_.events.emplace_back();
     const auto failed = members(object);
     if (failed) batch_.events.pop_back();
