@@ -66,7 +66,9 @@ class moved_events final : public moved_kind {
       return i < chunks_.size() && (last || from.chunks()[chunks_[i]].min_time < end);
     };
     std::size_t coming = waiting();
-    for (std::size_t i = next_; is_due(i) && coming < most_waiting; ++i) coming += from.chunks()[chunks_[i]].rows;
+    // No more than a writer puts into a chunk: what the index says of it is only checked when it is read.
+    for (std::size_t i = next_; is_due(i) && coming < most_waiting; ++i)
+      coming += std::min<std::size_t>(from.chunks()[chunks_[i]].rows, to.options().rows_per_chunk);
     rows_.reserve(written_ + coming);
     while (is_due(next_)) {
       if (waiting() >= most_waiting)

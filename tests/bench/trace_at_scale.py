@@ -25,21 +25,16 @@ SMALL = os.path.join(ROOT, "assets/recordings/overlap.sluice")
 MIB = 1 << 20
 
 
-class Yardstick:
-    """A fixed piece of work, so that figures can be read beside those of another run: what else a host does makes a virtual machine
-    of two processors half as fast for minutes, at which point a bar says more of the host than of Sluice."""
-
-    def __init__(self):
-        self.text = random.Random(1).randbytes(1 << 20) * 4
-
-    def milliseconds(self):
-        """The fastest of three: processor time of compressing 4 MiB of noise with zlib, one thread."""
-        fastest = float("inf")
-        for _ in range(3):
-            begin = time.process_time()
-            zlib.compress(self.text, 6)
-            fastest = min(fastest, time.process_time() - begin)
-        return 1e3 * fastest
+def fixed_work():
+    """Processor time in ms of compressing 4 MiB of noise with zlib, the fastest of three: so that figures can be read beside those of
+    another run. What else a host does makes a virtual machine of two processors half as fast for minutes."""
+    noise = random.Random(1).randbytes(4 * MIB)
+    fastest = float("inf")
+    for _ in range(3):
+        begin = time.process_time()
+        zlib.compress(noise, 6)
+        fastest = min(fastest, time.process_time() - begin)
+    return 1e3 * fastest
 
 
 def size_of(text):
@@ -107,14 +102,13 @@ class Bench:
         self.folder = options.folder
         self.lines = 0
         self.missed = []
-        self.yardstick = Yardstick()
         os.makedirs(self.folder, exist_ok=True)
 
     def wanted(self, group):
         return not self.options.only or group in self.options.only
 
     def headline(self, text):
-        print(f"\n{text}\n  (a fixed piece of work, zlib over 4 MiB, takes {self.yardstick.milliseconds():.0f} ms of one processor now)")
+        print(f"\n{text}\n  (a fixed piece of work, zlib over 4 MiB, takes {fixed_work():.0f} ms of one processor now)")
 
     def line(self, what, figure, bar, met, note=""):
         """One line of the table. `met`: True, False, or None where there is no bar."""
