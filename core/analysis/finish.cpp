@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -27,13 +28,23 @@ constexpr std::size_t bytes_an_event = 100;
 constexpr std::size_t taken_otherwise = 180'000'000;
 /// Of summaries, of which parts beside one another want the same.
 constexpr std::size_t cache_bytes = std::size_t{16} << 20;
-/// A recording with no more is read quickly as it is.
+/// A recording with no more chunks than these, or than some times as many as its rows fill, is read quickly as it is.
 constexpr std::size_t few_chunks = 100;
+constexpr std::size_t times_as_many = 2;
 
 std::uint64_t events_in(const trace::snapshot& trace) {
   std::uint64_t events = 0;
   for (const trace::chunk_info& chunk : trace.chunks()) events += trace::is_event(chunk.type) ? chunk.rows : 0;
   return events;
+}
+
+/// As a recording's that was written as it came, every tenth of a second; an import's are full.
+bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chunk) {
+  std::map<trace::row_type, std::uint64_t> rows;
+  for (const trace::chunk_info& chunk : trace.chunks()) rows[chunk.type] += chunk.rows;
+  std::uint64_t full = 0;
+  for (const auto& [type, count] : rows) full += (count + rows_a_chunk - 1) / rows_a_chunk;
+  return trace.chunks().size() > std::max<std::uint64_t>(few_chunks, times_as_many * full);
 }
 
 beside_parts beside_of(const survey& known, const swept& found) {
@@ -177,7 +188,7 @@ result<void> finish(trace::file_writer& file, const finish_options& options) {
       events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1) && whole_of(*trace).length() > 0;
   const auto epochs = sums ? planned_epochs(*trace, options.epoch_events) : std::vector<trace::epoch_row>{};
   const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
-  const bool compacts = sums || trace->chunks().size() > few_chunks;
+  const bool compacts = sums || has_many_small_chunks(*trace, file.options().rows_per_chunk);
   if (compacts && trace->warnings().empty() && finish_compacted(file, *trace, epochs, cancelled)) return {};
   if (sums) static_cast<void>(sum_up(file, *trace, epochs, {cancelled, {}}));
   return file.close();

@@ -293,14 +293,14 @@ TEST(a_recording_that_is_written, is_summed_up_as_far_as_it_goes) {
   expect_same_digest(*find_digest(*summed), make_digest(all.index, *all.snapshot));
 }
 
-/// 3,000 kernels as they come: 25 to a chunk.
+/// 3,000 kernels as they come: 10 to a chunk.
 class a_recording_that_ends : public ::testing::Test {
  protected:
   void SetUp() override {
     made_.standard_tables();
     for (int i = 0; i < 3'000; ++i) {
       made_.add_kernel(i * 100, i * 100 + 50);
-      if (i % 25 == 24) made_.flush();
+      if (i % 10 == 9) made_.flush();
     }
   }
   [[nodiscard]] auto summed() const { return finish_options{.least_events = 1, .epoch_events = 500}; }
@@ -316,7 +316,7 @@ class a_recording_that_ends : public ::testing::Test {
 TEST_F(a_recording_that_ends, is_compacted_into_a_file_that_takes_its_place) {
   const auto followed = made_.open();
   const auto before = followed->latest();
-  ASSERT_EQ(chunks_of_kernels(*before), 120U);
+  ASSERT_EQ(chunks_of_kernels(*before), 300U);
   EXPECT_EQ(followed->successor().value(), nullptr);
   ASSERT_TRUE(finish(made_.writer(), {.least_events = 5'000}));
   EXPECT_FALSE(fs::exists(part()));
@@ -332,6 +332,20 @@ TEST_F(a_recording_that_ends, is_compacted_into_a_file_that_takes_its_place) {
   std::size_t rows = 0;
   EXPECT_TRUE(before->for_each<trace::kernel_event>([&](const auto&) { ++rows; }));
   EXPECT_EQ(rows, 3'000U);
+}
+
+TEST(a_recording_of_full_chunks, stays_in_its_file) {
+  recording made{20};
+  made.standard_tables();
+  for (int i = 0; i < 3'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
+  const auto followed = made.open();
+  const auto before = followed->latest();
+  ASSERT_GE(before->chunks().size(), 150U);
+  ASSERT_TRUE(finish(made.writer(), {.least_events = 5'000}));
+  EXPECT_EQ(followed->successor().value(), nullptr);
+  const auto after = made.open()->latest();
+  EXPECT_TRUE(after->complete());
+  EXPECT_EQ(after->chunks().size(), before->chunks().size());
 }
 
 TEST_F(a_recording_that_ends, keeps_its_permissions_and_the_link_that_names_it) {
@@ -361,7 +375,7 @@ TEST_F(a_recording_that_ends, is_summed_up_where_it_is_if_nothing_can_be_written
   EXPECT_TRUE(followed->refresh().value());
   EXPECT_TRUE(followed->latest()->complete());
   EXPECT_FALSE(followed->latest()->summaries().empty());
-  EXPECT_EQ(chunks_of_kernels(*followed->latest()), 120U);
+  EXPECT_EQ(chunks_of_kernels(*followed->latest()), 300U);
   fs::remove(part());
 }
 
@@ -375,7 +389,7 @@ TEST_F(a_recording_that_ends, leaves_another_file_alone_that_has_its_name_by_now
   EXPECT_FALSE(fs::exists(part()));
   const auto kept = trace::file::open(moved).value()->latest();
   EXPECT_TRUE(kept->complete());
-  EXPECT_EQ(chunks_of_kernels(*kept), 120U);
+  EXPECT_EQ(chunks_of_kernels(*kept), 300U);
   fs::remove(moved);
 }
 
@@ -389,7 +403,7 @@ TEST_F(a_recording_that_ends, is_left_as_it_is_if_its_end_is_cancelled) {
   EXPECT_EQ(followed->successor().value(), nullptr);
   EXPECT_TRUE(followed->refresh().value());
   EXPECT_TRUE(followed->latest()->complete());
-  EXPECT_EQ(chunks_of_kernels(*followed->latest()), 120U);
+  EXPECT_EQ(chunks_of_kernels(*followed->latest()), 300U);
 }
 
 }  // namespace
