@@ -27,7 +27,7 @@ namespace {
 
 struct transparent_hash {
   using is_transparent = void;
-  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  std::size_t operator()(std::string_view text) const { return XXH3_64bits(text.data(), text.size()); }
 };
 
 }  // namespace
