@@ -163,7 +163,8 @@ result<void> chrome_document::read_value(chrome_piece& into) {
 
 /// Ends `into` at `end`; what is from `behind` on in its buffer is for the next one.
 void chrome_document::take_events(chrome_piece& into, std::size_t end, std::size_t behind) {
-  rest_.assign(into.buffer.begin() + static_cast<std::ptrdiff_t>(behind), into.buffer.end());
+  rest_.resize(into.buffer.size() - behind);
+  std::copy(into.buffer.begin() + static_cast<std::ptrdiff_t>(behind), into.buffer.end(), rest_.begin());
   at_ = 0;
   offset_ += behind - chrome_piece::margin;
   into.buffer.resize(std::max(end, chrome_piece::margin));
@@ -179,8 +180,8 @@ void chrome_document::take_events(chrome_piece& into, std::size_t end, std::size
 result<void> chrome_document::events(chrome_piece& into) {
   constexpr std::size_t margin = chrome_piece::margin;
   into.offset = offset_;
-  into.buffer.resize(margin);
-  into.buffer.insert(into.buffer.end(), rest_.begin() + static_cast<std::ptrdiff_t>(at_), rest_.end());
+  into.buffer.resize(margin + rest_.size() - at_);
+  std::copy(rest_.begin() + static_cast<std::ptrdiff_t>(at_), rest_.end(), into.buffer.begin() + margin);
   at_ = rest_.size();
   for (std::size_t wanted = piece_bytes;; wanted *= 2) {
     std::size_t filled = into.buffer.size() - margin;

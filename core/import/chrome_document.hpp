@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,17 @@
 /// The outside of a Chrome trace: where its events are, in pieces. Private to core/import.
 namespace sluice::importing {
 
+/// Bytes that are read into before anybody looks at them: growing does not fill them.
+struct unfilled_allocator : std::allocator<char> {
+  template <class U>
+  struct rebind {
+    using other = unfilled_allocator;
+  };
+  void construct(char*) noexcept {}
+  void construct(char* at, char value) noexcept { *at = value; }
+};
+using unfilled_bytes = std::vector<char, unfilled_allocator>;
+
 /// A piece of a document: some of its events, or one of the other members of its object.
 struct chrome_piece {
   enum class what : std::uint8_t { events, member, end };
@@ -19,7 +31,7 @@ struct chrome_piece {
   static constexpr std::size_t margin = 64;
 
   what holds = what::end;
-  std::vector<char> buffer;
+  unfilled_bytes buffer;
   std::size_t begin = 0, end = 0;  ///< Of the events' text in the buffer: whole elements with what is between them.
   std::uint64_t offset = 0;        ///< Of `begin` in the (inflated) content.
   std::string name, value;         ///< Of a member; the value as JSON text.
@@ -71,8 +83,8 @@ class chrome_document {
   [[nodiscard]] tl::unexpected<error> wrong(const char* what) const;
 
   input& source_;
-  std::vector<char> rest_;  ///< Read and not yet part of a piece.
-  std::size_t at_ = 0;      ///< Where in `rest_`.
+  unfilled_bytes rest_;  ///< Read and not yet part of a piece.
+  std::size_t at_ = 0;   ///< Where in `rest_`.
   std::uint64_t offset_ = 0;
   place place_ = place::outside;
   bool object_ = false;

@@ -25,6 +25,7 @@ block_masks masks_of(const char* at) {
   const __m128i lower = _mm_set1_epi8(0x20);  // Makes '{' of '[' and '}' of ']', and nothing else either of them.
   const __m128i open = _mm_set1_epi8('{');
   const __m128i close = _mm_set1_epi8('}');
+#pragma GCC unroll 4
   for (unsigned i = 0; i < 4; ++i) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 16 * i));
     const __m128i folded = _mm_or_si128(bytes, lower);
@@ -55,6 +56,7 @@ block_masks masks_of(const char* at) {
 
 /// Each bit is the exclusive or of all up to it: set between an opening quote and the closing one.
 std::uint64_t prefix_xor(std::uint64_t bits) {
+#pragma GCC unroll 6
   for (unsigned step = 1; step < 64; step *= 2) bits ^= bits << step;
   return bits;
 }
