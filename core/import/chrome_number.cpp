@@ -1,7 +1,5 @@
 #include "core/import/chrome_number.hpp"
 
-#include <bit>
-#include <cstring>
 #include <limits>
 
 namespace sluice::importing {
@@ -84,35 +82,6 @@ struct decimal {
   }
 };
 
-/// The number that eight digits are; none if one is no digit. Adds neighbours up, first digits, then pairs, then fours: after Lemire,
-/// "Quickly parsing eight digits", 2018.
-std::optional<std::uint64_t> eight_digits(std::uint64_t text) {
-  const std::uint64_t digits = text ^ 0x3030'3030'3030'3030;
-  if (((digits | (digits + 0x0606'0606'0606'0606)) & 0xf0f0'f0f0'f0f0'f0f0) != 0) return std::nullopt;
-  const std::uint64_t pairs = (digits * 10 + (digits >> 8)) & 0x00ff'00ff'00ff'00ff;
-  const std::uint64_t fours = (pairs * 100 + (pairs >> 16)) & 0x0000'ffff'0000'ffff;
-  return (fours * 10'000 + (fours >> 32)) & 0xffff'ffff;
-}
-
-/// Of up to 18 characters, all of them digits.
-std::optional<std::uint64_t> plain_digits(std::string_view text) {
-  std::uint64_t value = 0;
-  if constexpr (std::endian::native == std::endian::little) {
-    for (; text.size() >= 8; text.remove_prefix(8)) {
-      std::uint64_t eight = 0;
-      std::memcpy(&eight, text.data(), sizeof eight);
-      const auto digits = eight_digits(eight);
-      if (!digits) return std::nullopt;
-      value = value * 100'000'000 + *digits;
-    }
-  }
-  for (const char c : text) {
-    if (!is_digit(c)) return std::nullopt;
-    value = value * 10 + static_cast<unsigned char>(c - '0');
-  }
-  return value;
-}
-
 std::optional<std::int64_t> with_sign(std::uint64_t magnitude, bool negative) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (magnitude > most) return std::nullopt;
@@ -123,12 +92,6 @@ std::optional<std::int64_t> with_sign(std::uint64_t magnitude, bool negative) {
 }  // namespace
 
 std::optional<std::int64_t> parse_thousandths(std::string_view text) {
-  // What profilers write: up to 15 digits, a point, three digits.
-  if (text.size() >= 5 && text.size() <= 19 && text[text.size() - 4] == '.') {
-    const auto whole = plain_digits(text.substr(0, text.size() - 4)),
-               thousandths = plain_digits(text.substr(text.size() - 3));
-    if (whole && thousandths) return static_cast<std::int64_t>(*whole * 1'000 + *thousandths);
-  }
   const auto number = decimal::of(text);
   if (!number) return std::nullopt;
   const auto magnitude = number->scaled(3, true);
@@ -136,8 +99,6 @@ std::optional<std::int64_t> parse_thousandths(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_integer(std::string_view text, bool wrap) {
-  if (!text.empty() && text.size() <= 18)
-    if (const auto value = plain_digits(text)) return static_cast<std::int64_t>(*value);
   const auto number = decimal::of(text);
   if (!number) return std::nullopt;
   const auto magnitude = number->scaled(0, false);

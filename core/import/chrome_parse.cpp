@@ -3,27 +3,14 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <deque>
+#include <optional>
 
 #include "core/import/chrome_number.hpp"
 #include "core/import/chrome_scan.hpp"
+#include "core/import/json_walk.hpp"
 
 namespace sluice::importing {
 namespace {
-
-namespace od = simdjson::ondemand;
-using simdjson::error_code;
-using simdjson::SUCCESS;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t end = text.find_last_not_of(" \n\r\t");
-  return end == std::string_view::npos ? std::string_view{} : text.substr(0, end + 1);
-}
-
-std::string_view unquoted(std::string_view token) {
-  if (token.size() >= 2 && token.front() == '"' && token.back() == '"') return token.substr(1, token.size() - 2);
-  return token;
-}
 
 chrome_category category_of(std::string_view text) {
   static constexpr std::pair<std::string_view, chrome_category> known[] = {
@@ -50,78 +37,35 @@ chrome_category category_of(std::string_view text) {
   return chrome_category::other;
 }
 
-/// The text of a string, escapes resolved; of anything else, as it is written. Kept in `keep`, when there is one: the parser
-/// forgets its texts at its next document.
-error_code read_text(od::value& value, std::string_view& into, std::deque<std::string>* keep, bool* quoted = nullptr) {
-  const bool is_string = value.raw_json_token().front() == '"';  // Never empty: a value begins there.
-  if (quoted != nullptr) *quoted = is_string;
-  if (is_string) {
-    const auto failed = value.get_string(true).get(into);
-    if (!failed && keep != nullptr) into = keep->emplace_back(into);
-    return failed;
-  }
-  const auto failed = value.raw_json().get(into);  // In the piece.
-  into = trimmed(into);
-  return failed;
-}
-
-/// The digits that `text` begins with, when nothing but blanks follows them and they are few enough.
-bool read_digits(std::string_view text, std::int64_t& into) {
-  std::int64_t value = 0;
-  std::size_t at = 0;
-  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) value = value * 10 + (text[at] - '0');
-  if (at == 0 || at > 18) return false;
-  into = value;
-  for (; at < text.size(); ++at)
-    if (text[at] != ' ' && text[at] != '\n' && text[at] != '\r' && text[at] != '\t') return false;
+bool read_time(const json_value& value, bool& has, bool& bad, trace::time_ns& into) {
+  const std::string_view written = value.unquoted();
+  has = true;
+  if (quick_thousandths(written, into)) return true;
+  const auto ns = parse_thousandths(written);
+  bad = bad || !ns;
+  into = ns.value_or(0);
   return true;
 }
 
-error_code read_ident(od::value& value, chrome_ident& into, std::deque<std::string>* keep) {
-  into.text = {};
-  if (read_digits(value.raw_json_token(), into.number)) return SUCCESS;
-  if (const auto failed = read_text(value, into.text, keep)) return failed;
-  const auto number = parse_integer(into.text, true);
-  // Also a quoted number is one: some tools quote.
-  into.number = number.value_or(0);
-  if (number && into.text.find_first_of(".eE") == std::string_view::npos) into.text = {};
-  return SUCCESS;
-}
-
-error_code read_time(od::value& value, bool& has, bool& bad, trace::time_ns& into) {
-  const auto ns = parse_thousandths(unquoted(trimmed(value.raw_json_token())));
-  has = true;
-  bad = bad || !ns;
-  into = ns.value_or(0);
-  return SUCCESS;
-}
-
 template <class Integer>
-error_code read_integer(od::value& value, Integer& into) {
-  std::int64_t plain = 0;
-  if (read_digits(value.raw_json_token(), plain)) {
-    into = static_cast<Integer>(plain);
-    return SUCCESS;
+bool read_integer(const json_value& value, Integer& into) {
+  const std::string_view written = value.unquoted();
+  if (std::uint64_t digits = 0; quick_integer(written, digits)) {
+    into = static_cast<Integer>(digits);
+  } else if (const auto number = parse_integer(written, true)) {
+    into = static_cast<Integer>(*number);
   }
-  const std::string_view token = unquoted(trimmed(value.raw_json_token()));
-  if (const auto number = parse_integer(token, true)) into = static_cast<Integer>(*number);
-  return SUCCESS;
+  return true;
 }
 
-error_code read_three(od::value& value, std::uint32_t (&into)[3]) {
-  od::array numbers;
-  if (value.get_array().get(numbers)) return SUCCESS;  // Not an array: nothing of it.
+bool read_three(const json_value& value, std::uint32_t (&into)[3]) {
+  if (!value.is_array()) return true;  // Nothing of it.
   std::size_t at = 0;
-  for (auto entry : numbers) {
-    if (entry.error()) return entry.error();
-    if (at == 3) continue;
-    if (const auto failed = read_integer(entry.value_unsafe(), into[at++])) return failed;
-  }
-  return SUCCESS;
+  return json_walk(value).array([&](const json_value& number) { return at == 3 || read_integer(number, into[at++]); });
 }
 
 /// One argument that the model has a column for; others are passed over.
-error_code read_detail(std::string_view key, od::value& value, chrome_details& into) {
+bool read_detail(std::string_view key, const json_value& value, chrome_details& into) {
   switch (key.size()) {
     case 4:
       if (key == "grid") return read_three(value, into.grid);
@@ -161,7 +105,7 @@ error_code read_detail(std::string_view key, od::value& value, chrome_details& i
     default:
       break;
   }
-  return SUCCESS;
+  return true;
 }
 
 enum class wants : std::uint8_t { nothing, details, all };
@@ -183,35 +127,29 @@ wants wanted_of(const chrome_event& event) {
   }
 }
 
-/// The members of one event, while they are read.
+/// To copy: the compiler fills as many bytes with an instruction that takes longer to begin than this to end.
+constexpr chrome_event blank_event;
+constexpr chrome_details blank_details;
+
+/// Events, one after the other, into a batch. What they refer to lies in the text, but for what has escapes.
 class event_reader {
  public:
-  event_reader(chrome_batch& batch, od::parser& beside) : batch_(batch), beside_(beside) {}
+  event_reader(chrome_batch& batch, const json_index& index)
+      : batch_(batch), index_(index), has_escapes_(index.has_escapes()) {}
 
-  /// `limit`: the end of the memory that the object lies in. `keep`: the parser goes on to another document behind it.
-  error_code read(od::object& object, const char* limit, bool keep) {
-    limit_ = limit;
-    keep_ = keep ? &batch_.kept : nullptr;
-    later_ = {};
+  /// False, and nothing is added, if it is no object as it should be.
+  bool read(json_walk& walk) {
+    arguments_.reset();
     // Filled where it stays: it is large.
-    event_ = &batch_.events.emplace_back();
-    const auto failed = members(object);
-    if (failed) batch_.events.pop_back();
-    return failed;
+    event_ = &batch_.events.emplace_back(blank_event);
+    const auto use = [&](std::string_view name, const json_value& value) { return member(name, value); };
+    if (walk.object(use) && (!arguments_ || read_arguments(*arguments_))) return true;
+    batch_.events.pop_back();
+    return false;
   }
 
  private:
-  error_code members(od::object& object) {
-    for (auto entry : object) {
-      // Not taken out of `entry`: a copy reads at once what was just written in parts, and waits for it.
-      if (entry.error()) return entry.error();
-      od::field& field = entry.value_unsafe();
-      if (const auto failed = member(field.escaped_key(), field.value())) return failed;
-    }
-    return later_.empty() ? SUCCESS : arguments_beside();
-  }
-
-  error_code member(std::string_view key, od::value& value) {
+  bool member(std::string_view key, const json_value& value) {
     switch (key.size()) {
       case 1:
         if (key == "s") return letter(value, event_->scope);
@@ -219,15 +157,15 @@ class event_reader {
       case 2:
         if (key == "ph") return letter(value, event_->phase);
         if (key == "ts") return read_time(value, event_->has_time, event_->bad_time, event_->time);
-        if (key == "id") return read_ident(value, event_->id, keep_);
+        if (key == "id") return ident(value, event_->id);
         break;
       case 3:
         if (key == "cat") return category(value);
-        if (key == "pid") return read_ident(value, event_->process, keep_);
-        if (key == "tid") return read_ident(value, event_->thread, keep_);
+        if (key == "pid") return ident(value, event_->process);
+        if (key == "tid") return ident(value, event_->thread);
         if (key == "dur") return read_time(value, event_->has_duration, event_->bad_time, event_->duration);
         // {"local": "0x1"} or {"global": "0x1"}: the text is as good as any name.
-        if (key == "id2") return read_text(value, event_->id.text, keep_);
+        if (key == "id2") return text(value, event_->id.text);
         break;
       case 4:
         if (key == "name") return name(value);
@@ -236,89 +174,103 @@ class event_reader {
       default:
         break;
     }
-    return SUCCESS;
+    return true;
   }
 
-  static error_code letter(od::value& value, char& into) {
-    const std::string_view text = unquoted(trimmed(value.raw_json_token()));
+  static bool letter(const json_value& value, char& into) {
+    const std::string_view text = value.unquoted();
     into = text.size() == 1 ? text.front() : '\0';
-    return SUCCESS;
+    return true;
   }
 
-  error_code category(od::value& value) {
-    const auto failed = read_text(value, event_->category_text, keep_);
+  /// The text of a string, escapes resolved; of anything else, as it is written.
+  bool text(const json_value& value, std::string_view& into) {
+    into = value.unquoted();
+    return !has_escapes_ || !value.is_string() || resolve(into);
+  }
+
+  /// `text`: what is between a string's quotes.
+  bool resolve(std::string_view& text) {
+    if (text.find('\\') == std::string_view::npos) return true;
+    std::string& resolved = batch_.kept.emplace_back();
+    const bool makes_sense = index_.unescape(text, resolved);
+    text = resolved;
+    return makes_sense;
+  }
+
+  bool ident(const json_value& value, chrome_ident& into) {
+    // Also a quoted number is one: some tools quote.
+    const std::string_view written = value.unquoted();
+    if (std::uint64_t digits = 0; quick_integer(written, digits)) {
+      into = {static_cast<std::int64_t>(digits), {}};
+      return true;
+    }
+    into.text = {};
+    const auto number = parse_integer(written, true);
+    into.number = number.value_or(0);
+    if (number && written.find_first_of(".eE") == std::string_view::npos) return true;
+    return text(value, into.text);
+  }
+
+  bool category(const json_value& value) {
+    if (!text(value, event_->category_text)) return false;
     if (event_->category != chrome_category::memory) event_->category = category_of(event_->category_text);
-    return failed;
+    return true;
   }
 
-  error_code name(od::value& value) {
-    const auto failed = read_text(value, event_->name, keep_);
+  bool name(const json_value& value) {
+    if (!text(value, event_->name)) return false;
     if (event_->name == "[memory]") event_->category = chrome_category::memory;
-    return failed;
+    return true;
   }
 
-  error_code arguments(od::value& value) {
+  bool arguments(const json_value& value) {
     // What is wanted of them depends on the phase and on the category, for instants on the name: these may come behind.
     const bool told = event_->phase == 'i'   ? !event_->name.empty()
                       : event_->phase == 'X' ? !event_->category_text.empty()
                                              : event_->phase != 0;
-    if (!told) return value.raw_json().get(later_);
-    od::object object;
-    if (wanted_of(*event_) == wants::nothing || value.get_object().get(object)) {
-      ++batch_.skipped_arguments;
-      return SUCCESS;
-    }
-    return arguments(object, keep_);
+    if (told) return read_arguments(value);
+    arguments_ = value;
+    return true;
   }
 
-  error_code arguments(od::object& object, std::deque<std::string>* keep) {
-    const bool all = wanted_of(*event_) == wants::all;
-    chrome_details details;
+  bool read_arguments(const json_value& value) {
+    const wants wanted = wanted_of(*event_);
+    if (wanted == wants::nothing || !value.is_object()) {
+      ++batch_.skipped_arguments;
+      return true;
+    }
+    return wanted == wants::all ? all_of(value) : details_of(value);
+  }
+
+  bool all_of(const json_value& value) {
     const std::size_t first = batch_.arguments.size();
-    for (auto entry : object) {
-      if (entry.error()) return entry.error();
-      od::field& field = entry.value_unsafe();
-      if (!all) {
-        const std::string_view key = field.escaped_key();
-        if (const auto failed = read_detail(key, field.value(), details)) return failed;
-        continue;
-      }
+    const bool done = json_walk(value).object([&](std::string_view key, const json_value& written) {
       chrome_argument argument;
-      if (const auto failed = field.unescaped_key(true).get(argument.key)) return failed;
-      if (keep != nullptr) argument.key = keep->emplace_back(argument.key);
-      if (const auto failed = read_text(field.value(), argument.text, keep, &argument.quoted)) return failed;
+      argument.key = key;
+      argument.quoted = written.is_string();
+      if (has_escapes_ && !resolve(argument.key)) return false;
+      if (!text(written, argument.text)) return false;
       batch_.arguments.push_back(argument);
-    }
-    if (all) {
-      event_->arguments = static_cast<std::uint32_t>(first);
-      event_->argument_count = static_cast<std::uint32_t>(batch_.arguments.size() - first);
-    } else {
-      event_->details = static_cast<std::uint32_t>(batch_.details.size());
-      batch_.details.push_back(details);
-    }
-    return SUCCESS;
+      return true;
+    });
+    event_->arguments = static_cast<std::uint32_t>(first);
+    event_->argument_count = static_cast<std::uint32_t>(batch_.arguments.size() - first);
+    return done;
   }
 
-  /// Arguments that came before what says what they are. Behind them lies the rest of the piece and its margin.
-  error_code arguments_beside() {
-    if (wanted_of(*event_) == wants::nothing) {
-      ++batch_.skipped_arguments;
-      return SUCCESS;
-    }
-    const auto room = static_cast<std::size_t>(limit_ - later_.data());
-    od::document document;
-    if (const auto failed = beside_.iterate(later_.data(), later_.size(), room).get(document)) return failed;
-    od::object object;
-    if (document.get_object().get(object)) return SUCCESS;
-    return arguments(object, &batch_.kept);
+  bool details_of(const json_value& value) {
+    event_->details = static_cast<std::uint32_t>(batch_.details.size());
+    chrome_details& details = batch_.details.emplace_back(blank_details);
+    return json_walk(value).object(
+        [&](std::string_view key, const json_value& written) { return read_detail(key, written, details); });
   }
 
   chrome_batch& batch_;
-  od::parser& beside_;
-  std::deque<std::string>* keep_ = nullptr;
-  const char* limit_ = nullptr;
-  chrome_event* event_ = nullptr;  ///< The last of the batch.
-  std::string_view later_;
+  const json_index& index_;
+  bool has_escapes_;                     ///< Somewhere in the text.
+  chrome_event* event_ = nullptr;        ///< The last of the batch.
+  std::optional<json_value> arguments_;  ///< Where they came before what says what they are.
 };
 
 /// Replaces what is not UTF-8; where the first of it was, or the size.
@@ -353,35 +305,23 @@ void chrome_batch::clear() {
 }
 
 struct chrome_parser::state {
-  od::parser all, beside;
+  json_index index;
 
   /// All events of the text [begin, end) of `piece` at once.
-  error_code parse_all(chrome_piece& piece, chrome_batch& into) {
+  json_fault parse_all(chrome_piece& piece, chrome_batch& into) {
     char* const begin = piece.buffer.data() + piece.begin - 1;
-    char* const limit = piece.buffer.data() + piece.buffer.size();
     *begin = '[';
     piece.buffer[piece.end] = ']';
     const std::size_t size = piece.end - piece.begin + 2;
-    od::document document;
-    if (const auto failed = all.iterate(begin, size, static_cast<std::size_t>(limit - begin)).get(document))
-      return failed;
-    od::array array;
-    if (const auto failed = document.get_array().get(array)) return failed;
-    event_reader reader(into, beside);
-    for (auto entry : array) {
-      if (entry.error()) return entry.error();
-      od::value& element = entry.value_unsafe();
-      od::json_type type{};
-      if (const auto failed = element.type().get(type)) return failed;
-      od::object object;
-      if (type != od::json_type::object) {
-        into.faults.push_back({"elements that are no objects", piece.offset});
-        continue;
-      }
-      if (const auto failed = element.get_object().get(object)) return failed;
-      if (const auto failed = reader.read(object, limit, false)) return failed;
-    }
-    return SUCCESS;
+    if (const json_fault fault = index.read({begin, size}); fault != json_fault::none) return fault;
+    event_reader reader(into, index);
+    json_walk walk = index.walk();
+    const bool sound = walk.elements([&](json_walk& at) {
+      if (at.at_object()) return reader.read(at);
+      into.faults.push_back({"elements that are no objects", piece.offset});
+      return at.pass_value();
+    });
+    return sound && walk.at_end() ? json_fault::none : json_fault::other;
   }
 
   /// One after the other, so that what is wrong with one is not wrong with all.
@@ -389,21 +329,16 @@ struct chrome_parser::state {
     std::vector<std::size_t> ends;
     const std::string_view text = piece.text();
     static_cast<void>(scan_array(text, &ends));
-    const char* const limit = piece.buffer.data() + piece.buffer.size();
-    event_reader reader(into, beside);
+    event_reader reader(into, index);
     std::size_t at = 0;
     for (const std::size_t end : ends) {
       const std::size_t begin = std::min(text.find('{', at), end);
       at = end;
-      const auto room = static_cast<std::size_t>(limit - (text.data() + begin));
-      od::document document;
-      od::object object;
-      const std::size_t events = into.events.size();
-      error_code failed = all.iterate(text.data() + begin, end - begin, room).get(document);
-      if (!failed) failed = document.get_object().get(object);
-      if (!failed) failed = reader.read(object, limit, true);
-      if (!failed) continue;
-      into.events.resize(events);
+      // What is behind it in the piece is margin enough.
+      if (index.read(text.substr(begin, end - begin)) == json_fault::none) {
+        json_walk walk = index.walk();
+        if (reader.read(walk) && walk.at_end()) continue;
+      }
       into.faults.push_back({"events that are no JSON", piece.offset + begin});
     }
   }
@@ -415,14 +350,15 @@ chrome_parser::~chrome_parser() = default;
 void chrome_parser::parse(chrome_piece& piece, chrome_batch& into) {
   into.clear();
   if (piece.begin >= piece.end) return;
-  error_code failed = state_->parse_all(piece, into);
-  if (failed == simdjson::UTF8_ERROR) {
+  json_fault fault = state_->parse_all(piece, into);
+  if (fault == json_fault::not_utf8) {
     into.clear();
     const std::size_t bad = mend_utf8(piece.buffer.data() + piece.begin, piece.end - piece.begin);
-    failed = state_->parse_all(piece, into);
-    if (!failed) into.faults.push_back({"pieces with bytes that are not UTF-8, read as '?'", piece.offset + bad});
+    fault = state_->parse_all(piece, into);
+    if (fault == json_fault::none)
+      into.faults.push_back({"pieces with bytes that are not UTF-8, read as '?'", piece.offset + bad});
   }
-  if (!failed) return;
+  if (fault == json_fault::none) return;
   into.clear();
   state_->parse_each(piece, into);
 }

@@ -22,13 +22,13 @@ struct chrome_batch {
   std::vector<chrome_details> details;
   std::vector<chrome_argument> arguments;
   std::vector<chrome_fault> faults;
-  std::deque<std::string> kept;         ///< Texts that are not in the parser.
+  std::deque<std::string> kept;         ///< Texts that are not in the piece as they are.
   std::uint64_t skipped_arguments = 0;  ///< Objects of arguments that nothing was taken of.
 
   void clear();
 };
 
-/// Parses pieces. The batch's texts point into the parser and the piece, and are valid until the next call.
+/// Parses pieces. The batch's texts point into the piece and the batch, and are valid until one of them is used again.
 class chrome_parser {
  public:
   chrome_parser();

@@ -14,46 +14,82 @@ std::string digits(std::mt19937_64& random, std::size_t count) {
   return text;
 }
 
-/// What profilers write is read eight digits at a time, anything else digit by digit: an exponent says nothing, but makes it the second.
-TEST(thousandths, are_the_same_read_at_once_and_digit_by_digit) {
-  std::mt19937_64 random(7);
-  for (std::size_t whole = 1; whole <= 15; ++whole)
+/// A text with what may lie behind it.
+std::string_view with_margin(std::string& text, char behind) {
+  const std::size_t size = text.size();
+  text.append(number_margin, behind);
+  return std::string_view(text).substr(0, size);
+}
+
+TEST(quick_numbers, are_what_is_read_digit_by_digit) {
+  std::mt19937_64 random(8);
+  for (std::size_t count = 1; count <= 16; ++count)
     for (int i = 0; i < 200; ++i) {
-      const std::string text = digits(random, whole) + '.' + digits(random, 3);
-      const auto at_once = parse_thousandths(text);
-      ASSERT_TRUE(at_once) << text;
-      EXPECT_EQ(at_once, parse_thousandths(text + "e0")) << text;
-      EXPECT_EQ(*at_once, std::stoll(text.substr(0, whole) + text.substr(whole + 1))) << text;
+      std::string integer = digits(random, count), thousandths = integer + '.' + digits(random, 3);
+      const char behind = static_cast<char>(random() % 256);
+      std::uint64_t whole = 0;
+      ASSERT_TRUE(quick_integer(with_margin(integer, behind), whole)) << integer;
+      integer.resize(count);
+      EXPECT_EQ(whole, std::stoull(integer)) << integer;
+      EXPECT_EQ(parse_integer(integer), static_cast<std::int64_t>(whole)) << integer;
+      std::int64_t time = 0;
+      const bool is_time = quick_thousandths(with_margin(thousandths, behind), time);
+      thousandths.resize(count + 4);
+      ASSERT_EQ(is_time, parse_thousandths(thousandths).has_value()) << thousandths;
+      if (!is_time) continue;  // Beyond 64 bits.
+      EXPECT_EQ(parse_thousandths(thousandths), time) << thousandths;
+      EXPECT_EQ(time, std::stoll(integer + thousandths.substr(count + 1))) << thousandths;
     }
 }
 
-TEST(integers, are_the_same_read_at_once_and_digit_by_digit) {
-  std::mt19937_64 random(8);
-  for (std::size_t count = 1; count <= 18; ++count)
-    for (int i = 0; i < 200; ++i) {
-      const std::string text = digits(random, count);
-      ASSERT_EQ(parse_integer(text), std::stoll(text)) << text;
-      EXPECT_EQ(parse_integer(text), parse_integer(text + "e0")) << text;
+/// Whatever a quick one takes is what the other says, and the other takes more.
+TEST(quick_numbers, are_none_where_anything_else_stands) {
+  std::mt19937_64 random(9);
+  const std::string all = "0123456789.-+eE \"\n\xb0";
+  std::size_t taken = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    std::string text = digits(random, random() % 22);
+    if (!text.empty() && random() % 2 == 0)
+      text[text.size() - 1 - random() % std::min<std::size_t>(text.size(), 5)] = '.';
+    if (!text.empty() && random() % 3 == 0) text[random() % text.size()] = all[random() % all.size()];
+    const std::size_t size = text.size();
+    std::uint64_t whole = 0;
+    std::int64_t time = 0;
+    const std::string_view given = with_margin(text, '7');
+    const bool is_integer = quick_integer(given, whole), is_time = quick_thousandths(given, time);
+    text.resize(size);
+    if (is_integer) {
+      EXPECT_EQ(parse_integer(text), static_cast<std::int64_t>(whole)) << text;
     }
+    if (is_time) {
+      EXPECT_EQ(parse_thousandths(text), time) << text;
+    }
+    taken += is_time ? 1 : 0;
+  }
+  EXPECT_GT(taken, 10'000U);
 }
 
 TEST(numbers, are_none_whatever_else_stands_for_a_digit) {
-  const std::string thousandths = "123456789012345.678", integer = "123456789012345678";
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     if ((c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E') continue;
-    for (std::size_t at = 0; at < thousandths.size(); ++at) {
-      if ((at == 0 && c == '-') || thousandths[at] == '.') continue;
-      std::string text = thousandths;
-      text[at] = c;
-      EXPECT_FALSE(parse_thousandths(text)) << "byte " << byte << " at " << at;
-    }
-    for (std::size_t at = 0; at < integer.size(); ++at) {
-      if (at == 0 && c == '-') continue;
-      std::string text = integer;
-      text[at] = c;
-      EXPECT_FALSE(parse_integer(text)) << "byte " << byte << " at " << at;
-    }
+    const auto is_none = [&](const std::string& good) {
+      for (std::size_t at = 0; at < good.size(); ++at) {
+        if ((at == 0 && c == '-') || good[at] == '.') continue;
+        std::string text = good;
+        text[at] = c;
+        EXPECT_FALSE(parse_thousandths(text)) << "byte " << byte << " at " << at;
+        std::uint64_t whole = 0;
+        std::int64_t time = 0;
+        EXPECT_FALSE(quick_integer(with_margin(text, '0'), whole)) << "byte " << byte << " at " << at;
+        EXPECT_FALSE(quick_thousandths(std::string_view(text).substr(0, good.size()), time))
+            << "byte " << byte << " at " << at;
+      }
+    };
+    is_none("123456789012345.678");
+    is_none("1234567890123456");
+    is_none("12345");
+    is_none("1.234");
   }
 }
 
