@@ -329,6 +329,7 @@ struct chrome_parser::state {
     std::vector<std::size_t> ends;
     const std::string_view text = piece.text();
     static_cast<void>(scan_array(text, &ends));
+    // It knows of the whole piece, which was read before: an event has no escapes if that has none.
     event_reader reader(into, index);
     std::size_t at = 0;
     for (const std::size_t end : ends) {
