@@ -27,7 +27,7 @@ struct finish_options {
 };
 
 /// Closes `file`, after compacting it (compact.hpp) and adding summaries of what it holds (core/trace/summary_rows.hpp). One that needs no
-/// summaries and whose chunks are full, as a short import's are, is closed as it is: it is read as a whole. All that is done in a file
+/// summaries and whose chunks are full, as a short import's are, is closed as it is: it is read as a whole. Any other is written into a file
 /// beside it, which takes its place once it is whole: until then it stays as it is, and where there is no room for both, or it says what
 /// cannot be read, it is summed up as it is. Reads the file four times more, epoch after epoch: it takes the memory of a few epochs, and
 /// some 400 bytes for each block that lives over the begin of one; and 0.3 to 0.6 us an event, more where so many blocks live at once

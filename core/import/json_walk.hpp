@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 /// JSON by its structural characters: brackets, colons, commas, and the first byte of each string, number or word, none of them inside a
 /// string. simdjson's first stage finds them, and checks the encoding; who walks along them knows where each value ends without a look at
