@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 namespace sluice::importing {
 namespace {
@@ -35,6 +37,91 @@ std::string uri_of(const std::string& path) {
   return uri + "?mode=ro&immutable=1";
 }
 
+std::string quoted(std::string_view name) {
+  std::string made = "\"";
+  for (const char c : name) made += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return made + '"';
+}
+
+/// Puts a query's rows into batches. It is an aggregate function of SQLite's, called with each row's cells: they lie there as its
+/// arguments, where those of a row that a statement returns are asked for one by one, with a lock and checks each time; that took a
+/// quarter of an import. Made known anew for each query, which alone names it. Nothing is thrown through SQLite.
+class row_sink {
+ public:
+  static constexpr const char* function = "sluice_take_row";
+  static constexpr int most_columns = 64;
+
+  row_sink(std::span<const nsys_column> columns, std::size_t most, const std::function<nsys_rows*()>& room,
+           const std::function<bool(nsys_rows*)>& take)
+      : columns_(columns), most_(most), room_(room), take_(take) {}
+
+  static void step(sqlite3_context* context, int count, sqlite3_value** cells) {
+    auto& sink = *static_cast<row_sink*>(sqlite3_user_data(context));
+    if (!sink.add({cells, static_cast<std::size_t>(count)}))
+      sqlite3_result_error(context, "no more rows are wanted", -1);
+  }
+
+  static void done(sqlite3_context*) {}
+
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
+  /// Gives what is left, and throws what was caught.
+  result<void> finish() {
+    if (caught_) std::rethrow_exception(caught_);
+    if (into_ != nullptr) static_cast<void>(take_(into_));
+    return {};
+  }
+
+ private:
+  bool add(std::span<sqlite3_value* const> cells) noexcept {
+    try {
+      if (into_ == nullptr) {
+        into_ = room_();
+        if (into_ == nullptr) return stop();
+        into_->clear(columns_.size());
+      }
+      put(cells);
+      if (into_->size() < most_ && into_->texts.size() < most_text) return true;
+      return take_(std::exchange(into_, nullptr)) || stop();
+    } catch (...) {
+      caught_ = std::current_exception();
+      return stop();
+    }
+  }
+
+  void put(std::span<sqlite3_value* const> cells) {
+    std::int64_t* cell = into_->add_row();
+    for (std::size_t i = 0; i < cells.size(); ++i, ++cell) {
+      sqlite3_value* const value = cells[i];
+      if (columns_[i].holds == nsys_column::type::integer) {
+        // Of a text: the number that it begins with.
+        *cell = sqlite3_value_int64(value);
+        if (*cell == 0 && sqlite3_value_type(value) == SQLITE_NULL) *cell = nsys_rows::null;
+      } else if (const auto* text = sqlite3_value_text(value); text != nullptr) {
+        const auto size = static_cast<std::size_t>(sqlite3_value_bytes(value));
+        *cell = static_cast<std::int64_t>(into_->texts.size() << 24U | size);
+        into_->texts.append(reinterpret_cast<const char*>(text), size);
+      } else {
+        *cell = nsys_rows::null;
+      }
+    }
+  }
+
+  bool stop() {
+    stopped_ = true;
+    into_ = nullptr;
+    return false;
+  }
+
+  std::span<const nsys_column> columns_;
+  std::size_t most_;
+  const std::function<nsys_rows*()>& room_;
+  const std::function<bool(nsys_rows*)>& take_;
+  nsys_rows* into_ = nullptr;
+  bool stopped_ = false;
+  std::exception_ptr caught_;
+};
+
 void restrict(sqlite3* handle) {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -47,16 +134,10 @@ void restrict(sqlite3* handle) {
   sqlite3_limit(handle, SQLITE_LIMIT_EXPR_DEPTH, 20);
   sqlite3_limit(handle, SQLITE_LIMIT_COMPOUND_SELECT, 2);
   sqlite3_limit(handle, SQLITE_LIMIT_VDBE_OP, 25000);
-  sqlite3_limit(handle, SQLITE_LIMIT_FUNCTION_ARG, 8);
+  sqlite3_limit(handle, SQLITE_LIMIT_FUNCTION_ARG, row_sink::most_columns);
   sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_limit(handle, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
   sqlite3_limit(handle, SQLITE_LIMIT_WORKER_THREADS, 0);
-}
-
-std::string quoted(std::string_view name) {
-  std::string made = "\"";
-  for (const char c : name) made += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return made + '"';
 }
 
 std::string column_text(sqlite3_stmt* of, int column) {
@@ -72,6 +153,12 @@ void nsys_rows::clear(std::size_t columns_of_a_row) {
   columns = columns_of_a_row;
   cells.clear();
   texts.clear();
+}
+
+std::int64_t* nsys_rows::add_row() {
+  const std::size_t begin = cells.size();
+  cells.resize(begin + columns);
+  return cells.data() + begin;
 }
 
 std::string_view nsys_rows::text(std::int64_t cell) const {
@@ -156,46 +243,28 @@ bool nsys_database::has(std::string_view of, std::string_view column) const {
 result<void> nsys_database::read(std::string_view name, std::span<const nsys_column> columns, std::string_view where,
                                  std::size_t most, const std::function<nsys_rows*()>& room,
                                  const std::function<bool(nsys_rows*)>& take) const {
+  row_sink sink(columns, most, room, take);
+  if (sqlite3_create_function_v2(handle_.get(), row_sink::function, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, &sink, nullptr,
+                                 &row_sink::step, &row_sink::done, nullptr) != SQLITE_OK) {
+    return failed("prepare to read the table " + std::string(name));
+  }
   // A name in quotes that is no column would be a text to SQLite.
-  std::string query = "SELECT ";
+  std::string query = "SELECT " + std::string(row_sink::function) + '(';
   for (const nsys_column& column : columns) {
     if (&column != columns.data()) query += ',';
     query += has(name, column.name) ? quoted(column.name) : "NULL";
   }
-  query += " FROM " + quoted(name);
+  query += ") FROM " + quoted(name);
   if (!where.empty()) query += " WHERE " + std::string(where);
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(handle_.get(), query.c_str(), -1, &raw, nullptr) != SQLITE_OK) {
     return failed("read the table " + std::string(name));
   }
   const statement rows(raw);
-  for (int step = SQLITE_ROW; step == SQLITE_ROW;) {
-    nsys_rows* const into = room();
-    if (into == nullptr) return {};
-    into->clear(columns.size());
-    while (into->size() < most && into->texts.size() < most_text && (step = sqlite3_step(rows.get())) == SQLITE_ROW) {
-      for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
-        std::int64_t cell = nsys_rows::null;
-        if (columns[static_cast<std::size_t>(i)].holds == nsys_column::type::integer) {
-          // Of a text: the number that it begins with.
-          const std::int64_t value = sqlite3_column_int64(rows.get(), i);
-          if (value != 0 || sqlite3_column_type(rows.get(), i) != SQLITE_NULL) cell = value;
-        } else if (const auto* text = sqlite3_column_text(rows.get(), i); text != nullptr) {
-          const auto size = static_cast<std::size_t>(sqlite3_column_bytes(rows.get(), i));
-          cell = static_cast<std::int64_t>(into->texts.size() << 24U | size);
-          into->texts.append(reinterpret_cast<const char*>(text), size);
-        }
-        into->cells.push_back(cell);
-      }
-    }
-    if (step != SQLITE_ROW && step != SQLITE_DONE) {
-      const auto why = failed("read the table " + std::string(name));
-      static_cast<void>(take(into));
-      return why;
-    }
-    if (!take(into)) return {};
-  }
-  return {};
+  if (sqlite3_step(rows.get()) == SQLITE_ROW || sink.stopped()) return sink.finish();
+  const auto why = failed("read the table " + std::string(name));
+  static_cast<void>(sink.finish());
+  return why;
 }
 
 }  // namespace sluice::importing

@@ -32,6 +32,8 @@ struct nsys_rows {
   std::string texts;  ///< All of them; a text cell is its place << 24 | its length.
 
   void clear(std::size_t columns_of_a_row);
+  /// Adds one; the place of its first cell.
+  [[nodiscard]] std::int64_t* add_row();
   [[nodiscard]] std::size_t size() const { return columns == 0 ? 0 : cells.size() / columns; }
   [[nodiscard]] const std::int64_t* row(std::size_t number) const { return cells.data() + number * columns; }
   [[nodiscard]] std::string_view text(std::int64_t cell) const;
