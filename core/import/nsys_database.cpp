@@ -44,8 +44,8 @@ std::string quoted(std::string_view name) {
 }
 
 /// Puts a query's rows into batches. It is an aggregate function of SQLite's, called with each row's cells: they lie there as its
-/// arguments, where those of a row that a statement returns are asked for one by one, with a lock and checks each time; that took more than a
-/// quarter of an import. Made known anew for each query, which alone names it. Nothing is thrown through SQLite.
+/// arguments, where those of a row that a statement returns are asked for one by one, with a lock and checks each time, which took more
+/// than a quarter of an import. Made known anew for each query, which alone names it. Nothing is thrown through SQLite.
 class row_sink {
  public:
   static constexpr const char* function = "sluice_take_row";
