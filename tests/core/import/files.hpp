@@ -37,12 +37,12 @@ class own_folder {
 
   [[nodiscard]] std::string file(std::string_view name) const { return (path_ / name).string(); }
   std::string write(std::string_view name, std::string_view bytes) const {
-    const std::string path = file(name);
+    std::string path = file(name);
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path;
   }
   std::string write_gzip(std::string_view name, std::string_view bytes) const {
-    const std::string path = file(name);
+    std::string path = file(name);
     gzFile out = gzopen(path.c_str(), "wb");
     gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size()));
     gzclose(out);
