@@ -166,14 +166,14 @@ class moved_events final : public moved_kind {
   std::vector<Row> read_;
 };
 
+template <class Row, trace::row_type Type>
+using moved_rows = std::conditional_t<trace::is_table(Type), moved_table<Row>, moved_events<Row>>;
+
 std::unique_ptr<moved_kind> made_for(trace::row_type type) {
   switch (type) {
-#define SLUICE_MOVED(row, kind)                           \
-  case trace::row_type::kind:                             \
-    if constexpr (trace::is_table(trace::row_type::kind)) \
-      return std::make_unique<moved_table<trace::row>>(); \
-    else                                                  \
-      return std::make_unique<moved_events<trace::row>>();
+#define SLUICE_MOVED(row, kind) \
+  case trace::row_type::kind:   \
+    return std::make_unique<moved_rows<trace::row, trace::row_type::kind>>();
     SLUICE_FOR_EACH_ROW(SLUICE_MOVED)
 #undef SLUICE_MOVED
     default:
