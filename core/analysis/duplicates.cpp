@@ -86,7 +86,7 @@ void duplicate_gatherer::add_repeat(const content_copy& copy, bool same_source, 
   if (same_destination) one.same_destination = one.all;
   if (copy.check == trace::content_check::exact) one.exact = one.all;
   found_.repeated.add(one);
-  add(whole_, repeats_.emplace_back(&copy, one));
+  add(whole_, repeats_.emplace_back(repeat{&copy, one}));
 }
 
 void duplicate_gatherer::add(repeating_stack& to, const repeat& one) {
