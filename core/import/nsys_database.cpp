@@ -66,10 +66,9 @@ class row_sink {
   [[nodiscard]] bool stopped() const { return stopped_; }
 
   /// Gives what is left, and throws what was caught.
-  result<void> finish() {
+  void finish() {
     if (caught_) std::rethrow_exception(caught_);
     if (into_ != nullptr) static_cast<void>(take_(into_));
-    return {};
   }
 
  private:
@@ -261,10 +260,10 @@ result<void> nsys_database::read(std::string_view name, std::span<const nsys_col
     return failed("read the table " + std::string(name));
   }
   const statement rows(raw);
-  if (sqlite3_step(rows.get()) == SQLITE_ROW || sink.stopped()) return sink.finish();
-  const auto why = failed("read the table " + std::string(name));
-  static_cast<void>(sink.finish());
-  return why;
+  result<void> read;
+  if (sqlite3_step(rows.get()) != SQLITE_ROW && !sink.stopped()) read = failed("read the table " + std::string(name));
+  sink.finish();
+  return read;
 }
 
 }  // namespace sluice::importing
