@@ -22,6 +22,11 @@ namespace sluice::collector {
 /// Pointers to values stay valid until that value is erased. Not thread-safe.
 template <class Value>
 class address_map {
+  struct place {
+    std::uint64_t address = 0;
+    Value* value = nullptr;  ///< Null: the place is free. `gone_`: what lay here is.
+  };
+
  public:
   address_map() = default;
   address_map(const address_map&) = delete;
@@ -54,15 +59,31 @@ class address_map {
     return below;
   }
 
-  /// Puts a value where none is; replaces one that is there.
-  Value& put(std::uint64_t address, const Value& v) {
+  /// Where an address has its value, or would have it: for who has several things to do there. It is lost when anything else
+  /// is put, or asked for that is not there.
+  class spot {
+   private:
+    friend address_map;
+    spot(std::uint64_t address, place* at) : address_(address), at_(at) {}
+    std::uint64_t address_;
+    place* at_;
+  };
+  [[nodiscard]] spot locate(std::uint64_t address) {
     if (2 * used_ > mask_) make_room();
-    place& p = place_of(address);
+    return {address, &place_of(address)};
+  }
+  /// Null if there is none.
+  [[nodiscard]] Value* find(spot where) { return is_here(where.at_->value) ? where.at_->value : nullptr; }
+
+  /// Puts a value where none is; replaces one that is there.
+  Value& put(std::uint64_t address, const Value& v) { return put(locate(address), v); }
+  Value& put(spot where, const Value& v) {
+    place& p = *where.at_;
     if (is_here(p.value)) return *p.value = v;
     if (p.value == nullptr) {
-      p.address = address;
+      p.address = where.address_;
       ++used_;
-      unordered_.push_back(address);
+      unordered_.push_back(where.address_);
     }
     ++size_;
     p.value = new_value();
@@ -70,8 +91,9 @@ class address_map {
   }
 
   /// Does nothing if there is none.
-  void erase(std::uint64_t address) {
-    place& p = place_of(address);
+  void erase(std::uint64_t address) { erase(spot{address, &place_of(address)}); }
+  void erase(spot where) {
+    place& p = *where.at_;
     if (!is_here(p.value)) return;
     if constexpr (!std::is_trivially_destructible_v<Value>) *p.value = Value{};
     free_.push_back(p.value);
@@ -92,10 +114,6 @@ class address_map {
   static constexpr std::size_t values_per_slab = 256;
   static constexpr std::size_t fewest_places = 64;
 
-  struct place {
-    std::uint64_t address = 0;
-    Value* value = nullptr;  ///< Null: the place is free. `gone_`: what lay here is.
-  };
   [[nodiscard]] bool is_here(const Value* value) const { return value != nullptr && value != &gone_; }
 
   /// The address's place, or a free one where it would be.

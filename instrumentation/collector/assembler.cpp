@@ -141,43 +141,38 @@ void assembler::sort_in(const drained_span& drained) {
   ring_source& ring = *drained.ring;
   const std::span<const std::byte> taken = memory_[now_.turns & 1].bytes;
   std::uint32_t voice = voice_of(ring);
+  std::uint32_t word = static_cast<std::uint32_t>(drained.offset / 8);
   for (auto left = taken.subspan(drained.offset, drained.length); !left.empty();) {
     const record_view record = record_at(left);
     if (record.bytes.empty()) return break_off(ring);
-    const pending p{convert(ring.clock, record.flags, record.time),
-                    static_cast<std::uint32_t>(static_cast<std::size_t>(left.data() - taken.data()) / 8), voice};
     left = left.subspan(record.bytes.size());
-    switch (options_.simulated ? reception_if_simulated(record.type) : reception_of(record.type)) {
-      case reception::tells_loss:
-        count_reported_loss(ring, record);
-        [[fallthrough]];
-      case reception::waits:
-        wait_in_order(p);
-        break;
-      case reception::from_device:
-        later_.from_device.push_back(p);
-        break;
-      case reception::defines:
-        define_early(ring, record);
-        voice = voice_of(ring);
-        break;
-      case reception::fills:
-        break;
+    const pending p{convert(ring.clock, record.flags, record.time), word, voice};
+    word += static_cast<std::uint32_t>(record.bytes.size() / 8);
+    const reception met = options_.simulated ? reception_if_simulated(record.type) : reception_of(record.type);
+    if (met == reception::waits) {
+      wait_in_order(p);
+    } else if (met == reception::from_device) {
+      later_.from_device.push_back(p);
+    } else if (met == reception::defines) {
+      define_early(ring, record);
+      voice = voice_of(ring);
+    } else if (met == reception::tells_loss) {
+      count_reported_loss(ring, record);
+      wait_in_order(p);
     }
   }
 }
 
 inline void assembler::wait_in_order(pending p) {
-  if (options_.simulated) {
-    // A single thread's records are in the right order already, and leaving them there makes the file independent of the turns.
-    latest_ = std::max(latest_, p.time);
-    later_.ordered.push_back(p);
-    return;
-  }
-  p.time = std::min(p.time, present_);
+  // A single thread's records are in the right order already, and leaving them there makes the file independent of the turns.
+  if (!options_.simulated) p.time = std::min(p.time, present_);
   latest_ = std::max(latest_, p.time);
   // Up to the latest time of the turn before, everything has been taken.
-  (p.time <= settled_ ? due_ : later_).ordered.push_back(p);
+  if (p.time <= settled_ && !options_.simulated) [[unlikely]] {
+    due_.ordered.push_back(p);
+  } else {
+    later_.ordered.push_back(p);
+  }
 }
 
 void assembler::break_off(ring_source& ring) {

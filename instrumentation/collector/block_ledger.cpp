@@ -10,7 +10,6 @@ namespace sluice::collector {
 using namespace trace;
 
 namespace {
-constexpr std::size_t most_retired = 4096;
 constexpr std::size_t most_incomplete = 1024;  // `complete` looks through them.
 /// Completions of synchronous frees follow at once; those of stream-ordered ones may come when they will.
 constexpr std::uint64_t turns_for_completion = 5;
@@ -95,23 +94,26 @@ void block_ledger::occupy(places now) {
   if (now != 0) highest_ = &live_[place_of_bit(highest_bit(now))];
 }
 
-alloc_event& block_ledger::put(std::size_t place, const alloc_event& row) {
+void block_ledger::put(const location& where, const alloc_event& row) {
   device_bytes_ += device_bytes_of(row);
-  if (live_[place].empty()) occupy(occupied_ | bit_of(place));
-  return live_[place].put(row.address, row);
+  live_map& live = live_[where.place];
+  if (live.empty()) occupy(occupied_ | bit_of(where.place));
+  live.put(where.spot, row);
 }
 
-void block_ledger::erase(std::size_t place, const alloc_event& block) {
+void block_ledger::erase(const location& where, const alloc_event& block) {
   device_bytes_ -= device_bytes_of(block);
-  live_[place].erase(block.address);
-  if (live_[place].empty()) occupy(occupied_ & ~bit_of(place));
+  live_map& live = live_[where.place];
+  live.erase(where.spot);
+  if (live.empty()) occupy(occupied_ & ~bit_of(where.place));
 }
 
 // --------------------------------------------------------------------------------------------------------- allocating
 
 block_id block_ledger::add(alloc_event& row, const block_ties& ties, const patience& now) {
   const std::size_t place = place_of(row.level, row.kind);
-  if (const alloc_event* there = live_[place].find(row.address)) {
+  const location where = locate(place, row.address);
+  if (const alloc_event* there = live_[place].find(where.spot)) {
     if (ties.shared) {
       ++held_again_[there->block];
       return there->block;
@@ -121,7 +123,7 @@ block_id block_ledger::add(alloc_event& row, const block_ties& ties, const patie
     // Its free was lost, or its thread has not got round to writing it.
     displaced_.emplace(address_key{place, row.address}, displaced_block{*there, row.time, now});
     retire(*there, place, row.time);
-    erase(place, *there);
+    erase(where, *there);
   }
   row.block = static_cast<block_id>(++last_block_);
   row.parent = parent_of(row, ties.parent);
@@ -132,7 +134,7 @@ block_id block_ledger::add(alloc_event& row, const block_ties& ties, const patie
     if (graph == nullptr) graph = std::make_shared<memory_of_graph>();
     graph->addresses.push_back(row.address);
   }
-  if (!match_early_free(row, place, now)) put(place, row);
+  if (!match_early_free(row, place, now)) put(where, row);
   return row.block;
 }
 
@@ -154,47 +156,45 @@ bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, c
 
 // ------------------------------------------------------------------------------------------------------------ freeing
 
-const alloc_event* block_ledger::live_block(const free_request& request, std::size_t& place) const {
-  place = place_of(request.row.level, request.kind);
-  if (const alloc_event* found = live_[place].find(request.row.address)) return found;
+/// The block that is to be freed, and where it is; null: there is none, and `where` is where it would be.
+alloc_event* block_ledger::live_block(const free_request& request, location& where) {
+  if (alloc_event* found = live_[where.place].find(where.spot)) return found;
   if (request.kind != memory_kind::unknown) return nullptr;
+  const auto look_at = [&](std::size_t place) -> alloc_event* {
+    const location other = locate(place, request.row.address);
+    alloc_event* const found = live_[place].find(other.spot);
+    if (found != nullptr) where = other;
+    return found;
+  };
   // cuMemFree takes what cuMemAllocAsync gave, and the other way round.
   if (request.row.level == layer::driver || request.row.level == layer::pool) {
     const layer beside = request.row.level == layer::driver ? layer::pool : layer::driver;
-    const std::size_t other = place_of(beside, memory_kind::device);
-    if (const alloc_event* found = live_[other].find(request.row.address)) {
-      place = other;
-      return found;
-    }
+    if (alloc_event* found = look_at(place_of(beside, memory_kind::device))) return found;
   }
   for (const memory_kind kind : {memory_kind::mapping, memory_kind::physical, memory_kind::reservation}) {
-    const std::size_t other = place_of(request.row.level, kind);
-    if (const alloc_event* found = live_[other].find(request.row.address)) {
-      place = other;
-      return found;
-    }
+    if (alloc_event* found = look_at(place_of(request.row.level, kind))) return found;
   }
   return nullptr;
 }
 
 void block_ledger::remove(free_request& request, const patience& now) {
   if (request.range != 0) remove_within(request, now);
-  std::size_t place = 0;
-  const alloc_event* found = live_block(request, place);
+  location where = locate(place_of(request.row.level, request.kind), request.row.address);
+  const alloc_event* found = live_block(request, where);
   if (found != nullptr && request.row.time >= found->time) {
     if (!held_again_.empty() && let_go(found->block)) return;
     if (found->kind == memory_kind::physical && release_physical(request, *found)) return;
     if (found->kind == memory_kind::mapping) let_go_of_physical(request, *found);
     request.row.block = found->block;
     request.row.level = found->level;
-    retire(*found, place, request.row.time);
-    erase(place, *found);
+    retire(*found, where.place, request.row.time);
+    erase(where, *found);
     await_completion(request, now);
     return;
   }
   // Older than what lies there now: it belongs to what lay there before.
-  if (match_displaced(request, place, now)) return;
-  early_frees_.emplace(address_key{place, request.row.address}, waiting_free{request, now});
+  if (match_displaced(request, where.place, now)) return;
+  early_frees_.emplace(address_key{where.place, request.row.address}, waiting_free{request, now});
 }
 
 /// True: it is held still.
@@ -285,15 +285,8 @@ void block_ledger::write(const free_request& request) {
 void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns when) {
   const bool a_reservation = place % spaces == 1 || place % spaces == 2;
   if (a_reservation) return;  // No work names these.
-  const retired_block freed{block.address, block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}),
-                            when};
-  const std::size_t before = retired_.size();
-  retired_.put(block.address, freed);
-  if (retired_.size() == before) return;
-  retired_order_.push_back(block.address);
-  if (retired_order_.size() <= most_retired) return;
-  retired_.erase(retired_order_.front());
-  retired_order_.pop_front();
+  retired_.put(block.address,
+               {block.address, block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}), when});
 }
 
 // ----------------------------------------------------------------------------------------------------------- settling

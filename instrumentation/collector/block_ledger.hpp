@@ -13,7 +13,7 @@
 #include "core/trace/model.hpp"
 #include "core/trace/writer.hpp"
 #include "instrumentation/collector/address_map.hpp"
-#include "instrumentation/collector/key_map.hpp"
+#include "instrumentation/collector/latest_notes.hpp"
 #include "instrumentation/collector/patience.hpp"
 #include "instrumentation/collector/record_classes.hpp"
 
@@ -158,6 +158,12 @@ class block_ledger {
     std::uint64_t bytes = 0;
     trace::time_ns when = 0;
   };
+  using live_map = address_map<trace::alloc_event>;
+  /// Where a block lies, or would lie.
+  struct location {
+    std::size_t place;
+    live_map::spot spot;
+  };
   using address_key = std::pair<std::size_t, std::uint64_t>;  // Place and address.
 
   [[nodiscard]] const trace::alloc_event* containing(std::size_t place, std::uint64_t address) const;
@@ -174,31 +180,33 @@ class block_ledger {
   [[nodiscard]] trace::block_id parent_of(const trace::alloc_event& row, std::uint64_t parent_address) const;
   bool match_early_free(const trace::alloc_event& row, std::size_t place, const patience& now);
   bool match_displaced(free_request& request, std::size_t place, const patience& now);
-  const trace::alloc_event* live_block(const free_request& request, std::size_t& place) const;
+  trace::alloc_event* live_block(const free_request& request, location& where);
   void retire(const trace::alloc_event& block, std::size_t place, trace::time_ns when);
   void await_completion(const free_request& request, const patience& now);
   void write(const free_request& request);
   void write_oldest_incomplete();
   void settle_early_frees(const patience& now, bool everything);
 
-  trace::alloc_event& put(std::size_t place, const trace::alloc_event& row);
-  void erase(std::size_t place, const trace::alloc_event& block);
+  [[nodiscard]] location locate(std::size_t place, std::uint64_t address) {
+    return {place, live_[place].locate(address)};
+  }
+  void put(const location& where, const trace::alloc_event& row);
+  void erase(const location& where, const trace::alloc_event& block);
+  void erase(std::size_t place, const trace::alloc_event& block) { erase(locate(place, block.address), block); }
   static std::uint64_t device_bytes_of(const trace::alloc_event& block);
 
   std::uint64_t device_bytes_ = 0;
   places occupied_ = 0;
   trace::file_writer& file_;
   std::uint64_t& last_block_;
-  std::array<address_map<trace::alloc_event>, trace::layer_count * spaces> live_;
-  const address_map<trace::alloc_event>* highest_ = live_.data();  ///< Of the places that are occupied; any if none is.
-  std::multimap<address_key, waiting_free> early_frees_;           ///< Before their allocation.
-  std::multimap<address_key, displaced_block> displaced_;          ///< Allocated over; their free is still to come.
-  std::vector<waiting_free> incomplete_;                           ///< Waiting for their completion, oldest first.
-  std::size_t first_incomplete_ = 0;                               ///< Those before it have been written.
-  address_map<retired_block> retired_;                             ///< Freed lately, by address.
-  std::deque<std::uint64_t> retired_order_;
-  recent_map<trace::event_id, false> written_frees_{std::size_t{1}
-                                                    << 16};  ///< By address: for completions that come late.
+  std::array<live_map, trace::layer_count * spaces> live_;
+  const live_map* highest_ = live_.data();                     ///< Of the places that are occupied; any if none is.
+  std::multimap<address_key, waiting_free> early_frees_;       ///< Before their allocation.
+  std::multimap<address_key, displaced_block> displaced_;      ///< Allocated over; their free is still to come.
+  std::vector<waiting_free> incomplete_;                       ///< Waiting for their completion, oldest first.
+  std::size_t first_incomplete_ = 0;                           ///< Those before it have been written.
+  latest_notes<retired_block> retired_{std::size_t{1} << 12};  ///< Freed lately.
+  latest_notes<trace::event_id> written_frees_{std::size_t{1} << 16};  ///< For completions that come late.
 
   struct physical_use {
     std::uint64_t mappings = 0;
