@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -20,6 +21,7 @@
 #include "instrumentation/collector/producer_state.hpp"
 #include "instrumentation/collector/ring.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
+#include "instrumentation/collector/session.hpp"
 
 namespace sluice {
 namespace {
@@ -231,7 +233,9 @@ int write_from_rings(std::uint64_t events) {
   speaker program(host, device);
   double seconds = 0;
   std::uint64_t said = 256;
-  int turns = 0;
+  // As often as a recorder that has nothing to wait for.
+  const double flush_period = std::chrono::duration<double>(session_options{}.flush_period).count();
+  double flushed = 0;
   // About as much as a busy program says in a turn of 20 ms.
   constexpr int launches_a_turn = 2'000;
   while (said < events) {
@@ -239,8 +243,13 @@ int write_from_rings(std::uint64_t events) {
     const double begin = processor_seconds();
     if (!rows.take(host.source, *host.reader) || !rows.take(device.source, *device.reader)) return 1;
     rows.advance({0, origin + program.now(), 0});
-    if (++turns % 5 == 0 && !writer.flush()) return 1;
-    seconds += processor_seconds() - begin;
+    double taken = processor_seconds() - begin;
+    if (seconds + taken - flushed >= flush_period) {
+      if (!writer.flush()) return 1;
+      taken = processor_seconds() - begin;
+      flushed = seconds + taken;
+    }
+    seconds += taken;
   }
   const double begin = processor_seconds();
   rows.finish({0, origin + program.now(), 0});
