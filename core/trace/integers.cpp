@@ -19,7 +19,11 @@ namespace {
 
 /// A chunk of fewer rows is tried each way: it costs nothing, and habits are of long chunks.
 constexpr std::size_t habitual_rows = 512;
-constexpr std::uint16_t habit_chunks = 32;
+/// A habit is kept for the first number of chunks, and then to the last one while its columns take hardly more than they did at most in
+/// the first ones: trying all ways costs as much as ten chunks do.
+constexpr std::uint16_t habit_chunks = 32, most_habit_chunks = 512;
+/// Hardly more: by this share, and this many bytes of 1024 values.
+constexpr std::uint32_t hardly_share = 8, hardly_bytes = 16;
 /// zstd must save this share of a plane to be tried on the next ones: a byte of noise costs as much time as a row's other work.
 constexpr std::size_t worth_share = 24;
 /// What repeats itself must save this share of what the bytes' frequencies alone leave, or it is not looked for: that takes most of the time.
@@ -379,10 +383,17 @@ struct integer_encoder::state {
     }
   }
 
-  /// What repeats itself in a column may take some chunks to begin: of those with a habit, the 1st, the 4th and the 16th.
+  /// What repeats itself in a column may take some chunks to begin: of those with a habit, the 1st, the 4th, the 16th and so on.
   static bool is_time_to_look_again(const column_habit& how) {
-    const int chunks = habit_chunks - how.chunks_left;
-    return chunks == 1 || chunks == 4 || chunks == 16;
+    return std::has_single_bit(how.chunks) && std::countr_zero(how.chunks) % 2 == 0;
+  }
+  static bool is_kept(const column_habit& how) {
+    if (how.chunks <= habit_chunks) return how.chunks != 0;
+    return how.chunks <= most_habit_chunks &&
+           how.last_bytes <= how.usual_bytes + how.usual_bytes / hardly_share + hardly_bytes;
+  }
+  static std::uint32_t bytes_of_1024(const column_layout& layout, std::size_t values) {
+    return static_cast<std::uint32_t>(layout.stored_bytes() * 1024 / values);
   }
   static bool is_worth_looking(std::size_t with_matches, std::size_t without) {
     return with_matches + without / matches_share <= without;
@@ -404,7 +415,7 @@ struct integer_encoder::state {
   bool encode_as_usual(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                        std::uint16_t reference_number, column_habit& habit, column_layout& layout,
                        std::vector<std::byte>& out) {
-    if (habit.chunks_left == 0) return false;
+    if (!is_kept(habit)) return false;
     layout = {.form = habit.form, .base = habit.base, .planes = habit.planes};
     if (habit.form == column_form::delta || habit.form == column_form::rising) layout.base = values.front();
     if (refers_to_another(habit.form)) {
@@ -417,8 +428,10 @@ struct integer_encoder::state {
       habit.planes = layout.planes;
       habit.base = layout.base;
     }
-    --habit.chunks_left;
     write_planes(values.size(), layout, habit, out);
+    ++habit.chunks;
+    habit.last_bytes = bytes_of_1024(layout, values.size());
+    if (habit.chunks <= habit_chunks) habit.usual_bytes = std::max(habit.usual_bytes, habit.last_bytes);
     return true;
   }
 
@@ -493,7 +506,8 @@ column_layout integer_encoder::encode(std::span<const std::uint64_t> values, std
     if (found && s.trial.size() + (is_with_zigzag(form) ? shortest / zigzag_share : 0) >= shortest) continue;
     found = true;
     best = layout;
-    best_habit = {form, layout.planes, one.worth_packing, 0xff, habit_chunks, layout.base};
+    const std::uint32_t bytes = state::bytes_of_1024(layout, values.size());
+    best_habit = {form, layout.planes, one.worth_packing, 0xff, 1, bytes, bytes, layout.base};
     if (habitual) best_habit.has_matches = s.planes_with_matches(values.size(), layout, one.worth_packing);
     out.resize(begin);
     out.insert(out.end(), s.trial.begin(), s.trial.end());

@@ -48,7 +48,9 @@ struct column_habit {
   std::uint8_t planes = 0;            ///< So many were enough.
   std::uint8_t worth_packing = 0xff;  ///< A bit a plane: zstd made it shorter.
   std::uint8_t has_matches = 0xff;    ///< A bit a plane: what repeats itself in it is worth looking for.
-  std::uint16_t chunks_left = 0;      ///< Until all is tried again.
+  std::uint16_t chunks = 0;           ///< Written this way, with the one it was found by; 0: there is none.
+  std::uint32_t usual_bytes = 0;      ///< That 1024 values took in the worst of the first of these,
+  std::uint32_t last_bytes = 0;       ///< and in the last.
   std::uint64_t base = 0;             ///< For `offset`.
 };
 

@@ -72,6 +72,16 @@ TEST_F(column_of_integers, that_are_below_others_sometimes_are_not_stored_as_abo
   EXPECT_EQ(store(beside(others, std::uint64_t{0} - 500), others).form, column_form::relative);
 }
 
+TEST_F(column_of_integers, are_stored_another_way_soon_after_they_have_changed) {
+  const column unrelated = rising(3000, 1, std::uint64_t{1} << 40, 2);
+  for (unsigned chunk = 0; chunk < 100; ++chunk) {
+    ASSERT_EQ(store(rising(3000, 1'000'000'000'000, 4096, chunk), unrelated).form, column_form::rising);
+  }
+  const column others = rising(3000, 1'000'000'000'000, 1 << 24, 1);
+  store(beside(others, 0), others);
+  EXPECT_EQ(store(beside(others, 0), others).form, column_form::above);
+}
+
 TEST_F(column_of_integers, wrap_around_where_they_end) {
   column values = rising(1000, std::uint64_t{0} - 20'000, 600, 1);
   ASSERT_LT(values.back(), values.front());
