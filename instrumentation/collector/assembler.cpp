@@ -107,11 +107,13 @@ enum class reception : std::uint8_t {
   from_device,  ///< Comes late without bound: for the next turn.
   defines,      ///< What others may already refer to is known at once, whatever its time.
   tells_loss,   ///< Waits too.
-  fills,        ///< Padding.
 };
 
-constexpr auto receptions = [] {
-  std::array<reception, 64> all{};
+/// By type; those that there are no more of wait, and so do those that are not known.
+using receptions = std::array<reception, 64>;
+
+constexpr receptions receptions_of_real = [] {
+  receptions all{};
   const auto set = [&](reception what, std::initializer_list<record_type> types) {
     for (const record_type type : types) all[static_cast<std::size_t>(type)] = what;
   };
@@ -120,59 +122,81 @@ constexpr auto receptions = [] {
   set(reception::defines, {record_type::string, record_type::thread, record_type::frame, record_type::module,
                            record_type::stack, record_type::lane});
   set(reception::tells_loss, {record_type::loss});
-  set(reception::fills, {record_type::padding});
   return all;
 }();
+static_assert(receptions_of_real.back() == reception::waits);
 
-reception reception_of(record_type type) {
-  const auto number = static_cast<std::size_t>(type);
-  return number < receptions.size() ? receptions[number] : reception::waits;
-}
-
-/// Its device's work is what its one thread says.
-reception reception_if_simulated(record_type type) {
-  const reception real = reception_of(type);
-  return real == reception::from_device ? reception::waits : real;
-}
+/// A simulated device's work is what its one thread says.
+constexpr receptions receptions_of_simulated = [] {
+  receptions all = receptions_of_real;
+  std::replace(all.begin(), all.end(), reception::from_device, reception::waits);
+  return all;
+}();
 
 }  // namespace
 
 void assembler::sort_in(const drained_span& drained) {
   ring_source& ring = *drained.ring;
-  const std::span<const std::byte> taken = memory_[now_.turns & 1].bytes;
-  std::uint32_t voice = voice_of(ring);
-  std::uint32_t word = static_cast<std::uint32_t>(drained.offset / 8);
-  for (auto left = taken.subspan(drained.offset, drained.length); !left.empty();) {
-    const record_view record = record_at(left);
-    if (record.bytes.empty()) return break_off(ring);
-    left = left.subspan(record.bytes.size());
-    const pending p{convert(ring.clock, record.flags, record.time), word, voice};
-    word += static_cast<std::uint32_t>(record.bytes.size() / 8);
-    const reception met = options_.simulated ? reception_if_simulated(record.type) : reception_of(record.type);
-    if (met == reception::waits) {
-      wait_in_order(p);
-    } else if (met == reception::from_device) {
-      later_.from_device.push_back(p);
-    } else if (met == reception::defines) {
-      define_early(ring, record);
-      voice = voice_of(ring);
-    } else if (met == reception::tells_loss) {
-      count_reported_loss(ring, record);
-      wait_in_order(p);
-    }
-  }
+  const std::span<const std::byte> span =
+      std::span(memory_[now_.turns & 1].bytes).subspan(drained.offset, drained.length);
+  const bool sound = options_.simulated ? sort_in<true>(ring, span) : sort_in<false>(ring, span);
+  if (!sound) break_off(ring);
 }
 
-inline void assembler::wait_in_order(pending p) {
-  // A single thread's records are in the right order already, and leaving them there makes the file independent of the turns.
-  if (!options_.simulated) p.time = std::min(p.time, present_);
-  latest_ = std::max(latest_, p.time);
-  // Up to the latest time of the turn before, everything has been taken.
-  if (p.time <= settled_ && !options_.simulated) [[unlikely]] {
-    due_.ordered.push_back(p);
-  } else {
-    later_.ordered.push_back(p);
+/// False at a record whose length cannot be right.
+template <bool Simulated>
+bool assembler::sort_in(ring_source& ring, std::span<const std::byte> drained) {
+  const std::byte* const taken = memory_[now_.turns & 1].bytes.data();
+  const bool counts = ring.clock == clock_kind::tsc;
+  std::uint32_t voice = voice_of(ring);
+  time_ns latest = latest_;
+  bool sound = true;
+  // As many as there can be.
+  const std::size_t before = later_.ordered.size();
+  later_.ordered.resize(before + drained.size() / sizeof(record_header));
+  pending* next = later_.ordered.data() + before;
+  for (std::span<const std::byte> left = drained; !left.empty();) {
+    const record_head head = head_at(left);
+    if (head.bytes == 0) {
+      sound = false;
+      break;
+    }
+    const std::byte* const record = left.data();
+    left = left.subspan(head.bytes);
+    if (head.type == record_type::padding) continue;
+    std::uint64_t raw = 0;
+    std::memcpy(&raw, record + offsetof(record_header, time), sizeof raw);
+    time_ns time = static_cast<time_ns>(std::min<std::uint64_t>(raw, INT64_MAX / 2));
+    if constexpr (!Simulated) {
+      if (counts && (head.flags & flag_monotonic) == 0) time = clocks_.to_monotonic(raw);
+      time -= origin_;
+    }
+    const auto place = static_cast<std::uint32_t>(static_cast<std::size_t>(record - taken) / 8);
+    constexpr const receptions& all = Simulated ? receptions_of_simulated : receptions_of_real;
+    const reception met = all[std::min(static_cast<std::size_t>(head.type), all.size() - 1)];
+    if (met == reception::from_device) {
+      later_.from_device.push_back({plausible(time), place, voice});
+      continue;
+    }
+    if (met == reception::defines) {
+      define_early(ring, sound_record_at(record));
+      voice = voice_of(ring);
+      continue;
+    }
+    if (met == reception::tells_loss) count_reported_loss(ring, sound_record_at(record));
+    if constexpr (!Simulated) time = std::min(time, present_);
+    latest = std::max(latest, time);
+    // Up to the latest time of the turn before, everything has been taken. A single thread's records are in the right order already,
+    // and leaving them there makes the file of a simulated device independent of the turns.
+    if (!Simulated && time <= settled_) [[unlikely]] {
+      due_.ordered.push_back({time, place, voice});
+    } else {
+      *next++ = {time, place, voice};
+    }
   }
+  later_.ordered.resize(static_cast<std::size_t>(next - later_.ordered.data()));
+  latest_ = latest;
+  return sound;
 }
 
 void assembler::break_off(ring_source& ring) {

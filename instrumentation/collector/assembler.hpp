@@ -168,6 +168,9 @@ class assembler {
   };
   /// A record that waits for its turn. There are as many as records, so they are kept short.
   struct pending {
+    pending() {
+    }  // NOLINT(modernize-use-equals-default): room is made for many before they are known, and it is not to be cleared.
+    pending(trace::time_ns when, std::uint32_t where, std::uint32_t who) : time(when), word(where), voice(who) {}
     trace::time_ns time;
     std::uint32_t word;   ///< Of the turn's bytes, in units of 8.
     std::uint32_t voice;  ///< Twice the speaker's place in the turn's, and the last bit of the turn.
@@ -185,6 +188,7 @@ class assembler {
     trace::time_ns time;
   };
 
+  [[nodiscard]] trace::time_ns plausible(trace::time_ns time) const;
   [[nodiscard]] trace::time_ns convert(clock_kind clock, std::uint32_t flags, std::uint64_t raw) const;
   [[nodiscard]] trace::time_ns convert(const context& c, std::uint64_t raw) const {
     return convert(c.clock, c.flags, raw);
@@ -208,7 +212,8 @@ class assembler {
 
   void add_anchor(const clock_anchor& clocks);
   void sort_in(const drained_span& drained);
-  void wait_in_order(pending p);
+  template <bool Simulated>
+  bool sort_in(ring_source& ring, std::span<const std::byte> drained);
   void break_off(ring_source& ring);
   static void count_reported_loss(ring_source& ring, const record_view& record);
   std::uint32_t voice_of(const ring_source& ring);
@@ -218,15 +223,16 @@ class assembler {
   void put_in_order(std::vector<pending>& some);
   void process_due();
   void process(std::span<const pending> some);
+  bool dispatch_frequent(const context& c, const record_head& head, const std::byte* record);
   void dispatch(const context& c, const record_view& record);
   bool dispatch_definition(const context& c, const record_view& record);
   bool dispatch_memory(const context& c, const record_view& record);
   bool dispatch_work(const context& c, const record_view& record);
   void dispatch_host(const context& c, const record_view& record);
   template <class Record>
-  void hand_on(const context& c, const record_view& record) {
+  void hand_on(const context& c, const record_head& head, const std::byte* record) {
     Record spare;
-    on(c, view(record, spare));
+    on(c, view(head, record, spare));
   }
   void on(const context& c, const alloc_record& r);
   void on(const context& c, const free_record& r);
@@ -323,15 +329,17 @@ class assembler {
   std::size_t blocks_at_checkpoint_ = 0;
 };
 
+/// A device's times may be a little ahead of the present; a nonsensical one is taken for the present.
+inline trace::time_ns assembler::plausible(trace::time_ns time) const {
+  constexpr trace::time_ns plausible_future = 3'600'000'000'000;
+  return time > present_ + plausible_future && !options_.simulated ? present_ : time;
+}
+
 inline trace::time_ns assembler::convert(clock_kind clock, std::uint32_t flags, std::uint64_t raw) const {
   const auto ns = static_cast<std::int64_t>(std::min<std::uint64_t>(raw, INT64_MAX / 2));
   if (options_.simulated) return ns;
   const bool counted = clock == clock_kind::tsc && (flags & flag_monotonic) == 0;
-  const std::int64_t monotonic = counted ? clocks_.to_monotonic(raw) : ns;
-  // A device's times may be a little ahead of the present; a nonsensical one is taken for the present.
-  constexpr trace::time_ns plausible_future = 3'600'000'000'000;
-  const trace::time_ns time = monotonic - origin_;
-  return time > present_ + plausible_future ? present_ : time;
+  return plausible((counted ? clocks_.to_monotonic(raw) : ns) - origin_);
 }
 
 inline trace::time_ns assembler::end_time(const context& c, std::uint64_t raw) const {

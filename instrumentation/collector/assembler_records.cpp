@@ -18,53 +18,63 @@ std::uint32_t context_of(std::uint64_t stream) { return static_cast<std::uint32_
 void assembler::process(std::span<const pending> some) {
   while (!some.empty()) {
     const std::uint32_t voice = some.front().voice;
-    const turn_memory& memory = memory_of(some.front());
+    const std::byte* const bytes = memory_of(some.front()).bytes.data();
     const speaker& who = speaker_of(some.front());
     context c{*who.process, who.thread, who.clock, who.copy, 0, 0};
     std::size_t done = 0;
     for (; done < some.size() && some[done].voice == voice; ++done) {
-      const record_view record = sound_record_at(memory.bytes.data() + std::size_t{some[done].word} * 8);
-      c.flags = record.flags;
+      const std::byte* const record = bytes + std::size_t{some[done].word} * 8;
+      const record_head head = head_at(record);
+      c.flags = head.flags;
       c.time = some[done].time;
       ++now_.records;
       reached_ = std::max(reached_, c.time);
-      dispatch(c, record);
+      if (dispatch_frequent(c, head, record)) {
+        ++device_events_;
+      } else {
+        dispatch(c, sound_record_at(record));
+      }
       if (options_.simulated) settle(false);
     }
     some = some.subspan(done);
   }
 }
 
-/// Those that most records are come first.
-inline void assembler::dispatch(const context& c, const record_view& record) {
-  switch (record.type) {
+/// What most records are. False: it is something else.
+inline bool assembler::dispatch_frequent(const context& c, const record_head& head, const std::byte* record) {
+  switch (head.type) {
     case record_type::alloc:
-      hand_on<alloc_record>(c, record);
-      break;
+      hand_on<alloc_record>(c, head, record);
+      return true;
     case record_type::free:
-      hand_on<free_record>(c, record);
-      break;
+      hand_on<free_record>(c, head, record);
+      return true;
     case record_type::lane_alloc:
-      on(c, decode<lane_alloc_record>(record));
-      break;
+      hand_on<lane_alloc_record>(c, head, record);
+      return true;
     case record_type::lane_free:
-      hand_on<lane_free_record>(c, record);
-      break;
+      hand_on<lane_free_record>(c, head, record);
+      return true;
     case record_type::touch:
-      on_touch(c, record);
-      break;
+      on_touch(c, sound_record_at(record));
+      return true;
     case record_type::api_call:
-      hand_on<api_call_record>(c, record);
-      break;
+      hand_on<api_call_record>(c, head, record);
+      return true;
     case record_type::kernel:
-      hand_on<kernel_record>(c, record);
-      break;
+      hand_on<kernel_record>(c, head, record);
+      return true;
     default:
-      if (dispatch_memory(c, record) || dispatch_work(c, record)) break;
-      if (!dispatch_definition(c, record)) dispatch_host(c, record);
-      return;
+      return false;
   }
-  ++device_events_;
+}
+
+void assembler::dispatch(const context& c, const record_view& record) {
+  if (dispatch_memory(c, record) || dispatch_work(c, record)) {
+    ++device_events_;
+  } else if (!dispatch_definition(c, record)) {
+    dispatch_host(c, record);
+  }
 }
 
 bool assembler::dispatch_definition(const context& c, const record_view& record) {

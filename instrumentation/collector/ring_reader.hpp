@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -84,20 +85,34 @@ struct record_view {
   std::span<const std::byte> bytes;  ///< The whole record, header included.
 };
 
-/// The record that `bytes` begin with; of no bytes where its length cannot be right, after which nothing can be trusted.
-[[nodiscard]] inline record_view record_at(std::span<const std::byte> bytes) {
-  struct {
-    std::uint16_t type, words;
-    std::uint32_t flags;
-  } head{};
-  if (bytes.size() < sizeof head) return {};
-  std::memcpy(&head, bytes.data(), sizeof head);
-  const std::size_t length = std::size_t{head.words} * 8;
-  if (length > bytes.size()) return {};
-  record_view record{static_cast<record_type>(head.type), head.flags, 0, bytes.first(length)};
-  if (record.type == record_type::padding) return record;
-  if (length < sizeof(record_header)) return {};
-  std::memcpy(&record.time, bytes.data() + 8, sizeof record.time);
+/// What each record begins with, padding too.
+struct record_head {
+  record_type type{};
+  std::uint32_t flags = 0;
+  std::size_t bytes = 0;  ///< Of the whole record.
+};
+[[nodiscard]] inline record_head head_at(const std::byte* record) {
+  static_assert(std::endian::native == std::endian::little);
+  std::uint64_t word = 0;
+  std::memcpy(&word, record, sizeof word);
+  return {static_cast<record_type>(word & UINT16_MAX), static_cast<std::uint32_t>(word >> 32),
+          static_cast<std::size_t>(word >> 16 & UINT16_MAX) * 8};
+}
+
+/// The same where less than a record may be there; of no bytes if its length cannot be right, after which nothing can be trusted.
+[[nodiscard]] inline record_head head_at(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(std::uint64_t)) return {};
+  record_head head = head_at(bytes.data());
+  const std::size_t least = head.type == record_type::padding ? sizeof(std::uint64_t) : sizeof(record_header);
+  if (head.bytes < least || head.bytes > bytes.size()) head.bytes = 0;
+  return head;
+}
+
+/// The record at `bytes`, whose length was found right before.
+[[nodiscard]] inline record_view sound_record_at(const std::byte* bytes) {
+  const record_head head = head_at(bytes);
+  record_view record{head.type, head.flags, 0, {bytes, head.bytes}};
+  std::memcpy(&record.time, bytes + offsetof(record_header, time), sizeof record.time);
   return record;
 }
 
@@ -106,19 +121,12 @@ struct record_view {
 template <class Visit>
 [[nodiscard]] bool for_each_record(std::span<const std::byte> bytes, Visit&& visit) {
   while (!bytes.empty()) {
-    const record_view record = record_at(bytes);
-    if (record.bytes.empty()) return false;
-    if (record.type != record_type::padding) visit(record);
-    bytes = bytes.subspan(record.bytes.size());
+    const record_head head = head_at(bytes);
+    if (head.bytes == 0) return false;
+    if (head.type != record_type::padding) visit(sound_record_at(bytes.data()));
+    bytes = bytes.subspan(head.bytes);
   }
   return true;
-}
-
-/// The same of bytes whose length was found right before.
-[[nodiscard]] inline record_view sound_record_at(const std::byte* bytes) {
-  record_header head;
-  std::memcpy(&head, bytes, sizeof head);
-  return {static_cast<record_type>(head.type), head.flags, head.time, {bytes, std::size_t{head.words} * 8}};
 }
 
 /// The record as its struct. Fields that a shorter (older) record lacks are zero; what a longer (newer) one adds is
@@ -137,11 +145,11 @@ template <class Record>
 
 /// The same without a copy, of a record at a multiple of 8 bytes; `spare` is where it goes if it is shorter.
 template <class Record>
-[[nodiscard]] inline const Record& view(const record_view& record, Record& spare) {
+[[nodiscard]] inline const Record& view(const record_head& head, const std::byte* record, Record& spare) {
   static_assert(alignof(Record) <= 8);
-  if (record.bytes.size() >= sizeof spare) [[likely]]
-    return *std::launder(reinterpret_cast<const Record*>(record.bytes.data()));
-  return spare = decode<Record>(record);
+  if (head.bytes >= sizeof spare) [[likely]]
+    return *std::launder(reinterpret_cast<const Record*>(record));
+  return spare = decode<Record>(sound_record_at(record));
 }
 
 }  // namespace sluice::collector
