@@ -188,7 +188,7 @@ class Bench:
             return
         self.headline("Writing (one core's processor time; files in memory)")
         path, *_ = self.make("write", ["--events", "2000000"])
-        for what, arguments, bar in (("from rings, through the collector", ["rings", "4000000"], 20), ("from rows, a training's", ["rows", path], None)):
+        for what, arguments, bar in (("from rings, through the collector", ["rings", "10000000"], 20), ("from rows, a training's", ["rows", path], None)):
             run = self.repeat([os.path.join(self.tools, "trace_writing"), *arguments])
             label = f"write, {what}"
             wanted = f">= {bar} M events/s" if bar else ""
