@@ -122,9 +122,10 @@ TEST(Pickle, KnowsIntegersThatNoWordHolds) {
 
 TEST(Pickle, KnowsIntegersOfEveryLength) {
   for (unsigned bits = 0; bits < 64; ++bits) {
-    for (const std::int64_t n :
-         {std::int64_t{1} << bits, (std::int64_t{1} << bits) - 1, -(std::int64_t{1} << bits) + 1})
-      EXPECT_EQ(show(pickle_bytes().integer(n).end()), std::to_string(n));
+    const std::uint64_t power = std::uint64_t{1} << bits;
+    for (const std::uint64_t n : {power, power - 1, 1 - power})
+      EXPECT_EQ(show(pickle_bytes().integer(static_cast<std::int64_t>(n)).end()),
+                std::to_string(static_cast<std::int64_t>(n)));
   }
 }
 
