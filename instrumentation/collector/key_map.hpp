@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -67,9 +68,9 @@ class key_map {
   std::size_t size_ = 0;
 };
 
-/// Keeps the latest: a value is forgotten only when the table has its full size and another key wants its place, of which each key has
-/// a few. Keys that count up, as correlation ids do, lie in order, have one place each, and forget the oldest. O(1).
-template <class Value, bool Counting>
+/// Keeps the latest, of keys that count up, as correlation ids do: they lie in order, have one place each, and a value is forgotten only
+/// when the table has its full size and another key wants its place, which is the oldest's. O(1).
+template <class Value>
 class recent_map {
  public:
   /// `most`: places at full size, a power of two, at least 64.
@@ -77,8 +78,9 @@ class recent_map {
 
   /// Null if there is none, or none any more.
   [[nodiscard]] const Value* find(std::uint64_t key) const {
-    const place* const found = locate(key);
-    return found == nullptr ? nullptr : &found->value;
+    if (places_.empty() || key == 0) return nullptr;
+    const place& p = places_[home_of(key)];
+    return p.key == key ? &p.value : nullptr;
   }
   [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
 
@@ -86,17 +88,11 @@ class recent_map {
   /// The value stays where it is until the next `put`.
   template <class Forget>
   Value& put(std::uint64_t key, const Value& value, Forget&& forget) {
-    place* chosen = place_for(key);
-    while (chosen == nullptr && places_.size() < most_) {
-      grow(forget);
-      chosen = place_for(key);
-    }
-    if (chosen == nullptr) {
-      chosen = &places_[home_of(key)];
-      forget(chosen->key);
-    }
-    chosen->key = key;
-    return chosen->value = value;
+    while (!is_free_for(key) && places_.size() < most_) grow(forget);
+    place& p = places_[home_of(key)];
+    if (p.key != 0 && p.key != key) forget(p.key);
+    p.key = key;
+    return p.value = value;
   }
   Value& put(std::uint64_t key, const Value& value) {
     return put(key, value, [](std::uint64_t) {});
@@ -104,11 +100,11 @@ class recent_map {
 
   /// Does nothing if there is none.
   void erase(std::uint64_t key) {
-    if (const place* const found = locate(key)) places_[static_cast<std::size_t>(found - places_.data())] = {};
+    if (find(key) != nullptr) places_[home_of(key)] = {};
   }
 
  private:
-  static constexpr std::size_t near = Counting ? 1 : 4;
+  static constexpr std::size_t fewest = 64;
 
   struct place {
     std::uint64_t key = 0;
@@ -116,33 +112,16 @@ class recent_map {
   };
 
   [[nodiscard]] std::size_t home_of(std::uint64_t key) const {
-    return Counting ? static_cast<std::size_t>(key) & (places_.size() - 1) : detail::spread(key, 64 - bits_);
+    return static_cast<std::size_t>(key) & (places_.size() - 1);
   }
-  [[nodiscard]] const place* locate(std::uint64_t key) const {
-    if (places_.empty() || key == 0) return nullptr;
-    const std::size_t home = home_of(key);
-    for (std::size_t i = 0; i < near; ++i) {
-      const place& p = places_[(home + i) & (places_.size() - 1)];
-      if (p.key == key) return &p;
-    }
-    return nullptr;
-  }
-  /// The key's place, or a free one near its home; null if there is neither.
-  [[nodiscard]] place* place_for(std::uint64_t key) {
-    if (places_.empty()) return nullptr;
-    const std::size_t home = home_of(key);
-    place* free = nullptr;
-    for (std::size_t i = 0; i < near; ++i) {
-      place& p = places_[(home + i) & (places_.size() - 1)];
-      if (p.key == key) return &p;
-      if (p.key == 0 && free == nullptr) free = &p;
-    }
-    return free;
+  [[nodiscard]] bool is_free_for(std::uint64_t key) const {
+    if (places_.empty()) return false;
+    const std::uint64_t there = places_[home_of(key)].key;
+    return there == 0 || there == key;
   }
   template <class Forget>
   void grow(Forget&& forget) {
-    bits_ = places_.empty() ? 6 : bits_ + 1;
-    std::vector<place> old(std::size_t{1} << bits_);
+    std::vector<place> old(std::max(fewest, 2 * places_.size()));
     old.swap(places_);
     for (const place& p : old) {
       if (p.key != 0) put(p.key, p.value, forget);
@@ -151,7 +130,6 @@ class recent_map {
 
   std::size_t most_;
   std::vector<place> places_;
-  unsigned bits_ = 0;
 };
 
 }  // namespace sluice::collector

@@ -116,7 +116,6 @@ void ring_reader::copy_out(std::uint64_t from, std::size_t bytes, std::vector<st
   const auto* data = reinterpret_cast<const std::byte*>(header_) + ring_data_offset;
   const std::size_t offset = from & (capacity_ - 1);
   const std::size_t first = std::min(bytes, capacity_ - offset);
-  into.reserve(std::max(into.size() + bytes, into.size() + bytes > into.capacity() ? 2 * into.capacity() : 0));
   append_in_pieces({data + offset, first}, into);
   append_in_pieces({data, bytes - first}, into);
 }

@@ -122,8 +122,8 @@ class work_joiner {
   const block_ledger& blocks_;
   std::unordered_map<std::uint64_t, copied_content> contents_;  ///< Of calls that have been entered.
   /// Kept for work that is still to come: 8 MB a process at most, and 30 MB of those that move memory.
-  recent_map<call, true> calls_{std::size_t{1} << 18};
-  recent_map<moved_memory, true> moved_{std::size_t{1} << 18};
+  recent_map<call> calls_{std::size_t{1} << 18};
+  recent_map<moved_memory> moved_{std::size_t{1} << 18};
   batches batches_;  ///< By correlation; each is of a call in `calls_`, or of one to come.
   std::size_t waiting_parts_ = 0;
   std::deque<waiting_work> waiting_;  ///< In order of arrival; those written early are left as holes.
