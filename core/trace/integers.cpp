@@ -20,7 +20,7 @@ namespace {
 /// A chunk of fewer rows is tried each way: it costs nothing, and habits are of long chunks.
 constexpr std::size_t habitual_rows = 512;
 /// A habit is kept for the first number of chunks, and then to the last one while its columns take hardly more than they did at most in
-/// the first ones: trying all ways costs as much as ten chunks do.
+/// the first ones: to try all ways is to write the column in each of five forms.
 constexpr std::uint16_t habit_chunks = 32, most_habit_chunks = 512;
 /// Hardly more: by this share, and this many bytes of 1024 values.
 constexpr std::uint32_t hardly_share = 8, hardly_bytes = 16;
