@@ -152,7 +152,7 @@ class finder {
         of_.compositions.empty()
             ? "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy through "
               "pinned slots."
-            : "Pin the host side: DataLoader(pin_memory=True) and .to(device, non_blocking=True), or "
+            : "Pin the host side: DataLoader(pin_memory=True), and copy with non_blocking=True, or use "
               "cudaHostRegister.");
   }
 

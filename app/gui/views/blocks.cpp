@@ -18,13 +18,13 @@ struct column {
 };
 constexpr std::array<column, 9> columns = {{{"Address", query::block_column::address, 128, false},
                                             {"Size", query::block_column::bytes, 84, true},
-                                            {"Layer", query::block_column::layer, 78, false},
+                                            {"Layer", query::block_column::layer, 96, false},
                                             {"Kind", query::block_column::kind, 74, false},
                                             {"Allocated", query::block_column::born, 92, true},
                                             {"Freed", query::block_column::died, 92, true},
                                             {"Lifetime", query::block_column::lifetime, 84, true},
                                             {"Category", query::block_column::category, 96, false},
-                                            {"Name", query::block_column::name, 220, false}}};
+                                            {"Name", query::block_column::name, 202, false}}};
 
 /// The blocks that lived in the selected range, or in the whole recording. Scrolls by row index: a float could not
 /// address the rows of a long recording by pixels.
@@ -102,9 +102,10 @@ class blocks_view final : public view {
                    first_);
     first_ = std::clamp<std::int64_t>(first_, 0, last_first);
     ImGui::SetCursorScreenPos(origin);
+    // A click on a row is the row's, wherever: columns are resized by their headings alone.
     const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable |
                                   ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
-                                  ImGuiTableFlags_BordersInnerH;
+                                  ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoBordersInBody;
     if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()), flags, {room.x - bar - with.px(2), room.y}))
       return;
     for (const column& each : columns) {
