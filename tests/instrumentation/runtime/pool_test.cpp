@@ -109,6 +109,7 @@ TEST_P(pool, takes_a_higher_limit_later_or_none) {
   p->deallocate(s, second, 200 * mib);
 }
 
+#if !defined(__SANITIZE_THREAD__)  // Which leaves a program fewer addresses.
 TEST_P(pool, has_addresses_for_all_of_the_device_beside_others) {
   if (!device().description().features.virtual_memory) GTEST_SKIP() << "the device has no virtual memory";
   std::vector<std::shared_ptr<pool_memory_resource>> pools;
@@ -118,6 +119,7 @@ TEST_P(pool, has_addresses_for_all_of_the_device_beside_others) {
   }
   EXPECT_NO_THROW((void)pinned_buffer(64 * mib));
 }
+#endif
 
 TEST_P(pool, gives_scattered_memory_back_before_it_refuses) {
   const auto p = make({.limit_bytes = 8 * mib, .growth_bytes = mib});
