@@ -11,6 +11,7 @@ import os
 import random
 import re
 import resource
+import select
 import shutil
 import statistics
 import subprocess
@@ -62,17 +63,13 @@ class Run:
         with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
             begin = time.perf_counter()
             process = subprocess.Popen(command, stdout=said, stderr=complained, preexec_fn=limit, cwd=ROOT)
-            deadline = begin + limits.seconds
-            while True:
-                pid, status, used = os.wait4(process.pid, os.WNOHANG)
-                if pid:
-                    break
-                if time.perf_counter() > deadline:
-                    process.kill()
-                    _, status, used = os.wait4(process.pid, 0)
-                    self.failure = f"stopped after {limits.seconds:g} s"
-                    break
-                time.sleep(0.0005)
+            # Asleep until it ends: who looks again and again may disturb what is measured.
+            ended = os.pidfd_open(process.pid)
+            if not select.select([ended], [], [], limits.seconds)[0]:
+                process.kill()
+                self.failure = f"stopped after {limits.seconds:g} s"
+            _, status, used = os.wait4(process.pid, 0)
+            os.close(ended)
             self.seconds = time.perf_counter() - begin
             process.returncode = os.waitstatus_to_exitcode(status)
             self.resident = used.ru_maxrss * 1024
