@@ -12,65 +12,27 @@
 #include <string>
 #include <vector>
 
-#include "tests/instrumentation/collector/recording.hpp"
+#include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
 namespace {
 
 using collector::recorded;
-using collector::temporary_folder;
 using testing::HasSubstr;
 using testing::Not;
 using namespace trace;
 
 const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
 
-std::string content_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-/// A `sluice` that runs in a folder of its own, in a process group of its own.
-class Record : public testing::Test {
+/// `sluice record`.
+class Record : public SluiceProgram {
  protected:
-  struct outcome {
-    int status = -1;  ///< As a shell has it.
-    std::string out, err;
-  };
-
-  pid_t begin(const std::vector<std::string>& arguments) {
-    const pid_t child = fork();
-    if (child != 0) {
-      setpgid(child, child);
-      return child;
-    }
-    setpgid(0, 0);
-    const auto send_to = [&](const char* name, int number) {
-      const int file = open(folder_.file(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
-      dup2(file, number);
-      close(file);
-    };
-    send_to("out", 1);
-    send_to("err", 2);
-    close_range(3, ~0U, 0);  // What the test itself was born with.
-    if (chdir(folder_.file(".").c_str()) != 0) _exit(98);
-    std::vector<std::string> words{SLUICE_BINARY_DIR "/sluice", "record"};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    execv(pointers[0], pointers.data());
-    _exit(97);
+  pid_t begin(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "record");
+    return begin_sluice(arguments);
   }
 
-  outcome end(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), content_of(folder_.file("out")),
-            content_of(folder_.file("err"))};
-  }
+  outcome end(pid_t child) { return end_sluice(child); }
 
   outcome run(const std::vector<std::string>& arguments) { return end(begin(arguments)); }
 
@@ -86,11 +48,6 @@ class Record : public testing::Test {
     EXPECT_TRUE(found.snapshot().complete());
     return found;
   }
-
-  [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(folder_.file(name)); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_.file(name)) << text; }
-
-  temporary_folder folder_;
 };
 
 TEST_F(Record, StatusIsTheCommands) {

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/instrumentation/collector/recording.hpp"
+
+/// Runs the built `sluice` as its users do: as a process, in a folder of its own.
+namespace sluice {
+
+inline std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// How a program ended and what it printed.
+struct outcome {
+  int status = -1;  ///< As a shell has it: 128 + n for signal n.
+  std::string out, err;
+};
+
+/// A fixture: `sluice` runs in a process group and a folder of its own, which goes with the test.
+class SluiceProgram : public testing::Test {
+ protected:
+  using variables = std::vector<std::pair<std::string, std::string>>;  ///< Of the environment; an empty value unsets.
+
+  /// Starts `sluice ARGUMENTS` in the folder. Its output goes to the files "out" and "err" there.
+  pid_t begin_sluice(const std::vector<std::string>& arguments, const variables& environment = {}) {
+    const pid_t child = fork();
+    if (child != 0) {
+      setpgid(child, child);
+      return child;
+    }
+    setpgid(0, 0);
+    const auto send_to = [&](const char* name, int number) {
+      const int file = open(folder_.file(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+      dup2(file, number);
+      close(file);
+    };
+    send_to("out", 1);
+    send_to("err", 2);
+    close_range(3, ~0U, 0);  // What the test itself was born with.
+    if (chdir(folder_.file(".").c_str()) != 0) _exit(98);
+    for (const auto& [name, value] : environment) {
+      if (value.empty()) {
+        unsetenv(name.c_str());
+      } else {
+        setenv(name.c_str(), value.c_str(), 1);
+      }
+    }
+    std::vector<std::string> words{SLUICE_BINARY_DIR "/sluice"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    execv(pointers[0], pointers.data());
+    _exit(97);
+  }
+
+  /// Waits for what `begin_sluice` started.
+  outcome end_sluice(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), content_of(folder_.file("out")),
+            content_of(folder_.file("err"))};
+  }
+
+  outcome run_sluice(const std::vector<std::string>& arguments, const variables& environment = {}) {
+    return end_sluice(begin_sluice(arguments, environment));
+  }
+
+  [[nodiscard]] std::string file(const std::string& name) const { return folder_.file(name); }
+  [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(file(name)); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(file(name)) << text; }
+
+  collector::temporary_folder folder_;
+};
+
+}  // namespace sluice
