@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -14,12 +16,18 @@
 #include <fstream>
 #include <string_view>
 
+#include "app/cli/standard_files.hpp"
+
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace sluice::cli {
 namespace {
 
-constexpr std::array waited_signals = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR2};
+constexpr std::array own_faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+/// A terminal sends these to the whole foreground group.
+constexpr std::array terminal_signals = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGCONT};
+/// How long after a stop of the terminal's the command may take to stop, for us to stop with it.
+constexpr std::chrono::seconds stops_together{2};
 constexpr std::array changed_actions = {SIGCHLD, SIGPIPE, SIGXFSZ};
 
 tl::unexpected<error> not_executable(const std::string& name, int why) {
@@ -88,9 +96,13 @@ result<std::string> find_program(const std::string& name) {
 
 // ------------------------------------------------------------------------------------------------------------ signals
 
+bool arrived_signal::asks_to_end() const {
+  return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
 signal_desk::signal_desk() {
-  sigemptyset(&waited_);
-  for (const int number : waited_signals) sigaddset(&waited_, number);
+  sigfillset(&waited_);
+  for (const int number : own_faults) sigdelset(&waited_, number);
   sigprocmask(SIG_BLOCK, &waited_, &mask_before_);
   for (const int number : changed_actions) {
     struct sigaction action {};
@@ -101,21 +113,25 @@ signal_desk::signal_desk() {
   }
 }
 
-signal_desk::~signal_desk() { restore(); }
-
 void signal_desk::restore() const {
   for (const auto& [number, action] : actions_before_) sigaction(number, &action, nullptr);
   sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-std::optional<int> signal_desk::next(std::chrono::milliseconds timeout) const {
+std::optional<arrived_signal> signal_desk::next(std::chrono::milliseconds timeout) const {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
   const timespec limit{seconds.count(), (timeout - seconds).count() * 1'000'000};
   siginfo_t origin{};
   const int number = sigtimedwait(&waited_, &origin, &limit);
-  // A terminal that closes has told the whole process group, the command included.
-  if (number == SIGHUP && origin.si_code == SI_KERNEL) return std::nullopt;
-  return number > 0 ? std::optional<int>(number) : std::nullopt;
+  if (number <= 0) return std::nullopt;
+  arrived_signal came{.number = number, .from_kernel = origin.si_code == SI_KERNEL};
+  came.queued = origin.si_code == SI_QUEUE;
+  const bool has_sender = origin.si_code == SI_USER || origin.si_code == SI_TKILL || came.queued;
+  if (has_sender) came.sender = origin.si_pid;
+  if (came.queued) came.value = origin.si_value;
+  // A pipe that closed or a file that grew too large, under a write of ours.
+  if (came.sender == ::getpid()) return std::nullopt;
+  return came;
 }
 
 // ------------------------------------------------------------------------------------------------------------ process
@@ -131,6 +147,7 @@ result<command_process> command_process::start(std::span<const std::string> comm
   const pid_t child = ::fork();
   if (child == 0) {
     signals.restore();
+    close_added_standard_files();
     ::execvpe(arguments[0], arguments.data(), variables_.data());
     const int why = errno;
     [[maybe_unused]] const ssize_t told = ::write(trouble[1], &why, sizeof why);
@@ -153,15 +170,67 @@ result<command_process> command_process::start(std::span<const std::string> comm
   return not_executable(words[0], why);
 }
 
+namespace {
+
+/// The parent of `pid`; 0 if there is no such process.
+pid_t parent_of(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(in, text, '\0');
+  const auto name_end = text.rfind(')');  // The name may hold anything.
+  char state = 0;
+  int parent = 0;
+  if (name_end == std::string::npos || std::sscanf(text.c_str() + name_end + 1, " %c %d", &state, &parent) != 2)
+    return 0;
+  return parent;
+}
+
+bool descends_from(pid_t pid, pid_t ancestor) {
+  constexpr int deepest = 1000;  // Processes come and go while we look.
+  for (int i = 0; i < deepest && pid > 1; ++i, pid = parent_of(pid)) {
+    if (pid == ancestor) return true;
+  }
+  return false;
+}
+
+bool is_stop(int number) { return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU; }
+
+}  // namespace
+
+void command_process::pass_on(const arrived_signal& signal) const {
+  if (signal.number == SIGCHLD) return;
+  const bool has_it =
+      std::find(terminal_signals.begin(), terminal_signals.end(), signal.number) != terminal_signals.end();
+  if (signal.from_kernel && has_it) return;
+  if (signal.from_kernel && signal.number == SIGXCPU) return;  // Our own time is up, not the command's.
+  if (signal.sender > 0 && descends_from(signal.sender, pid_)) return;
+  if (signal.queued) {
+    ::sigqueue(pid_, signal.number, signal.value);
+  } else {
+    ::kill(pid_, signal.number);
+  }
+}
+
 int command_process::wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) const {
+  using clock = std::chrono::steady_clock;
+  bool stopped = false;
+  clock::time_point stop_came{};  // To us, from the terminal or to be passed on; long ago: none.
   for (;;) {
     int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) return status_of(status);
+    while (::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) {
+      if (WIFEXITED(status) || WIFSIGNALED(status)) return status_of(status);
+      stopped = WIFSTOPPED(status);
+    }
+    // A command that is stopped by itself, as by a scheduler, may be continued by itself: then we must not sleep.
+    if (stopped && clock::now() < stop_came + stops_together) {
+      stop_came = {};
+      ::raise(SIGSTOP);  // Whoever continues us continues the command: by the process group, or by what we pass on.
+    }
     // A signal that merges with an earlier one is made up for by the timeout.
     const auto signal = signals.next(period);
-    heard(signal);
-    const bool meant_to_end = signal && (*signal == SIGTERM || *signal == SIGHUP);
-    if (meant_to_end) ::kill(pid_, *signal);
+    if (heard(signal) || !signal) continue;
+    if (is_stop(signal->number)) stop_came = clock::now();
+    pass_on(*signal);
   }
 }
 

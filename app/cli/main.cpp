@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/standard_files.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/version.hpp"
 
@@ -130,6 +131,7 @@ int run(int argc, char** argv) {
 }  // namespace sluice::cli
 
 int main(int argc, char** argv) {
+  sluice::cli::add_standard_files();
   try {
     const int status = sluice::cli::run(argc, argv);
     // What was printed and did not arrive is no success.

@@ -38,6 +38,9 @@ struct record_options {
   std::uint64_t ring_bytes = 0;
   std::uint64_t trigger_peak = 0;
   std::vector<std::string> command;
+
+  /// Otherwise SIGUSR2 is the command's, as every other signal.
+  [[nodiscard]] bool dumps_on_signal() const { return ring_bytes != 0; }
   bool misplaced_option = false;  ///< What looks like an option of ours, and is none, is where the command should be.
 };
 
@@ -81,7 +84,7 @@ command_process::variables environment_for(const record_options& options, collec
 
 /// The command has ended, but processes that it started may go on, or be about to say their first word. A daemon among
 /// them would go on for ever, so there is an end to the waiting, and Ctrl-C brings it about at once.
-void wait_for_descendants(collector::session& session, const signal_desk& signals, double seconds) {
+void wait_for_descendants(collector::session& session, const signal_desk& signals, double seconds, bool dumps) {
   const auto start = steady_clock::now();
   const auto deadline = start + milliseconds(static_cast<std::int64_t>(seconds * 1000));
   bool told = false;
@@ -91,12 +94,25 @@ void wait_for_descendants(collector::session& session, const signal_desk& signal
       told = true;
     }
     const auto signal = signals.next(milliseconds(20));
-    if (signal == SIGUSR2) {
-      session.dump("SIGUSR2 came");
-    } else if (signal && *signal != SIGCHLD) {
-      return;
+    if (signal && signal->asks_to_end()) return;
+    if (signal && dumps && signal->number == SIGUSR2) session.dump("SIGUSR2 came");
+  }
+}
+
+/// The file is completed, which may take long for a large one. The first signal that asks us to end lets that go on; the second
+/// cuts it short.
+result<collector::session_summary> close_recording(collector::session& session, const signal_desk& signals) {
+  constexpr milliseconds look_every{20};
+  int asked = 0;
+  while (!session.stops_within(look_every)) {
+    while (const auto signal = signals.next(milliseconds(0))) {
+      if (!signal->asks_to_end() || ++asked > 2) continue;
+      complain(asked == 1 ? "the recording is being completed; another signal cuts that short"
+                          : "the recording was cut short: it holds all events, but is slower to open");
+      if (asked == 2) session.cut_short();
     }
   }
+  return session.stop();
 }
 
 /// What the recorded processes themselves warned of, each once: it is in the file only.
@@ -143,32 +159,41 @@ int status_for(const error& e) {
 /// When the recording begins and ends while the command runs, and dumps on request.
 class timetable {
  public:
-  timetable(collector::session& session, const record_options& options)
-      : session_(session), options_(options), delayed_(options.delay_seconds > 0) {}
+  timetable(collector::session& session, const record_options& options, const signal_desk& signals)
+      : session_(session), options_(options), signals_(signals), delayed_(options.delay_seconds > 0) {}
 
-  void look(std::optional<int> signal) {
+  /// True if the signal was for us.
+  bool look(const std::optional<arrived_signal>& signal) {
     const double passed = std::chrono::duration<double>(steady_clock::now() - start_).count();
     if (delayed_ && passed >= options_.delay_seconds) begin();
     const bool over = options_.duration_seconds > 0 && passed >= options_.delay_seconds + options_.duration_seconds;
-    if (over && !summary_) summary_ = session_.stop();
-    if (signal == SIGUSR2 && !summary_) session_.dump("SIGUSR2 came");
+    if (over && !summary_ && stops_now()) summary_ = session_.stop();
+    const bool dump = signal && signal->number == SIGUSR2 && options_.dumps_on_signal();
+    if (dump && !ending_) session_.dump("SIGUSR2 came");
+    return dump;
   }
   [[nodiscard]] milliseconds period() const {
     return milliseconds(options_.delay_seconds > 0 || options_.duration_seconds > 0 ? 20 : 500);
   }
   /// The recording was ended by its duration.
-  [[nodiscard]] bool ended() const { return summary_.has_value(); }
+  [[nodiscard]] bool ended() const { return ending_; }
 
   result<collector::session_summary> finish() {
     if (delayed_) {
       session_.warn("the command ended before the recording was to begin (--delay): only what was live then is in it");
       begin();
     }
-    if (!summary_) summary_ = session_.stop();
+    if (!summary_) summary_ = close_recording(session_, signals_);
     return *summary_;
   }
 
  private:
+  /// Does not wait: the command's signals must go on to it meanwhile.
+  bool stops_now() {
+    ending_ = true;
+    return session_.stops_within(milliseconds(0));
+  }
+
   void begin() {
     delayed_ = false;
     session_.begin_now();
@@ -176,8 +201,10 @@ class timetable {
 
   collector::session& session_;
   const record_options& options_;
+  const signal_desk& signals_;
   steady_clock::time_point start_ = steady_clock::now();
   bool delayed_;
+  bool ending_ = false;
   std::optional<result<collector::session_summary>> summary_;
 };
 
@@ -225,11 +252,11 @@ int record(const record_options& options) {
     return status_for(command.error());
   }
   session->add_process(static_cast<std::uint64_t>(command->pid()), joined(options.command));
-  timetable times(*session, options);
-  const int status = command->wait(signals, times.period(), [&](std::optional<int> signal) { times.look(signal); });
+  timetable times(*session, options, signals);
+  const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.look(signal); });
   if (!times.ended()) {
     session->process_exited(static_cast<std::uint64_t>(command->pid()), status);
-    wait_for_descendants(*session, signals, options.linger_seconds);
+    wait_for_descendants(*session, signals, options.linger_seconds, options.dumps_on_signal());
   }
   const auto summary = times.finish();
   if (!summary) {
@@ -298,9 +325,10 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->check(CLI::Range(0.0, 1e9).description(""))
       ->type_name("SECONDS");
   command
-      .add_option("--ring", options->ring_bytes,
-                  "Keep the last part only, in a file of about this size (64MiB, 1GiB). SIGUSR2 to sluice, and an\n"
-                  "allocation that fails, write what there is then to a file of its own")
+      .add_option(
+          "--ring", options->ring_bytes,
+          "Keep the last part only, in a file of about this size (64MiB, 1GiB). SIGUSR2 to sluice (CMD does not\n"
+          "get it then) and an allocation that fails write what there is then to a file of its own")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50).description(""))
       ->type_name("SIZE");
@@ -311,6 +339,9 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->type_name("SIZE");
   command.prefix_command();
   command.footer(
+      "Signals sent to sluice go on to CMD. Once CMD has ended, a first INT or TERM lets the recording be completed, "
+      "a\n"
+      "second one cuts that short.\n"
       "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"
       "125: CMD succeeded, or was not started, and nothing could be recorded.");
   return [options, &command, after_dashes] {

@@ -3,6 +3,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <system_error>
+
 #include "instrumentation/collector/producer_state.hpp"
 #include "instrumentation/collector/session_state.hpp"
 
@@ -45,7 +47,14 @@ result<session> session::start(const std::string& path, const session_options& o
   if (!s->wake) return fail(error_code::unavailable, "no descriptor left for the recording");
   // The program's signals are for the program's own threads: one inherits the mask.
   const detail::signals_held hold;
-  s->thread = std::thread([raw = s.get()] { raw->run(); });
+  try {
+    s->thread = std::thread([raw = s.get()] { raw->run(); });
+  } catch (const std::system_error& refused) {
+    static_cast<void>(s->file.close());
+    return fail(error_code::unavailable,
+                "cannot start the thread that writes: " + describe_errno(refused.code().value()), path,
+                "allow more processes and threads (ulimit -u)");
+  }
   return session(std::move(s));
 }
 
@@ -87,6 +96,14 @@ result<void> session::sync() {
   if (state_->failure) return tl::unexpected<error>(*state_->failure);
   return {};
 }
+
+bool session::stops_within(std::chrono::milliseconds time) {
+  if (!state_->stopping.exchange(true, std::memory_order_acq_rel)) state_->wake_up();
+  std::unique_lock lock(state_->mutex);
+  return state_->over.wait_for(lock, time, [&] { return state_->ended; });
+}
+
+void session::cut_short() { state_->hurried.store(true, std::memory_order_release); }
 
 result<session_summary> session::stop() {
   if (!state_->thread.joinable()) return fail(error_code::invalid_argument, "the recording has been stopped already");

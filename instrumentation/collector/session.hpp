@@ -48,7 +48,7 @@ struct session_summary {
   std::vector<std::string> warnings;     ///< What the user should know, one line each; they are in the trace as well.
 };
 
-/// A recording in progress. Thread-safe, `stop` excepted (one thread calls it).
+/// A recording in progress. Thread-safe, `stops_within` and `stop` excepted (one thread calls them).
 class session {
  public:
   /// Creates `path` (an existing file is replaced), opens the socket and starts the writer thread.
@@ -83,6 +83,13 @@ class session {
   /// Blocks until everything that was emitted before this call has been written and flushed to the file.
   /// Errors: what the file met so far (io, no_space).
   result<void> sync();
+
+  /// Lets the recording end, and waits for that so long. True once `stop` will not wait any more.
+  [[nodiscard]] bool stops_within(std::chrono::milliseconds time);
+
+  /// Ends the recording as soon as may be: what was recorded is written out, and what would make a large file open sooner is left
+  /// out. For whoever cannot wait for `stop`. Before or during it.
+  void cut_short();
 
   /// Drains what is left, ends the file and joins the thread. Records emitted after this call are lost.
   /// Errors: io, no_space: the file holds what came before. A second call fails with invalid_argument.

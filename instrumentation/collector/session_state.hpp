@@ -72,9 +72,12 @@ struct session::state {
   unique_descriptor wake;
   std::thread thread;
   std::atomic<bool> stopping{false};
+  std::atomic<bool> hurried{false};  ///< See `cut_short`.
   std::atomic<std::size_t> living{0};
   mutable std::mutex mutex;  ///< Guards what follows.
   std::condition_variable synced;
+  std::condition_variable over;
+  bool ended = false;  ///< The thread has nothing left to do.
   std::vector<session_request> requests;
   std::uint64_t sync_asked = 0;
   std::uint64_t sync_done = 0;
@@ -98,6 +101,7 @@ struct session::state {
   void notice_ended_processes();
   void end(client& c);
   void flush();
+  void close();
   void keep_ring();
   void consider_dump();
   void dump(const std::string& reason);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <map>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -58,17 +59,25 @@ void session::state::run() {
       synced.notify_all();
     }
   }
+  close();
+  const std::lock_guard lock(mutex);
+  sync_done = UINT64_MAX;
+  ended = true;
+  synced.notify_all();
+  over.notify_all();
+}
+
+/// The end of the file, and what is still to be found out for it, unless nobody waits for that.
+void session::state::close() {
   rows.finish(read_clocks());
-  ask_for_links();
-  if (options.sources) {
+  if (!hurried) ask_for_links();
+  if (options.sources && !hurried) {
     const std::string missed = add_sources(file, rows.python_lines());
     if (!missed.empty()) add_warning(missed);
   }
-  const auto closed = analysis::finish(file);
+  const auto closed = analysis::finish(file, {.cancel = &hurried});
   const std::lock_guard lock(mutex);
   if (!closed && !failure) failure = closed.error();
-  sync_done = UINT64_MAX;
-  synced.notify_all();
 }
 
 /// Several GPUs, of whose links no process told: CUPTI did not record them. The answer may take some 100 ms, or never come where a GPU
@@ -81,7 +90,11 @@ void session::state::ask_for_links() {
   std::packaged_task<answer()> ask(
       [gpus, library = options.management_library] { return nvlink_peaks(gpus, library); });
   std::future<answer> answered = ask.get_future();
-  std::thread(std::move(ask)).detach();
+  try {
+    std::thread(std::move(ask)).detach();
+  } catch (const std::system_error&) {
+    return;  // No thread is to be had: the links stay unknown.
+  }
   if (answered.wait_for(patience) != std::future_status::ready) return;
   for (const auto& [gpu, peak] : answered.get()) rows.set_peer_peak(gpu, peak);
 }

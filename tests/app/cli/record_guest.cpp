@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,12 +27,12 @@ void allocate(std::uint64_t address, std::uint64_t bytes = 4096) {
   emit(record);
 }
 
-/// One after another for about so long, and 10 that stay from the beginning.
-void churn(int milliseconds) {
+/// One after another for about so many milliseconds, and 10 that stay from the beginning.
+void churn(int turns, std::uint64_t blocks_a_turn = 200) {
   for (std::uint64_t i = 0; i < 10; ++i) allocate(0x10'0000 + i * 0x1000);
   std::uint64_t random = 1;  // Sizes that do not compress.
-  for (int turn = 0; turn < milliseconds; ++turn) {
-    for (std::uint64_t i = 0; i < 200; ++i) {
+  for (int turn = 0; turn < turns; ++turn) {
+    for (std::uint64_t i = 0; i < blocks_a_turn; ++i) {
       random = random * 6364136223846793005U + 1442695040888963407U;
       allocate(0x20'0000 + i * 0x1000, 1 + (random >> 40));
       free_record record{};
@@ -46,13 +48,58 @@ void forever() {
   for (;;) pause();
 }
 
+/// Prints each signal that comes, until a TERM.
+int print_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, nullptr);
+  printf("ready\n");
+  for (;;) {
+    fflush(stdout);
+    siginfo_t came{};
+    const int number = sigwaitinfo(&all, &came);
+    if (number == SIGCHLD || number < 0) continue;
+    printf("signal %d", number);
+    if (came.si_code == SI_QUEUE) printf(" value %d", came.si_value.sival_int);
+    printf("\n");
+    if (number == SIGTERM) return 3;
+  }
+}
+
+/// Prints what a program inherits from whoever starts it.
+int print_inheritance() {
+  sigset_t blocked;
+  sigprocmask(SIG_BLOCK, nullptr, &blocked);
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action {};
+    if (sigaction(number, nullptr, &action) != 0) continue;
+    printf("signal %d: blocked %d, ignored %d\n", number, sigismember(&blocked, number), action.sa_handler == SIG_IGN);
+  }
+  for (int number = 0; number < 1000; ++number) {
+    if (fcntl(number, F_GETFD) >= 0) printf("descriptor %d: flags %x\n", number, fcntl(number, F_GETFL));
+  }
+  for (int resource = 0; resource < RLIM_NLIMITS; ++resource) {
+    rlimit limit{};
+    getrlimit(static_cast<__rlimit_resource>(resource), &limit);
+    printf("limit %d: %ju %ju\n", resource, std::uintmax_t{limit.rlim_cur}, std::uintmax_t{limit.rlim_max});
+  }
+  printf("group %d, session %d, terminal %d, priority %d, mask %o\n", getpgrp(), getsid(0), tcgetpgrp(0),
+         getpriority(PRIO_PROCESS, 0), umask(0));
+  return 0;
+}
+
 int behave(const std::string& how) {
+  if (how == "print-inheritance") return print_inheritance();  // Before our own producer is there.
   start();
   allocate(0x1000);
   if (how == "succeed") return 0;
   if (how == "churn") {
     churn(1500);
     return 0;
+  }
+  if (how == "churn-much") {
+    churn(400, 4000);
+    return 5;
   }
   if (how == "fail-to-allocate") {
     churn(300);
@@ -104,6 +151,7 @@ int behave(const std::string& how) {
     fflush(stdout);
     forever();
   }
+  if (how == "print-signals") return print_signals();
   if (how == "signals") {  // What it inherited must be what it would have without us.
     sigset_t blocked;
     sigprocmask(SIG_BLOCK, nullptr, &blocked);

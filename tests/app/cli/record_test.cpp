@@ -215,7 +215,7 @@ TEST_F(Record, APeakDumps) {
 }
 
 TEST_F(Record, ASignalDumps) {
-  const pid_t child = begin({"-o", "t.sluice", "--", guest, "wait-for-signal"});
+  const pid_t child = begin({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "wait-for-signal"});
   wait_until_ready();
   kill(child, SIGUSR2);
   while (!exists("t-dump1.sluice") || !recorded(folder_.file("t-dump1.sluice")).snapshot().complete()) usleep(10'000);

@@ -1,0 +1,27 @@
+#include "app/cli/standard_files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace sluice::cli {
+namespace {
+
+bool added[3];
+
+}  // namespace
+
+void add_standard_files() {
+  for (int number = 0; number < 3; ++number) {
+    if (::fcntl(number, F_GETFD) >= 0) continue;
+    // The lowest that is free, which is this one. The wrong way round: reading from 0 and writing to 1 and 2 are errors.
+    added[number] = ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) == number;
+  }
+}
+
+void close_added_standard_files() {
+  for (int number = 0; number < 3; ++number) {
+    if (added[number]) ::close(number);
+  }
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,237 @@
+// Signals to `sluice record`: they are the command's, and the recording survives them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+using collector::recorded;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
+
+class Signals : public SluiceProgram {
+ protected:
+  pid_t begin(const std::string& how, std::vector<std::string> options = {}) {
+    std::vector<std::string> words{"record", "-o", "t.sluice"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", guest, how});
+    return begin_sluice(words);
+  }
+
+  /// Until a file in the folder says so.
+  void wait_for(const std::string& text, const std::string& name = "out") const {
+    while (content_of(file(name)).find(text) == std::string::npos) usleep(2000);
+  }
+
+  /// Sends it and waits until the command says that it came.
+  void send_and_wait(pid_t recorder, int number) const {
+    kill(recorder, number);
+    wait_for("signal " + std::to_string(number) + "\n");
+  }
+
+  /// The process that `recorder` started.
+  static pid_t command_of(pid_t recorder) {
+    const std::string path = "/proc/" + std::to_string(recorder) + "/task/" + std::to_string(recorder) + "/children";
+    return std::atoi(content_of(path).c_str());
+  }
+
+  static void wait_until_stopped(pid_t process) {
+    while (content_of("/proc/" + std::to_string(process) + "/stat").find(") T ") == std::string::npos) usleep(2000);
+  }
+
+  [[nodiscard]] bool is_whole() const { return recorded(file("t.sluice")).snapshot().complete(); }
+};
+
+// Tried: every signal that a batch system, a service manager or a user may send to the recorder alone.
+TEST_F(Signals, AllThatCanBePassedOnReachTheCommand) {
+  const pid_t recorder = begin("print-signals");
+  wait_for("ready");
+  std::vector<int> sent{SIGHUP,  SIGINT, SIGQUIT,  SIGABRT,      SIGUSR1,   SIGUSR2, SIGPIPE,
+                        SIGALRM, SIGURG, SIGXCPU,  SIGXFSZ,      SIGVTALRM, SIGPROF, SIGWINCH,
+                        SIGIO,   SIGPWR, SIGRTMIN, SIGRTMIN + 7, SIGRTMAX};
+  for (const int number : sent) send_and_wait(recorder, number);
+  kill(recorder, SIGTERM);
+  EXPECT_EQ(end_sluice(recorder).status, 3);
+  EXPECT_TRUE(is_whole());
+  const std::string heard = content_of(file("out"));
+  EXPECT_EQ(std::count(heard.begin(), heard.end(), '\n'), 2 + static_cast<std::ptrdiff_t>(sent.size())) << heard;
+}
+
+// Tried: a signal with a value, which a plain kill would drop.
+TEST_F(Signals, AQueuedValueIsKept) {
+  const pid_t recorder = begin("print-signals");
+  wait_for("ready");
+  sigqueue(recorder, SIGRTMIN + 3, {.sival_int = 4711});
+  wait_for("value 4711");
+  kill(recorder, SIGTERM);
+  EXPECT_EQ(end_sluice(recorder).status, 3);
+}
+
+// Tried: a signal that both want.
+TEST_F(Signals, Usr2IsTheRecordersWithARingOnly) {
+  const pid_t recorder = begin("print-signals", {"--ring", "1MiB"});
+  wait_for("ready");
+  kill(recorder, SIGUSR2);
+  while (!exists("t-dump1.sluice")) usleep(2000);
+  kill(recorder, SIGTERM);
+  const outcome ended = end_sluice(recorder);
+  EXPECT_EQ(ended.status, 3);
+  EXPECT_THAT(ended.out, Not(HasSubstr("signal " + std::to_string(SIGUSR2))));
+}
+
+// Tried: a command that signals its own process group, which the recorder is in, must not hear of it twice.
+TEST_F(Signals, WhatTheCommandSentDoesNotComeBack) {
+  const pid_t recorder = begin_sluice(
+      {"record", "-o", "t.sluice", "--", "sh", "-c", "n=0; trap 'n=$((n+1))' USR1; kill -USR1 0; sleep 0.3; exit $n"});
+  EXPECT_EQ(end_sluice(recorder).status, 1);
+}
+
+// Tried: a signal in the short time between the recorder's start and the command's first instruction.
+TEST_F(Signals, OneThatComesBeforeTheCommandRunsIsNotLost) {
+  sigset_t held;
+  sigset_t before;
+  sigemptyset(&held);
+  sigaddset(&held, SIGTERM);
+  sigprocmask(SIG_BLOCK, &held, &before);  // The recorder is born with it held back, and finds it waiting.
+  const pid_t recorder = begin("print-signals");
+  kill(recorder, SIGTERM);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_EQ(end_sluice(recorder).status, 3);
+  EXPECT_TRUE(is_whole());
+}
+
+// Tried: keys and a new size at a terminal, which tells the whole foreground group.
+TEST_F(Signals, WhatATerminalSendsToBothArrivesOnce) {
+  int terminal = -1;
+  const pid_t recorder = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (recorder == 0) {
+    const std::string sluice = SLUICE_BINARY_DIR "/sluice";
+    execl(sluice.c_str(), "sluice", "record", "-o", file("t.sluice").c_str(), "--", guest.c_str(), "print-signals",
+          nullptr);
+    _exit(97);
+  }
+  std::string said;
+  const auto read_until = [&](const std::string& text) {
+    char bytes[256];
+    for (ssize_t got = 0; said.find(text) == std::string::npos; said.append(bytes, static_cast<std::size_t>(got))) {
+      got = read(terminal, bytes, sizeof bytes);
+      if (got <= 0) return;
+    }
+  };
+  read_until("ready");
+  ASSERT_EQ(::write(terminal, "\x03", 1), 1);  // Ctrl-C
+  read_until("signal 2\r\n");
+  const winsize larger{.ws_row = 50, .ws_col = 132, .ws_xpixel = 0, .ws_ypixel = 0};
+  ioctl(terminal, TIOCSWINSZ, &larger);
+  read_until("signal 28\r\n");
+  kill(recorder, SIGUSR1);  // What would have arrived twice has arrived before this.
+  read_until("signal 10\r\n");
+  kill(recorder, SIGTERM);
+  read_until("t.sluice: ");
+  int status = 0;
+  waitpid(recorder, &status, 0);
+  close(terminal);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_THAT(said, HasSubstr("signal 2\r\nsignal 28\r\nsignal 10\r\nsignal 15\r\n"));
+}
+
+// Tried: Ctrl-Z and fg, by what a shell sends for them.
+TEST_F(Signals, AStopAndAContinuationAreSharedWithTheCommand) {
+  const pid_t recorder = begin("wait-for-signal");
+  wait_for("ready");
+  const pid_t command = command_of(recorder);
+  kill(recorder, SIGTSTP);  // To us alone.
+  int status = 0;
+  ASSERT_EQ(waitpid(recorder, &status, WUNTRACED), recorder);
+  EXPECT_TRUE(WIFSTOPPED(status)) << "the shell must see its job stop";
+  wait_until_stopped(command);
+  kill(recorder, SIGCONT);
+  while (content_of("/proc/" + std::to_string(command) + "/stat").find(") T ") != std::string::npos) usleep(2000);
+  kill(recorder, SIGTERM);
+  EXPECT_EQ(end_sluice(recorder).status, 128 + SIGTERM);
+  EXPECT_TRUE(is_whole());
+}
+
+// Tried: somebody else stops the command alone and lets it go on; a recorder that stopped with it would never wake.
+TEST_F(Signals, ACommandThatOthersStopDoesNotStopTheRecorder) {
+  const pid_t recorder = begin("wait-for-signal");
+  wait_for("ready");
+  const pid_t command = command_of(recorder);
+  kill(command, SIGSTOP);
+  wait_until_stopped(command);
+  kill(command, SIGCONT);
+  kill(command, SIGTERM);
+  EXPECT_EQ(end_sluice(recorder).status, 128 + SIGTERM);
+}
+
+// Tried: everything that a program inherits, compared with what it has without the recorder.
+TEST_F(Signals, TheCommandInheritsWhatItWouldWithoutUs) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers handle signals of their own";
+#endif
+  const std::string odd =
+      "trap '' USR1 PIPE; ulimit -n 200; ulimit -c 0; umask 027; exec 7</dev/null; cd " + file(".") + " && ";
+  const auto said_by = [&](const std::string& command) {
+    const std::string line = odd + command + " print-inheritance >said 2>err <&-";
+    EXPECT_EQ(std::system(line.c_str()), 0) << content_of(file("err"));
+    return content_of(file("said"));
+  };
+  const std::string plain = said_by(guest);
+  const std::string under_us = said_by(SLUICE_BINARY_DIR "/sluice record -o t.sluice -- " + guest);
+  EXPECT_THAT(plain, HasSubstr("signal 10: blocked 0, ignored 1"));
+  EXPECT_THAT(plain, Not(HasSubstr("descriptor 0")));
+  EXPECT_EQ(under_us, plain);
+}
+
+/// A large recording, whose end takes a while: enough events for summaries.
+class ClosingSignals : public Signals {
+ protected:
+  /// The recorder of one whose command has ended.
+  pid_t begin_and_wait_for_the_end() {
+    const pid_t recorder = begin("churn-much");
+    while (command_of(recorder) == 0) usleep(1000);
+    const pid_t command = command_of(recorder);
+    while (kill(command, 0) == 0 || errno != ESRCH) usleep(1000);
+    return recorder;
+  }
+};
+
+// Tried: a service manager that ends everything right after the command ended.
+TEST_F(ClosingSignals, TheFirstLetsTheFileBecomeWhole) {
+  const pid_t recorder = begin_and_wait_for_the_end();
+  kill(recorder, SIGTERM);
+  const outcome ended = end_sluice(recorder);
+  EXPECT_EQ(ended.status, 5) << "the command's";
+  EXPECT_TRUE(is_whole());
+  EXPECT_THAT(ended.err, Not(HasSubstr("cut short:")));
+}
+
+// Tried: a user who presses Ctrl-C again and again.
+TEST_F(ClosingSignals, TheSecondCutsItShortAndSaysSo) {
+  const pid_t recorder = begin_and_wait_for_the_end();
+  kill(recorder, SIGINT);
+  wait_for("another signal cuts that short", "err");
+  kill(recorder, SIGINT);
+  const outcome ended = end_sluice(recorder);
+  EXPECT_EQ(ended.status, 5);
+  EXPECT_THAT(ended.err, HasSubstr("was cut short"));
+  const recorded left(file("t.sluice"));
+  EXPECT_TRUE(left.snapshot().complete()) << "all events and an index are there";
+  EXPECT_TRUE(left.snapshot().summaries().empty());
+  EXPECT_FALSE(exists("t.sluice.part"));
+}
+
+}  // namespace
+}  // namespace sluice
