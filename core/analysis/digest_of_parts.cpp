@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <set>
+#include <system_error>
 
 #include "core/analysis/digest_gatherer.hpp"
 
@@ -31,7 +32,12 @@ result<digest> digest_of(const part_store& from, const beside_parts& beside, std
     return last;
   };
   const auto read = [&](std::size_t first) {
-    return std::async(std::launch::async, [&from, first, last = last_of(first)] { return from.index_of(first, last); });
+    const auto index = [&from, first, last = last_of(first)] { return from.index_of(first, last); };
+    try {
+      return std::async(std::launch::async, index);
+    } catch (const std::system_error&) {
+      return std::async(std::launch::deferred, index);  // No thread is to be had: one after the other, then.
+    }
   };
   auto next = read(0);
   for (std::size_t first = 0, last = 0; first < epochs; first = last + 1) {

@@ -1,6 +1,7 @@
 #include "core/import/chrome_pipeline.hpp"
 
 #include <new>
+#include <system_error>
 
 namespace sluice::importing {
 
@@ -9,8 +10,14 @@ chrome_pipeline::chrome_pipeline(input& source) : document_(source) {
     piece = std::make_unique<chrome_parsed>();
     free_.put(piece.get());
   }
-  reading_ = std::thread([this] { read(); });
-  parsing_ = std::thread([this] { parse(); });
+  try {
+    reading_ = std::thread([this] { read(); });
+    parsing_ = std::thread([this] { parse(); });
+  } catch (const std::system_error& refused) {
+    stop();
+    outcome_ = fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
+                    "allow more processes and threads (ulimit -u)");
+  }
 }
 
 chrome_pipeline::~chrome_pipeline() { stop(); }

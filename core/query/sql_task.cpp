@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <system_error>
 
 #include "core/query/sql_text.hpp"
 
@@ -30,12 +31,19 @@ sql_task::sql_task(std::shared_ptr<const trace::snapshot> trace, std::string tex
     : trace_(std::move(trace)),
       text_(std::move(text)),
       options_(std::move(options)),
-      published_(std::make_shared<const sql_answer>()),
-      thread_([this] { work(); }) {}
+      published_(std::make_shared<const sql_answer>()) {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& refused) {
+    made_.failure = error{error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
+                          "query", error::no_offset, "allow more processes and threads (ulimit -u)"};
+    publish(true);
+  }
+}
 
 sql_task::~sql_task() {
   cancel();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 std::shared_ptr<const sql_answer> sql_task::answer() const {

@@ -1,5 +1,7 @@
 #include "core/query/summing.hpp"
 
+#include <system_error>
+
 #include "core/analysis/finish.hpp"
 #include "core/query/task_pool.hpp"
 
@@ -25,7 +27,11 @@ void summing::look(std::shared_ptr<const trace::snapshot> newest) {
   {
     const std::scoped_lock lock(mutex_);
     wanted_ = std::move(newest);
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    try {
+      if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    } catch (const std::system_error&) {
+      wanted_ = nullptr;  // No thread is to be had: the recording is read without sums, and the next look tries again.
+    }
   }
   changed_.notify_all();
 }

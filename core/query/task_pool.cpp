@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <system_error>
 
 namespace sluice::query {
 void lower_priority() {
@@ -14,8 +15,15 @@ void lower_priority() {
 
 task_pool::task_pool(unsigned threads) {
   if (threads == 0) threads = std::max(2U, std::thread::hardware_concurrency()) - 1;
-  threads_.emplace_back([this] { work(true); });
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(false); });
+  // Where the system gives fewer threads, those that there are do the work: the first does any. Without one, nothing is ever answered: whoever
+  // made the pool hears of it.
+  threads_.reserve(threads + 1);
+  threads_.emplace_back([this] { work(false); });
+  try {
+    threads_.emplace_back([this] { work(true); });
+    while (threads_.size() < threads + 1) threads_.emplace_back([this] { work(false); });
+  } catch (const std::system_error&) {
+  }
 }
 
 void task_pool::add(std::function<void()> task) { add_to(others_, std::move(task)); }

@@ -18,6 +18,7 @@ void lower_priority();
 class task_pool {
  public:
   /// `threads` 0: one less than the machine has cores, at least one. There is one more that runs quick tasks alone.
+  /// Fewer if the system gives no more. Throws std::system_error if it gives none.
   explicit task_pool(unsigned threads);
   ~task_pool() { stop(); }
   task_pool(const task_pool&) = delete;

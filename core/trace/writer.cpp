@@ -37,6 +37,7 @@ struct file_writer::state : file_writer::waiting_rows {
   writer_options options;
   int fd = -1;
   std::uint64_t offset = 0;  ///< End of the last whole chunk.
+  bool cut_off = false;      ///< Somebody else made the file shorter.
   std::uint64_t last_string = 0;
   std::optional<error> failure;
   std::unordered_map<std::string, string_id, transparent_hash, std::equal_to<>> strings;
@@ -54,12 +55,45 @@ struct file_writer::state : file_writer::waiting_rows {
     if (fd >= 0) ::close(fd);
   }
 
-  bool write_file_header() {
+  [[nodiscard]] file_header own_header() const {
     file_header header;
     header.flags = options.simulated ? file_flag_simulated : 0;
     header.realtime_origin = options.realtime_origin;
     header.checksum = header_checksum(header);
+    return header;
+  }
+
+  bool write_file_header() {
+    const file_header header = own_header();
     return write_all(std::as_bytes(std::span(&header, 1)));
+  }
+
+  [[nodiscard]] bool is_shorter_than_written() const {
+    struct stat now {};
+    return ::fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && static_cast<std::uint64_t>(now.st_size) < offset;
+  }
+
+  [[nodiscard]] bool has_own_header() const {
+    const file_header wanted = own_header();
+    file_header found{};
+    return ::pread(fd, &found, sizeof found, 0) == sizeof found && std::memcmp(&found, &wanted, sizeof found) == 0;
+  }
+
+  /// Reads a chunk of the file, header and all. False if it is not what was written.
+  [[nodiscard]] bool read_back(const index_row& chunk, std::vector<std::byte>& bytes) const {
+    bytes.resize(sizeof(chunk_header) + chunk.stored_bytes);
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got =
+          ::pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(chunk.offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return false;
+      done += static_cast<std::size_t>(got);
+    }
+    chunk_header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    return header.checksum == header_checksum(header) &&
+           header.payload_checksum == XXH3_64bits(bytes.data() + sizeof header, chunk.stored_bytes);
   }
 
   /// The index and what says where it is. A failed flush leaves none: a reader walks what is there and says that the end is
@@ -135,6 +169,7 @@ struct file_writer::state : file_writer::waiting_rows {
     header.checksum = header_checksum(header);
     std::memcpy(stored.data(), &header, sizeof header);
     const std::uint64_t at = offset;
+    cut_off = cut_off || is_shorter_than_written();  // Now: what is written next makes it long again.
     if (!write_all(stored) || type == row_type::index) return;
     of<index_row>().push_back({type, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time,
                                header.max_time, extent.lowest_event, extent.highest_event});
@@ -314,36 +349,40 @@ result<std::uint64_t> file_writer::mark() {
 }
 
 /// A file with the chunks of `from`, less the events before `mark`.
-result<std::unique_ptr<file_writer::state>> file_writer::rewrite(const state& from, const std::string& path,
-                                                                 std::uint64_t mark, std::uint64_t& behind) {
-  auto to = std::make_unique<state>(from.options);
-  to->path = path;
+result<file_writer::rewritten> file_writer::rewrite(const state& from, const std::string& path, std::uint64_t mark,
+                                                    unreadable_chunks broken) {
+  rewritten made{std::make_unique<state>(from.options)};
+  state& to = *made.file;
+  to.path = path;
   const auto fd = open_empty(path);
   if (!fd) return tl::unexpected<error>(fd.error());
-  to->fd = *fd;
-  to->write_file_header();
-  behind = 0;
+  to.fd = *fd;
+  to.write_file_header();
   std::vector<std::byte> bytes;
   for (const index_row& chunk : from.of<index_row>()) {
     if (chunk.offset < mark && !is_table(chunk.type)) continue;
-    if (chunk.offset >= mark && behind == 0) behind = to->offset;
-    bytes.resize(sizeof(chunk_header) + chunk.stored_bytes);
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t got =
-          ::pread(from.fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(chunk.offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return fail(error_code::io, "cannot be read back", from.path, {});
-      done += static_cast<std::size_t>(got);
+    if (chunk.offset >= mark && made.behind == 0) made.behind = to.offset;
+    if (!from.read_back(chunk, bytes)) {
+      if (broken == unreadable_chunks::fail) return fail(error_code::io, "cannot be read back", from.path, {});
+      ++made.unreadable;
+      continue;
     }
     index_row moved = chunk;
-    moved.offset = to->offset;
-    if (!to->write_all(bytes)) return tl::unexpected<error>(*to->failure);
-    to->of<index_row>().push_back(moved);
+    moved.offset = to.offset;
+    if (!to.write_all(bytes)) return tl::unexpected<error>(*to.failure);
+    to.of<index_row>().push_back(moved);
   }
-  if (behind == 0) behind = to->offset;
-  if (to->failure) return tl::unexpected<error>(*to->failure);
-  return to;
+  if (made.behind == 0) made.behind = to.offset;
+  if (to.failure) return tl::unexpected<error>(*to.failure);
+  return made;
+}
+
+/// Goes on in what was rewritten. The file so far is closed.
+void file_writer::take_over(rewritten made) {
+  state& s = *state_;
+  std::swap(s.fd, made.file->fd);
+  s.offset = made.file->offset;
+  s.of<index_row>() = std::move(made.file->of<index_row>());
 }
 
 result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
@@ -352,34 +391,67 @@ result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
   if (!finds_same_file(s.path, s.fd).value_or(true))
     return fail(error_code::io, "cannot replace itself: another file has its name", s.path, {});
   const std::string place = real_path(s.path), next = beside(place);
-  std::uint64_t behind = 0;
-  auto made = rewrite(s, next, mark, behind);
+  auto made = rewrite(s, next, mark);
   if (!made || ::rename(next.c_str(), place.c_str()) != 0) {
     const int why = errno;
     ::unlink(next.c_str());
     if (!made) return tl::unexpected<error>(made.error());
     return fail(error_code::io, "cannot replace itself: " + describe_errno(why), s.path, {});
   }
-  std::swap(s.fd, (*made)->fd);  // The old one is closed with `made`.
-  s.offset = (*made)->offset;
-  s.of<index_row>() = std::move((*made)->of<index_row>());
+  const std::uint64_t behind = made->behind;
+  take_over(std::move(*made));
   return behind;
+}
+
+result<std::size_t> file_writer::move_to(const std::string& path) {
+  state& s = *state_;
+  if (s.fd < 0) return fail(error_code::invalid_argument, "is closed already", s.path);
+  static_cast<void>(flush());  // What does not fit is reported by `close`.
+  const std::string next = beside(path);
+  auto made = rewrite(s, next, 0, unreadable_chunks::pass_over);
+  if (!made || ::rename(next.c_str(), path.c_str()) != 0) {
+    const int why = errno;
+    ::unlink(next.c_str());
+    if (!made) return tl::unexpected<error>(made.error());
+    return fail(error_code::io, "cannot be named so: " + describe_errno(why), path, {});
+  }
+  const std::size_t unreadable = made->unreadable;
+  take_over(std::move(*made));
+  s.path = path;
+  s.cut_off = false;
+  return unreadable;
 }
 
 result<void> file_writer::copy_to(const std::string& path) {
   const auto flushed = flush();
   if (!flushed || state_->fd < 0) return flushed;
-  std::uint64_t behind = 0;
   const std::string next = beside(path);
-  auto made = rewrite(*state_, next, 0, behind);
-  if (made) (*made)->write_end();
-  result<void> written = made ? (*made)->outcome() : tl::unexpected<error>(made.error());
+  auto made = rewrite(*state_, next, 0);
+  if (made) made->file->write_end();
+  result<void> written = made ? made->file->outcome() : tl::unexpected<error>(made.error());
   if (written && ::rename(next.c_str(), path.c_str()) != 0) {
     written = fail(error_code::io, "cannot be renamed to: " + describe_errno(errno), path, {});
   }
   if (!written) ::unlink(next.c_str());
   return written;
 }
+
+file_fate file_writer::fate() const {
+  const state& s = *state_;
+  struct stat now {};
+  if (s.fd < 0 || ::fstat(s.fd, &now) != 0 || !S_ISREG(now.st_mode)) return file_fate::kept;
+  if (now.st_nlink == 0) return file_fate::deleted;
+  if (s.cut_off || s.is_shorter_than_written() || !s.has_own_header()) return file_fate::damaged;
+  return is_at_its_path() ? file_fate::kept : file_fate::moved;
+}
+
+std::string file_writer::place() const {
+  std::error_code none;
+  const auto found = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(state_->fd), none);
+  return none ? state_->path : found.string();
+}
+
+void file_writer::follow() { state_->path = place(); }
 
 bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, state_->fd).value_or(false); }
 

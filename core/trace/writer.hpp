@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,14 @@ struct writer_options {
   std::int64_t realtime_origin = 0;   ///< CLOCK_REALTIME ns at time 0, 0: not known.
   std::size_t rows_per_chunk = 8192;  ///< A chunk is written when a kind has this many rows waiting.
   int compression_level = 1;          ///< zstd's.
+};
+
+/// What others did to a file while it was written.
+enum class file_fate : std::uint8_t {
+  kept,     ///< Nothing.
+  moved,    ///< It has another name; `path` may be another file's.
+  deleted,  ///< It has no name any more and goes when it is closed; `path` may be another file's.
+  damaged,  ///< It was cut off or written over: what was in it before is not all there.
 };
 
 /// Writes a trace: rows in, in any order of time; chunks out. Each chunk is whole on disk before the next begins, so a
@@ -79,6 +88,19 @@ class file_writer {
   /// Whether who opens `path` finds this file: it may have been renamed, and another been put there.
   [[nodiscard]] bool is_at_its_path() const;
 
+  /// What others did to the file. A few system calls.
+  [[nodiscard]] file_fate fate() const;
+
+  /// Where the file is now, for one that was moved; its `path` if that cannot be told.
+  [[nodiscard]] std::string place() const;
+
+  /// Takes the name that a moved file has now: `path` is `place` from here on.
+  void follow();
+
+  /// Goes on in another file, `path`, which has what is still whole of this one and is replaced if it is there. Returns how many chunks
+  /// could not be read again. O(file). Errors: io, no_space: this file stays as it was.
+  result<std::size_t> move_to(const std::string& path);
+
   /// An empty trace with the same options, in a file beside this one. Errors: io, no_space.
   [[nodiscard]] result<file_writer> create_beside() const;
 
@@ -98,8 +120,16 @@ class file_writer {
   /// So that another event of the kind can wait.
   template <class Row>
   void make_room();
-  static result<std::unique_ptr<state>> rewrite(const state& from, const std::string& path, std::uint64_t mark,
-                                                std::uint64_t& behind);
+  /// What a `rewrite` came to.
+  struct rewritten {
+    std::unique_ptr<state> file;
+    std::uint64_t behind = 0;    ///< Where what followed the mark begins.
+    std::size_t unreadable = 0;  ///< Chunks that were passed over.
+  };
+  enum class unreadable_chunks : std::uint8_t { fail, pass_over };
+  static result<rewritten> rewrite(const state& from, const std::string& path, std::uint64_t mark,
+                                   unreadable_chunks broken = unreadable_chunks::fail);
+  void take_over(rewritten made);
   explicit file_writer(std::unique_ptr<state> s);
   std::unique_ptr<state> state_;
   waiting_rows* waiting_;  ///< Of the state.

@@ -11,6 +11,7 @@
 
 #include "core/analysis/finish.hpp"
 #include "instrumentation/collector/process_identity.hpp"
+#include "instrumentation/collector/recovery.hpp"
 #include "instrumentation/collector/session_state.hpp"
 #include "instrumentation/collector/source_text.hpp"
 
@@ -75,9 +76,12 @@ void session::state::close() {
     const std::string missed = add_sources(file, rows.python_lines());
     if (!missed.empty()) add_warning(missed);
   }
+  const auto left_alone = recover(file);
+  if (!left_alone) rows.add_message(severity::warning, left_alone.error().to_string());
   const auto closed = analysis::finish(file, {.cancel = &hurried});
   const std::lock_guard lock(mutex);
   if (!closed && !failure) failure = closed.error();
+  if (!left_alone && !failure) failure = left_alone.error();
 }
 
 /// Several GPUs, of whose links no process told: CUPTI did not record them. The answer may take some 100 ms, or never come where a GPU

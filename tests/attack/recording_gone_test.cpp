@@ -1,0 +1,113 @@
+// A recording whose file others delete, replace, move or damage while it is made: that is said, and what can be saved is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+using collector::recorded;
+using testing::HasSubstr;
+
+const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
+
+class RecordingGone : public SluiceProgram {
+ protected:
+  /// Records an allocation, does `what` to the file once that is in it, and records another allocation.
+  outcome record_and(const std::string& what, const std::string& then = "true") {
+    std::filesystem::create_directory(file("runs"));
+    const std::string script = guest +
+                               " succeed; while [ $(stat -c %s runs/t.sluice) -lt 300 ]; do sleep 0.05; done; " + what +
+                               "; " + guest + " succeed; " + then;
+    return run_sluice({"record", "-o", "runs/t.sluice", "--", "sh", "-c", script});
+  }
+
+  [[nodiscard]] std::size_t allocations_in(const std::string& name) const {
+    const recorded found(file(name));
+    EXPECT_TRUE(found.snapshot().complete());
+    return found.all<trace::alloc_event>().size();
+  }
+
+  static void expect_one_line(const outcome& of) {
+    EXPECT_EQ(std::count(of.err.begin(), of.err.end(), '\n'), 1) << of.err;
+  }
+};
+
+// Tried: a clean-up that deletes the recording while it is made.
+TEST_F(RecordingGone, ADeletedOneIsSavedUnderItsName) {
+  const outcome ended = record_and("rm runs/t.sluice");
+  EXPECT_EQ(ended.status, 125);
+  EXPECT_THAT(ended.err,
+              HasSubstr("runs/t.sluice: was deleted while it was recorded; what was recorded is in runs/t.sluice"));
+  expect_one_line(ended);
+  EXPECT_EQ(allocations_in("runs/t.sluice"), 2U);
+}
+
+// Tried: the same, and the command fails: its own status counts more.
+TEST_F(RecordingGone, TheCommandsOwnFailureIsTheStatus) {
+  EXPECT_EQ(record_and("rm runs/t.sluice", "exit 7").status, 7);
+}
+
+// Tried: the whole folder goes.
+TEST_F(RecordingGone, WithItsFolderItIsSavedInTheCurrentOne) {
+  const outcome ended = record_and("rm -r runs");
+  EXPECT_EQ(ended.status, 125);
+  EXPECT_THAT(ended.err, HasSubstr("./t-recovered.sluice"));
+  EXPECT_EQ(allocations_in("t-recovered.sluice"), 2U);
+}
+
+// Tried: another file takes the name; it must stay, and the recording too.
+TEST_F(RecordingGone, AReplacedOneIsSavedBesideTheOther) {
+  const outcome ended = record_and("echo precious >runs/new; mv runs/new runs/t.sluice");
+  EXPECT_EQ(ended.status, 125);
+  EXPECT_THAT(ended.err, HasSubstr("was replaced by another file while it was recorded"));
+  EXPECT_EQ(content_of(file("runs/t.sluice")), "precious\n");
+  EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 2U);
+}
+
+// Tried: a user who renames the file too early.
+TEST_F(RecordingGone, OfAMovedOneItIsSaidWhereItIs) {
+  const outcome ended = record_and("mv runs/t.sluice runs/kept.sluice");
+  EXPECT_EQ(ended.status, 125);
+  EXPECT_THAT(ended.err, HasSubstr("was moved while it was recorded; what was recorded is in "));
+  EXPECT_THAT(ended.err, HasSubstr("runs/kept.sluice"));
+  EXPECT_EQ(allocations_in("runs/kept.sluice"), 2U);
+  EXPECT_FALSE(exists("runs/t.sluice"));
+}
+
+// Tried: the file is emptied, and grows again behind a hole.
+TEST_F(RecordingGone, OfATruncatedOneWhatIsWholeIsSaved) {
+  const outcome ended = record_and(": >runs/t.sluice");
+  EXPECT_EQ(ended.status, 125);
+  EXPECT_THAT(ended.err, HasSubstr("was cut off or written over while it was recorded"));
+  EXPECT_THAT(ended.err, HasSubstr("pieces that were lost"));
+  expect_one_line(ended);
+  EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 1U) << "the one that came after";
+}
+
+// Tried: half of it is cut off, behind the header, and what follows makes it as long as it was.
+TEST_F(RecordingGone, OfOneThatWasCutInTheMiddleBothEndsAreSaved) {
+  const outcome ended = record_and("truncate -s 100 runs/t.sluice");
+  EXPECT_EQ(ended.status, 125);
+  EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 1U);
+}
+
+// Tried: bytes of its beginning are written over.
+TEST_F(RecordingGone, OneThatWasWrittenOverIsSavedAnew) {
+  const outcome ended = record_and("printf nonsense | dd of=runs/t.sluice conv=notrunc 2>/dev/null");
+  EXPECT_EQ(ended.status, 125);
+  EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 2U) << "the header alone was lost";
+}
+
+// Tried: a ring, which replaces its own file again and again, must not take that for somebody else's doing.
+TEST_F(RecordingGone, ARingIsNotConfusedByItself) {
+  EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--ring", "1MiB", "--", guest, "churn"}).status, 0);
+  EXPECT_GT(allocations_in("t.sluice"), 1000U);
+}
+
+}  // namespace
+}  // namespace sluice
