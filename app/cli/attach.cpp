@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "app/cli/number_option.hpp"
 #include "app/cli/verbs.hpp"
 
 namespace sluice::cli {
@@ -12,7 +13,7 @@ namespace sluice::cli {
 /// hours of work, and what was allocated before would be missing all the same.
 action declare_attach(CLI::App& command) {
   const auto pid = std::make_shared<long>(0);
-  command.add_option("PID", *pid, "A running process")->required();
+  command.add_option("PID", *pid, "A running process")->required()->check(whole_between(1, 1 << 22));
   return [pid] {
     complain(
         "process " + std::to_string(*pid) +

@@ -237,11 +237,11 @@ int command_process::wait(const signal_desk& signals, std::chrono::milliseconds 
 bool any_process_with(const std::string& name, const std::string& value) {
   const std::string wanted = name + "=" + value;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string number = entry.path().filename().string();
+  for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
+    const std::string number = at->path().filename().string();
     if (number.find_first_not_of("0123456789") != std::string::npos || number == std::to_string(::getpid())) continue;
     // Unreadable for another user's process, and empty for one that has ended.
-    std::ifstream in(entry.path() / "environ", std::ios::binary);
+    std::ifstream in(at->path() / "environ", std::ios::binary);
     for (std::string variable; std::getline(in, variable, '\0');) {
       if (variable == wanted) return true;
     }

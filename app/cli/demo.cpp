@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/workloads/demo_run.hpp"
@@ -177,7 +178,7 @@ action declare_demo(CLI::App& command) {
   command.add_flag("--force", options->force, "Replace the file even if it is no recording");
   command.add_flag("--pace", options->paced, "On the simulated device: slow down, so that a live view can be followed");
   command.add_option("--seconds", options->seconds, "How long a paced run takes, about")
-      ->check(CLI::Range(0.1, 3600.0).description(""))
+      ->check(number_between(0.1, 3600))
       ->type_name("SECONDS")
       ->capture_default_str();
   return [options] { return run(*options); };

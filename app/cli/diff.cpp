@@ -33,6 +33,7 @@ struct diff_verb {
   std::string range;
   std::string against;
   std::string format = "text";
+  std::vector<std::string> sources_from;
 };
 
 struct opened {
@@ -43,8 +44,8 @@ struct opened {
 };
 
 /// `whole`: figures of all of it are wanted, not of a range.
-result<opened> open(const std::string& path, bool whole) {
-  auto file = open_recording(path, whole ? wanted_of_recording::figures : wanted_of_recording::rows);
+result<opened> open(const std::string& path, bool whole, const std::vector<std::string>& sources_from) {
+  auto file = open_recording(path, whole ? wanted_of_recording::figures : wanted_of_recording::rows, &sources_from);
   if (!file) return tl::unexpected(file.error());
   return opened{path, *file, (*file)->latest(), nullptr};
 }
@@ -203,17 +204,18 @@ result<std::string> run(const diff_verb& wanted) {
                 "name another, or two ranges of it with --range and --against");
   }
   const std::string& text_after = wanted.against.empty() ? wanted.range : wanted.against;
-  auto first = open(wanted.files[0], wanted.range.empty());
+  auto first = open(wanted.files[0], wanted.range.empty(), wanted.sources_from);
   if (!first) return tl::unexpected(first.error());
-  auto second = wanted.files.size() == 2 ? open(wanted.files[1], text_after.empty()) : result<opened>(opened{});
+  auto second = wanted.files.size() == 2 ? open(wanted.files[1], text_after.empty(), wanted.sources_from)
+                                         : result<opened>(opened{});
   if (!second) return tl::unexpected(second.error());
   opened& other = wanted.files.size() == 2 ? *second : *first;
   const auto before = range_of(wanted.range, *first);
   if (!before) return tl::unexpected(before.error());
   const auto after = range_of(text_after, other);
   if (!after) return tl::unexpected(after.error());
-  symbols::frame_book names_before;
-  symbols::frame_book names_after;
+  symbols::frame_book names_before(symbols::options_for(*first->snapshot));
+  symbols::frame_book names_after(symbols::options_for(*other.snapshot));
   const auto figures_before = figures_of(*first, *before, wanted.range.empty());
   const auto figures_after = figures_of(other, *after, text_after.empty());
   const auto found = analysis::compare({figures_before, first->snapshot->tables()}, names_before,
@@ -251,6 +253,7 @@ action declare_diff(CLI::App& command) {
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   command.add_option("--against", wanted->against, "The range to compare with, if it is another one")
       ->type_name("FROM:TO");
+  add_sources_option(command, wanted->sources_from);
   command.add_option("--format", wanted->format, "For people, or for programs")
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("text|json")

@@ -33,6 +33,7 @@ struct wish {
   std::vector<std::string> only;
   std::vector<std::string> tables;
   std::string measure;
+  std::vector<std::string> sources_from;
   bool redact = false;
   bool force = false;
 };
@@ -103,7 +104,7 @@ class interruptible {
 
 result<exports::outcome> run(const wish& wanted, const exports::format& as) {
   if (auto free = check_place(wanted); !free) return tl::unexpected(free.error());
-  const auto opened = open_recording(wanted.file);
+  const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
   if (!opened) return tl::unexpected(opened.error());
   const auto now = (*opened)->latest();
   exports::options options;
@@ -166,6 +167,7 @@ action declare_export(CLI::App& command) {
       .add_option("--measure", wanted->measure,
                   "What stacks are weighed by (folded): bytes held at the peak, allocated or copied; peak if not said")
       ->type_name("peak|allocated|transferred");
+  add_sources_option(command, wanted->sources_from);
   command.add_flag("--redact", wanted->redact,
                    "Leave out directories, arguments, environment values, host names and lines of source");
   command.add_flag("--force", wanted->force, "Replace a file that is there");

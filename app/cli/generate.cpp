@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/format.hpp"
@@ -60,10 +61,11 @@ int write_trace(const generate_verb& options) {
 action declare_generate(CLI::App& command) {
   auto options = std::make_shared<generate_verb>();
   command.add_option("--events", options->what.events, "How many events, at least")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{10'000'000'000}).description(""))
+      ->check(whole_between(1, 10'000'000'000))
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--seed", options->what.seed, "The same seed makes the same file")
+      ->check(whole_between(0, UINT64_MAX))
       ->type_name("S")
       ->capture_default_str();
   command.add_option("--pattern", options->pattern, "Steps of a training, or requests that come and go")
@@ -79,7 +81,7 @@ action declare_generate(CLI::App& command) {
       ->type_name("none|python|all")
       ->capture_default_str();
   command.add_option("--processes", options->what.processes, "Ranks, each with a GPU of its own")
-      ->check(CLI::Range(1, 64).description(""))
+      ->check(whole_between(1, 64))
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--tile", options->recording, "Repeat this recording instead, one time after the other")

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
@@ -72,7 +73,7 @@ action declare_import(CLI::App& command) {
   command.add_option("-o,--output", wanted->out, "The trace to write; without it, FILE's name with .sluice")
       ->type_name("FILE");
   command.add_option("--memory", wanted->memory_mib, "The most memory that an import may hold, in MiB")
-      ->check(CLI::Range(16, 1 << 20).description(""))
+      ->check(whole_between(16, 1 << 20))
       ->type_name("MIB");
   command.add_flag("--force", wanted->force, "Replace the output whatever it is");
   return [wanted] { return import(*wanted); };

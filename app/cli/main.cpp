@@ -53,7 +53,9 @@ command_line split(int argc, char** argv) {
 /// `sluice FILE`, whether the file exists or not, and `sluice --demo NAME`.
 bool is_for_window(const std::string& word) {
   if (word.substr(0, 1) == "-") return word == "--demo" || word.rfind("--demo=", 0) == 0 || word == "--device";
-  return word.find('/') != std::string::npos || word.find('.') != std::string::npos || std::filesystem::exists(word);
+  std::error_code none;
+  return word.find('/') != std::string::npos || word.find('.') != std::string::npos ||
+         std::filesystem::exists(word, none);
 }
 
 /// What `sluice` takes without a verb.

@@ -1,11 +1,15 @@
 // sluice open, and sluice alone: the window.
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "app/cli/demos_of_program.hpp"
+#include "app/cli/number_option.hpp"
+#include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/gui/window.hpp"
 #include "core/freed_memory.hpp"
@@ -16,13 +20,27 @@ namespace {
 
 struct wish {
   std::vector<std::string> files;
+  std::vector<std::string> sources_from;
   std::string demo;
   std::string device;
   std::uint64_t memory = query::engine_options{}.memory_bytes;
 };
 
+/// Without empty and relative folders: the programs that show file dialogs are looked for in them, and must not come from where we
+/// happen to be.
+void leave_current_folder_out(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr) return;
+  std::istringstream folders(value);
+  std::string kept;
+  for (std::string each; std::getline(folders, each, ':');)
+    if (each.starts_with('/')) kept.append(kept.empty() ? "" : ":").append(each);
+  ::setenv(variable, kept.c_str(), 1);
+}
+
 result<void> show(const wish& wanted) {
   keep_freed_memory();
+  leave_current_folder_out("PATH");
   // A file that cannot be opened is said here, before a window covers the terminal.
   for (const std::string& file : wanted.files) {
     const auto found = importing::recognise(file);
@@ -32,7 +50,10 @@ result<void> show(const wish& wanted) {
   }
   gui::application_options content;
   content.config_folder = gui::settings::default_folder();
+  if (content.config_folder.empty())
+    complain("note: neither XDG_CONFIG_HOME nor HOME names a folder: settings and recent files are not kept");
   content.demos = demos_of_program();
+  content.sources_from = wanted.sources_from;
   content.demo_device = wanted.device;
   content.files = wanted.files;
   content.memory_bytes = wanted.memory;
@@ -54,12 +75,13 @@ bool is_demo(const std::string& name) {
 action declare_open(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
   command.add_option("FILE", wanted->files, "Recordings to open; without one, the welcome screen")->type_name("");
+  add_sources_option(command, wanted->sources_from);
   command.add_option("--demo", wanted->demo, "Run this demo and watch it live")->type_name("NAME");
   command.add_option("--device", wanted->device, "Where the demo runs")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))
       ->type_name("sim|cuda");
   command.add_option("--memory", wanted->memory, "For each recording, as 400M; some questions take more")
-      ->transform(CLI::AsSizeValue(true).description(""))
+      ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, true))
       ->type_name("BYTES")
       ->default_str("400M");
   return [wanted] {

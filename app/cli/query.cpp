@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
@@ -24,6 +25,7 @@ struct wish {
   std::string text;
   std::string format = "table";
   bool schema = false;
+  std::vector<std::string> sources_from;
 };
 
 /// While it lives, Ctrl-C ends the query and not the program, so that what there is gets written.
@@ -86,7 +88,7 @@ int ask(const wish& wanted) {
     return status_usage;
   }
   const std::string text = wanted.text == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : wanted.text;
-  const auto opened = open_recording(wanted.file);
+  const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
   if (!opened) return fail_with(opened.error());
   auto asked = query::sql_database::open((*opened)->latest());
   if (!asked) return fail_with(asked.error());
@@ -109,6 +111,7 @@ action declare_query(CLI::App& command) {
       ->check(CLI::IsMember({"table", "csv", "json"}).description(""))
       ->type_name("table|csv|json")
       ->capture_default_str();
+  add_sources_option(command, wanted->sources_from);
   command.add_flag("--schema", wanted->schema, "List the tables and their columns");
   return [wanted] { return ask(*wanted); };
 }

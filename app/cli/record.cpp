@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "app/cli/command_process.hpp"
+#include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/format.hpp"
@@ -218,6 +220,10 @@ int record(const record_options& options) {
              ": no such option; see sluice record --help (a command that begins so needs -- before it)");
     return status_not_recorded;
   }
+  if (const char* asked = std::getenv("SLUICE_RING_BYTES"); asked != nullptr && !parse_whole(asked)) {
+    complain(std::string("SLUICE_RING_BYTES: '") + asked + "' will not do; expected a whole number of bytes");
+    return status_not_recorded;
+  }
   // Before a file is touched, so that a slip of the keys costs nothing.
   if (const auto program = find_program(options.command[0]); !program) {
     complain(program.error().to_string());
@@ -247,7 +253,8 @@ int record(const record_options& options) {
   const auto command = command_process::start(options.command, environment_for(options, *session), signals);
   if (!command) {
     static_cast<void>(session->stop());
-    fs::remove(path);
+    std::error_code none;
+    fs::remove(path, none);
     complain(command.error().to_string());
     return status_for(command.error());
   }
@@ -282,7 +289,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   command
       .add_option("--linger", options->linger_seconds,
                   "Seconds to go on recording what CMD started and outlives it (Ctrl-C ends it)")
-      ->check(CLI::Range(0.0, 1e6).description(""))
+      ->check(number_between(0, 1e6))
       ->type_name("SECONDS")
       ->capture_default_str();
   command
@@ -314,28 +321,27 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
           "--find-duplicates{1}", options->duplicates_percent,
           "Hash what copies to the device move, to find what is moved again. =PERCENT: of each thread's time that\n"
           "this may take; 1 if left out. Off by default")
-      ->check(CLI::Range(0, 100).description(""))
+      ->check(whole_between(0, 100))
       ->envname(capture::duplicates_variable);
   command
       .add_option("--delay", options->delay_seconds,
                   "Seconds of CMD to leave out first; what is live then is known all the same")
-      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->check(number_between(0, 1e9))
       ->type_name("SECONDS");
   command.add_option("--duration", options->duration_seconds, "Seconds to record; CMD then goes on without")
-      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->check(number_between(0, 1e9))
       ->type_name("SECONDS");
   command
       .add_option(
           "--ring", options->ring_bytes,
           "Keep the last part only, in a file of about this size (64MiB, 1GiB). SIGUSR2 to sluice (CMD does not\n"
           "get it then) and an allocation that fails write what there is then to a file of its own")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50).description(""))
+      ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command
       .add_option("--trigger-peak", options->trigger_peak,
                   "Write such a file when more device memory than this is in use")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(bytes_between(1, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command.prefix_command();
   command.footer(

@@ -2,9 +2,14 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <utility>
+
+#include "app/cli/verbs.hpp"
+#include "core/symbols/frames.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -54,17 +59,23 @@ analysis::unfinished_options long_work::summing_up() const {
 
 namespace {
 
-result<std::shared_ptr<trace::file>> open_or_import(const std::string& path) {
+result<std::shared_ptr<trace::file>> open_or_import(const std::string& path, const trace::reader_options& reading) {
   const auto found = importing::recognise(path);
-  if (found == importing::format::sluice || found == importing::format::unknown) return importing::open_any(path);
+  if (found == importing::format::sluice || found == importing::format::unknown)
+    return importing::open_any(path, {}, reading);
   const long_work shown("importing " + path);
-  return importing::open_any(path, shown.importing());
+  return importing::open_any(path, shown.importing(), reading);
 }
 
-}  // namespace
+void say_if_untrusted(const trace::snapshot& trace) {
+  static bool said = false;
+  const auto note = symbols::untrusted_note(trace);
+  if (note && !std::exchange(said, true)) complain("note: " + trace.path() + ": " + *note);
+}
 
-result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wanted_of_recording wanted) {
-  auto opened = open_or_import(path);
+result<std::shared_ptr<trace::file>> open_summed_up(const std::string& path, wanted_of_recording wanted,
+                                                    const trace::reader_options& reading) {
+  auto opened = open_or_import(path, reading);
   if (!opened || wanted == wanted_of_recording::rows || !analysis::wants_summing_up(*(*opened)->latest()))
     return opened;
   const bool growing = (*opened)->latest()->growing();
@@ -73,6 +84,27 @@ result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wan
   if (!summed) return tl::unexpected(summed.error());
   (*opened)->adopt(*summed);
   return opened;
+}
+
+}  // namespace
+
+result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wanted_of_recording wanted,
+                                                    const std::vector<std::string>* sources_from) {
+  trace::reader_options reading;
+  if (sources_from != nullptr) reading.sources_from = *sources_from;
+  auto opened = open_summed_up(path, wanted, reading);
+  if (opened && sources_from != nullptr) say_if_untrusted(*(*opened)->latest());
+  return opened;
+}
+
+void add_sources_option(CLI::App& command, std::vector<std::string>& sources_from) {
+  command
+      .add_option("--sources-from", sources_from,
+                  "Where to look for sources and symbols of a recording that was not made here by you; / believes all\n"
+                  "paths in it. May be repeated")
+      ->check(CLI::ExistingDirectory.description(""))
+      ->allow_extra_args(false)
+      ->type_name("FOLDER");
 }
 
 }  // namespace sluice::cli

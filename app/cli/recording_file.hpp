@@ -3,9 +3,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/analysis/finish.hpp"
 #include "core/import/import.hpp"
+
+namespace CLI {
+class App;
+}
 
 /// Opening what a verb is given: a trace, or a foreign file, which is imported first.
 namespace sluice::cli {
@@ -37,8 +42,13 @@ class long_work {
 /// What a verb is about: rows, or figures of the whole, for which a large recording that has no end is summed up first.
 enum class wanted_of_recording { rows, figures };
 
-/// Opens `path` for reading, whatever recorded it. Errors: as `importing::open_any`.
+/// Opens `path` for reading, whatever recorded it. `sources_from`: where its sources and symbols are looked for, if it is not trusted
+/// (core/local_files.hpp); that they are not is said once on standard error. Null: none will be shown. Errors: as `importing::open_any`.
 [[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(
-    const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows);
+    const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows,
+    const std::vector<std::string>* sources_from = nullptr);
+
+/// Declares --sources-from, which may be repeated.
+void add_sources_option(CLI::App& command, std::vector<std::string>& sources_from);
 
 }  // namespace sluice::cli

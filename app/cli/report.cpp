@@ -20,12 +20,13 @@ struct report_options {
   std::string file;
   std::string format = "text";
   std::string range;
+  std::vector<std::string> sources_from;
 };
 
 /// The figures of the whole are known, if the recording is not small; those of a range take its events.
 analysis::summary summarise(const trace::snapshot& of, std::optional<analysis::time_range> range) {
   if (const auto digest = range ? nullptr : analysis::find_digest(of)) {
-    symbols::frame_book book({{}, of.realtime_origin(), true});
+    symbols::frame_book book(symbols::options_for(of));
     return analysis::summarise(digest->figures, of, {book});
   }
   analysis::index index;
@@ -36,7 +37,8 @@ analysis::summary summarise(const trace::snapshot& of, std::optional<analysis::t
 
 int print(const report_options& options) {
   const bool of_all = options.range.empty();
-  const auto opened = open_recording(options.file, of_all ? wanted_of_recording::figures : wanted_of_recording::rows);
+  const auto opened = open_recording(options.file, of_all ? wanted_of_recording::figures : wanted_of_recording::rows,
+                                     &options.sources_from);
   if (!opened) {
     complain(opened.error().to_string());
     return status_failed;
@@ -71,6 +73,7 @@ action declare_report(CLI::App& command) {
       ->type_name("text|json")
       ->capture_default_str();
   command.add_option("--range", options->range, range_help)->type_name("FROM:TO");
+  add_sources_option(command, options->sources_from);
   return [options] { return print(*options); };
 }
 

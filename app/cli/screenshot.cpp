@@ -7,13 +7,16 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "app/cli/demos_of_program.hpp"
+#include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/range_option.hpp"
+#include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/gui/gl/png.hpp"
 #include "app/gui/picture.hpp"
@@ -31,6 +34,7 @@ struct wish {
   std::string out;
   std::string size = "1600x900";
   std::string range;
+  std::vector<std::string> sources_from;
   std::string theme = "dark";
   std::string view;
   double scale = 1;
@@ -55,6 +59,16 @@ result<std::pair<int, int>> parse_size(const std::string& text) {
   return std::pair(width, height);
 }
 
+/// "X,Y" in pixels; nothing if it is none.
+std::optional<std::pair<float, float>> parse_place(const std::string& text) {
+  const auto comma = text.find(',');
+  if (comma == std::string::npos) return std::nullopt;
+  const auto x = parse_number(text.substr(0, comma));
+  const auto y = parse_number(text.substr(comma + 1));
+  if (!x || !y || *x > largest_side || *y > largest_side) return std::nullopt;
+  return std::pair(static_cast<float>(*x), static_cast<float>(*y));
+}
+
 /// "ID", or "ID=ARGUMENT" with a range, "event:N", "block:N", or a text.
 std::pair<std::string, gui::argument> parse_command(const std::string& text, query::time_range whole) {
   const auto equals = text.find('=');
@@ -64,8 +78,8 @@ std::pair<std::string, gui::argument> parse_command(const std::string& text, que
   if (const auto range = parse_range(value, whole)) return {id, *range};
   for (const auto& [prefix, kind] :
        {std::pair{"event:", gui::selection_kind::event}, {"block:", gui::selection_kind::block}})
-    if (value.rfind(prefix, 0) == 0)
-      return {id, gui::selection{gui::document_id::none, kind, std::strtoull(value.c_str() + 6, nullptr, 10)}};
+    if (const auto number = value.rfind(prefix, 0) == 0 ? parse_whole(value.substr(6)) : std::nullopt)
+      return {id, gui::selection{gui::document_id::none, kind, *number}};
   return {id, value};
 }
 
@@ -87,6 +101,9 @@ result<void> draw(const wish& wanted) {
   keep_freed_memory();
   const auto size = parse_size(wanted.size);
   if (!size) return tl::unexpected(size.error());
+  const auto mouse = parse_place(wanted.mouse);
+  if (!wanted.mouse.empty() && !mouse)
+    return fail(error_code::invalid_argument, "'" + wanted.mouse + "' is no place; expected X,Y in pixels", "--mouse");
   if (!wanted.out.empty())
     if (auto possible = check_picture(wanted.out); !possible) return possible;
   gui::picture_options options;
@@ -96,6 +113,7 @@ result<void> draw(const wish& wanted) {
   options.theme = wanted.theme == "light" ? gui::theme_kind::light : gui::theme_kind::dark;
   gui::application_options content;
   content.demos = demos_of_program();
+  content.sources_from = wanted.sources_from;
   if (!wanted.file.empty()) content.files.push_back(wanted.file);
   auto made = gui::picture::create(options, std::move(content));
   if (!made) return tl::unexpected(made.error());
@@ -131,9 +149,8 @@ result<void> draw(const wish& wanted) {
     shown.step();
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
   }
-  if (const auto comma = wanted.mouse.find(','); comma != std::string::npos) {
-    shown.move_mouse(std::strtof(wanted.mouse.c_str(), nullptr),
-                     std::strtof(wanted.mouse.c_str() + comma + 1, nullptr));
+  if (mouse) {
+    shown.move_mouse(mouse->first, mouse->second);
     for (int i = 0; i < 60; ++i) shown.step();  // tips wait a moment
     if (auto settled = settle(); !settled) return settled;
   }
@@ -149,6 +166,7 @@ action declare_screenshot(CLI::App& command) {
   command.add_option("-o,--output", wanted->out, "The picture to write (PNG)")->type_name("FILE");
   command.add_option("--size", wanted->size, "In pixels")->type_name("WxH")->capture_default_str();
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
+  add_sources_option(command, wanted->sources_from);
   command.add_option("--theme", wanted->theme, "The colours")
       ->check(CLI::IsMember({"dark", "light"}).description(""))
       ->type_name("dark|light")
@@ -159,15 +177,17 @@ action declare_screenshot(CLI::App& command) {
                   "messages")
       ->type_name("NAME");
   command.add_option("--scale", wanted->scale, "Of text and measures, for dense displays")
-      ->check(CLI::Range(0.5, 4.0).description(""))
+      ->check(number_between(0.5, 4))
       ->type_name("FACTOR")
       ->capture_default_str();
   command.add_option("--frames", wanted->frames, "Draw so many more frames and print their times")
-      ->check(CLI::Range(1, 100000).description(""))
+      ->check(whole_between(1, 100'000))
       ->type_name("COUNT");
   // For pictures of documents and for bug reports; not listed.
   command.add_option("--run", wanted->commands, "Run this command of the window first")->group("");
-  command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")->group("");
+  command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")
+      ->check(number_between(0, 3600))
+      ->group("");
   command.add_option("--mouse", wanted->mouse, "Where the mouse rests, X,Y")->group("");
   return [wanted] {
     if (wanted->out.empty() && wanted->frames == 0) {

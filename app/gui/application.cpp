@@ -6,6 +6,7 @@
 
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "core/regular_file.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
@@ -14,6 +15,8 @@ namespace {
 constexpr ImGuiDockNodeFlags dock_flags = static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_PassthruCentralNode) |
                                           static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_NoWindowMenuButton) |
                                           static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_NoCloseButton);
+
+constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // bytes of ImGui's file
 
 constexpr const char* progress_counter = "progress";  // what a demo calls the counter of how far it is
 
@@ -43,6 +46,12 @@ application::application(application_options options)
   io.ConfigDpiScaleFonts = false;
   session_.memory_by_category = settings_.memory_by_category;
   layout_file_ = settings_.layout_file();
+  notice_ = settings_.trouble();
+  if (const auto readable = regular_file::open(layout_file_, largest_layout);
+      !readable && readable.error().code != error_code::not_found && !layout_file_.empty()) {
+    notice_ = "the layout is not read: " + readable.error().to_string();
+    layout_file_.clear();  // ImGui would wait at a pipe.
+  }
   io.IniFilename = layout_file_.empty() ? nullptr : layout_file_.c_str();
   std::error_code ignored;
   layout_wanted_ = layout_file_.empty() || !std::filesystem::exists(layout_file_, ignored);
@@ -71,6 +80,7 @@ application::application(application_options options)
   recordings_ = find_recordings(options_.recordings_folder);
   session_.animations = options_.animations;
   session_.memory_bytes = options_.memory_bytes;
+  session_.sources_from = options_.sources_from;
   session_.opened = [this](const document& which) {
     if (!which.removed_at_close && which.path != demo_.recording()) settings_.add_recent(which.path);
   };
@@ -171,6 +181,7 @@ void application::update() {
   reveal_selection();
   map_->follow(context());
   if (dialog_) choose_file();
+  if (sources_dialog_) choose_sources();
   const document* shown = session_.active();
   const document_id now = shown == nullptr ? document_id::none : shown->id;
   if (now != drawn_document_) {

@@ -19,12 +19,13 @@
 namespace sluice::gui {
 
 struct application_options {
-  std::string config_folder;       ///< Empty: nothing is remembered.
-  std::string program;             ///< What runs demos; empty: this program.
-  std::vector<demo_entry> demos;   ///< What the Demo menu offers.
-  std::vector<std::string> files;  ///< Recordings to open, beside the start of what draws them.
-  std::string demo_device;         ///< "sim", "cuda"; empty: the demo chooses.
-  std::string recordings_folder;   ///< Offered by the welcome screen; empty: looked for near the program.
+  std::string config_folder;              ///< Empty: nothing is remembered.
+  std::string program;                    ///< What runs demos; empty: this program.
+  std::vector<demo_entry> demos;          ///< What the Demo menu offers.
+  std::vector<std::string> files;         ///< Recordings to open, beside the start of what draws them.
+  std::vector<std::string> sources_from;  ///< Where sources and symbols of recordings may be looked for: see session.
+  std::string demo_device;                ///< "sim", "cuda"; empty: the demo chooses.
+  std::string recordings_folder;          ///< Offered by the welcome screen; empty: looked for near the program.
   std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Of each recording: see query::engine_options.
   bool animations = true;      ///< Off for pictures and tests: a frame shows where things end up.
   float scale = 1;             ///< The display's.
@@ -114,6 +115,8 @@ class application {
   void menu(const char* title, const char* group);
   void menu_entry(std::string_view id);
   void choose_file();
+  void choose_sources();
+  void look_for_sources_in(const std::string& folder);
   [[nodiscard]] view_context context();
 
   application_options options_;
@@ -141,7 +144,9 @@ class application {
   bool demo_tried_ = false;  ///< Its recording is being opened.
 
   struct file_dialog;
+  struct folder_dialog;
   std::shared_ptr<file_dialog> dialog_;
+  std::shared_ptr<folder_dialog> sources_dialog_;
   std::string notice_;
   std::vector<error> failures_;
   std::string palette_text_;

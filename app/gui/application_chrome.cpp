@@ -80,6 +80,7 @@ void application::draw_menu_bar() {
       ImGui::PopID();
     }
     ImGui::Separator();
+    menu_entry("file.sources_from");
     menu_entry("file.close");
     menu_entry("file.quit");
     ImGui::EndMenu();

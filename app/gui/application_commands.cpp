@@ -9,6 +9,10 @@ struct application::file_dialog {
   pfd::open_file dialog;
 };
 
+struct application::folder_dialog {
+  pfd::select_folder dialog;
+};
+
 void application::add_commands() {
   add_file_commands();
   add_timeline_commands();
@@ -30,6 +34,19 @@ void application::add_file_commands() {
   commands_.add({.id = "file.open_path", .run = [this](const argument& with) {
                    if (const auto* path = std::get_if<std::string>(&with)) open(*path);
                  }});
+  commands_.add({.id = "file.sources_from",
+                 .title = "Look for sources in...",
+                 .group = "File",
+                 .run =
+                     [this](const argument& with) {
+                       const auto* folder = std::get_if<std::string>(&with);
+                       if (folder != nullptr) {
+                         look_for_sources_in(*folder);
+                       } else {
+                         choose_sources();
+                       }
+                     },
+                 .enabled = has_document});
   commands_.add({.id = "file.forget_recent",
                  .title = "Forget recent files",
                  .group = "File",
@@ -449,6 +466,27 @@ void application::choose_file() {
   const std::vector<std::string> chosen = dialog_->dialog.result();
   dialog_.reset();
   for (const std::string& path : chosen) open(path);
+}
+
+void application::choose_sources() {
+  if (!sources_dialog_) {
+    if (!pfd::settings::available()) {
+      notice_ = "no file dialog here: install zenity or kdialog, or start `sluice FILE --sources-from FOLDER`";
+      return;
+    }
+    sources_dialog_ =
+        std::make_shared<folder_dialog>(folder_dialog{pfd::select_folder("Look for sources and symbols in", "")});
+    return;
+  }
+  if (!sources_dialog_->dialog.ready(0)) return;
+  const std::string chosen = sources_dialog_->dialog.result();
+  sources_dialog_.reset();
+  if (!chosen.empty()) look_for_sources_in(chosen);
+}
+
+void application::look_for_sources_in(const std::string& folder) {
+  session_.sources_from.push_back(folder);
+  session_.reopen();
 }
 
 }  // namespace sluice::gui

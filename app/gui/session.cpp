@@ -39,7 +39,7 @@ struct session::load {
   result<std::shared_ptr<trace::file>> opened = nullptr;
   std::thread worker;
 
-  void work(std::size_t memory_bytes, const std::function<void()>& wake) {
+  void work(std::size_t memory_bytes, const std::vector<std::string>& sources_from, const std::function<void()>& wake) {
     const auto tell = [this, wake](double share) {
       progress = static_cast<float>(share);
       if (wake) wake();
@@ -47,7 +47,7 @@ struct session::load {
     importing::options with;
     with.cancel = &cancelled;
     with.progress = tell;
-    opened = importing::open_any(path, with, {chunk_cache_bytes});
+    opened = importing::open_any(path, with, {.cache_bytes = chunk_cache_bytes, .sources_from = sources_from});
     if (!opened) return;
     const auto trace = (*opened)->latest();
     const analysis::unfinished_options how{
@@ -83,12 +83,22 @@ void session::open(const std::string& path, bool live) {
   started->path = path;
   started->live = live;
   load* raw = started.get();
-  started->worker = std::thread([raw, memory = memory_bytes, wake = wake_] {
-    raw->work(memory, wake);
+  started->worker = std::thread([raw, memory = memory_bytes, folders = sources_from, wake = wake_] {
+    raw->work(memory, folders, wake);
     raw->finished = true;
     if (wake) wake();
   });
   loads_.push_back(std::move(started));
+}
+
+void session::reopen() {
+  document* shown = active();
+  if (shown == nullptr) return;
+  const std::string path = shown->path;
+  const bool live = shown->live;
+  shown->removed_at_close = false;  // A demo's: it is opened again.
+  close(shown->id);
+  open(path, live);
 }
 
 const std::string& session::opening_path() const {
@@ -121,7 +131,7 @@ void session::take_loads() {
       made->id = ready->id;
       made->path = ready->path;
       made->title = std::filesystem::path(ready->path).filename().string();
-      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, {}, memory_bytes});
+      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, memory_bytes});
       made->live = made->engine->snapshot()->growing();
       made->span = analysis::whole_of(*made->engine->snapshot());
       made->visible = made->target = with_margin(made->span);

@@ -38,6 +38,8 @@ class session {
   /// Begins to open `path`, importing it first if another tool recorded it, and summing it up first if it is large and has no end. A
   /// document that is open already comes to the front. `live`: keep reading what is appended.
   void open(const std::string& path, bool live = false);
+  /// Opens the active document anew, with `sources_from` as it is now.
+  void reopen();
   void close(document_id id);
   /// A live recording gets no more events: its process has ended.
   void stop_following(document_id id);
@@ -89,6 +91,7 @@ class session {
   [[nodiscard]] static query::time_range clamp(query::time_range wanted, query::time_range span);
 
   bool animations = true;
+  std::vector<std::string> sources_from;  ///< Of each document opened from now on: see trace::reader_options.
   std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Of each document opened from now on.
   bool memory_by_category = true;  ///< Tracks of memory show what a framework's blocks are for.
 

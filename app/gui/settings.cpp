@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "core/regular_file.hpp"
+#include "core/user_folder.hpp"
 
 namespace sluice::gui {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;  // bytes; what we write is a fraction of it
 
 int number(const std::string& text, int least, int most, int otherwise) {
   int value = otherwise;
@@ -40,17 +44,14 @@ std::string unescaped(const std::string& line) {
 
 }  // namespace
 
-std::string settings::default_folder() {
-  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && config[0] == '/')
-    return std::string(config) + "/sluice";
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-    return std::string(home) + "/.config/sluice";
-  return {};
-}
+std::string settings::default_folder() { return user_folder("XDG_CONFIG_HOME", ".config"); }
 
 settings::settings(std::string folder) : folder_(std::move(folder)) {
   if (folder_.empty()) return;
-  std::ifstream file(folder_ + "/settings");
+  const auto text = read_regular_file(folder_ + "/settings", largest_file);
+  if (!text && text.error().code != error_code::not_found)
+    trouble_ = "the settings are not read: " + text.error().to_string();
+  std::istringstream file(text.value_or(""));
   for (std::string line; std::getline(file, line);) {
     const auto space = line.find(' ');
     if (space == std::string::npos) continue;

@@ -38,8 +38,12 @@ class settings {
   static constexpr std::size_t query_limit = 50;
   static constexpr std::size_t query_length = 4096;
 
+  /// Why what was remembered could not be read, as a line for the user; empty: it was, or there is nothing.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
  private:
   std::string folder_;
+  std::string trouble_;
   std::vector<std::string> recent_;
   std::vector<std::string> queries_;
 };

@@ -56,7 +56,7 @@ void put_warnings(const summary_figures& figures, const trace::snapshot& trace, 
 }  // namespace
 
 summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
-  symbols::frame_book book({{}, trace.realtime_origin(), true});
+  symbols::frame_book book(symbols::options_for(trace));
   return summarise(from, trace, range, naming{book});
 }
 

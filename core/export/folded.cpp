@@ -53,7 +53,7 @@ result<query::stack_view> stacks_of(job& what, query::stack_measure measure) {
                   "--only", "write device:ID");
     question.device = trace::device_id{one.id};
   }
-  symbols::frame_book frames({.symbols = {}, .recorded_at = what.trace().realtime_origin()});
+  symbols::frame_book frames(symbols::options_for(what.trace()));
   bool provisional = false;
   return query::answer_to(question, {.index = index,
                                      .trace = what.trace(),

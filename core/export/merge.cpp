@@ -139,6 +139,8 @@ class merger {
     trace::writer_options how;
     how.simulated = std::all_of(parts_.begin(), parts_.end(), [](const part& each) { return each.from().simulated(); });
     how.realtime_origin = origin_;
+    how.recorded_here =
+        std::all_of(parts_.begin(), parts_.end(), [](const part& each) { return each.from().recorded_here(); });
     auto file = trace::file_writer::create(path, how);
     if (!file) return tl::unexpected(file.error());
     for (part& each : parts_) add_tables(each, *file);

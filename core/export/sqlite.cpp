@@ -188,8 +188,7 @@ result<void> write_sqlite(job& what, output& to) {
   if (what.wanted().tables.empty()) {
     query::sql_context context;
     context.trace = std::shared_ptr<const trace::snapshot>(std::shared_ptr<void>(), &what.trace());
-    context.frames = std::make_unique<symbols::frame_book>(
-        symbols::frame_book_options{.symbols = {}, .recorded_at = what.trace().realtime_origin()});
+    context.frames = std::make_unique<symbols::frame_book>(symbols::options_for(what.trace()));
     context.cancelled = &what.cancelled();
     for (const query::figure_table& table : query::figure_tables())
       if (auto written = write_figures(what, table, context, file); !written) return written;

@@ -46,6 +46,7 @@ class trimmer {
     trace::writer_options how;
     how.simulated = from_.simulated();
     how.realtime_origin = from_.realtime_origin();
+    how.recorded_here = from_.recorded_here();
     auto file = trace::file_writer::create(path, how);
     if (!file) return tl::unexpected(file.error());
     redactor redact(options_.redact);

@@ -1,7 +1,5 @@
 #include "core/import/input.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -9,6 +7,8 @@
 #include <cerrno>
 #include <optional>
 #include <vector>
+
+#include "core/regular_file.hpp"
 
 namespace sluice::importing {
 namespace {
@@ -121,16 +121,13 @@ input::~input() = default;
 result<input> input::open(const std::string& path) {
   auto s = std::make_unique<state>();
   s->path = path;
-  s->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hold us
-  if (s->fd < 0) {
-    const int why = errno;
-    return fail(why == ENOENT ? error_code::not_found : error_code::io, "cannot open: " + describe_errno(why), path);
+  auto found = regular_file::open(path);
+  if (!found) {
+    if (found.error().code == error_code::foreign) found.error().hint = "name the file that the other tool wrote";
+    return tl::unexpected(found.error());
   }
-  struct stat about {};
-  if (::fstat(s->fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-    return fail(error_code::io, "is no regular file", path, "name the file that the other tool wrote");
-  }
-  s->size = static_cast<std::uint64_t>(about.st_size);
+  s->size = found->bytes();
+  s->fd = found->release();
   std::byte magic[3] = {};
   const auto got = s->read_stored(magic);
   if (!got) return tl::unexpected(got.error());

@@ -116,7 +116,6 @@ struct search_question {
 struct engine_options {
   unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
   std::function<void()> wake;  ///< Called from a task's thread when an answer got better.
-  symbols::resolver_options symbols{};
   /// What the program may take of memory to answer questions about a file that sums itself up, however large: the less, the more
   /// often a part of the file is read again. A file that grows is held as a whole until that would take more; from then on what there is
   /// is summed up, and again when there is more, with pauses: answers are about a snapshot of some while ago until it ends. An index

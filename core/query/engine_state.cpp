@@ -18,7 +18,7 @@ engine::state::state(std::shared_ptr<trace::file> f, engine_options o)
       options(std::move(o)),
       opened(std::move(f)),
       target(opened->latest()),
-      frames({options.symbols, target->realtime_origin(), true}),
+      frames(symbols::options_for(*target)),
       pool(options.threads),
       sums(options.memory_bytes, [this](summing::outcome made) { take(std::move(made)); }) {}
 

@@ -57,6 +57,7 @@ std::vector<message> messages_of(const trace::snapshot& trace, std::span<const s
   const time_ns begin = analysis::whole_of(trace).begin;
   for (const std::string& warning : trace.warnings()) all.push_back({severity::warning, warning, begin});
   for (const std::string& warning : warnings) all.push_back({severity::warning, warning, begin});
+  if (auto note = symbols::untrusted_note(trace)) all.push_back({severity::info, std::move(*note), 0});
   const std::size_t of_file = all.size();
   for (const analysis::recorded_message& m : messages)
     all.push_back({m.level, std::string(trace.tables().text(m.text)), m.time});

@@ -202,8 +202,7 @@ sql_database::~sql_database() = default;
 result<std::unique_ptr<sql_database>> sql_database::open(std::shared_ptr<const trace::snapshot> trace,
                                                          const sql_options& options) {
   auto s = std::make_unique<state>();
-  s->context.frames = std::make_unique<symbols::frame_book>(
-      symbols::frame_book_options{.symbols = {}, .recorded_at = trace->realtime_origin()});
+  s->context.frames = std::make_unique<symbols::frame_book>(symbols::options_for(*trace));
   s->context.trace = std::move(trace);
   s->context.options = options;
   s->context.cancelled = options.cancelled;

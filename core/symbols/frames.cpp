@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/format.hpp"
+#include "core/trace/reader.hpp"
 
 namespace sluice::symbols {
 namespace {
@@ -36,6 +37,8 @@ std::string reason(verdict why, std::string_view module) {
       return fmt::format("{} is not on this machine", file);
     case verdict::unreadable:
       return fmt::format("{} cannot be read", file);
+    case verdict::untrusted:
+      return fmt::format("{} is not looked at: see --sources-from", file);
   }
   return {};
 }
@@ -117,6 +120,21 @@ bool is_linked_runtime(const place& at) {
 }
 
 }  // namespace
+
+frame_book_options options_for(const trace::snapshot& trace) {
+  return {.symbols = {.local = trace.local()}, .recorded_at = trace.realtime_origin()};
+}
+
+std::optional<std::string> untrusted_note(const trace::snapshot& trace) {
+  if (trace.local().any()) return std::nullopt;
+  const trace::tables& tables = trace.tables();
+  const auto& frames = tables.frames.rows();
+  const bool wants = std::any_of(frames.begin(), frames.end(), [&](const trace::frame_row& frame) {
+    return frame.kind == frame_kind::native ? frame.function == trace::string_id::none
+                                            : tables.text(frame.file).starts_with('/');
+  });
+  return wants ? std::optional<std::string>(untrusted_remark) : std::nullopt;
+}
 
 frame_book::frame_book(frame_book_options options) : options_(std::move(options)), resolver_(options_.symbols) {}
 

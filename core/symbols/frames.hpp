@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,10 @@
 
 #include "core/symbols/resolver.hpp"
 #include "core/trace/tables.hpp"
+
+namespace sluice::trace {
+class snapshot;
+}
 
 /// Frames of stacks as people read them. The report, the window and every list of stacks use these words.
 namespace sluice::symbols {
@@ -53,11 +58,16 @@ using line_id = std::uint32_t;
 inline constexpr std::string_view cut_remark = "(cut: deeper than any recorder walks, or a ring)";
 
 struct frame_book_options {
-  resolver_options symbols;
+  resolver_options symbols;  ///< And which of this machine's files may be read, also for sources.
   /// CLOCK_REALTIME ns of the recording's begin: sources changed since then are not shown. 0: not known, all are.
   std::int64_t recorded_at = 0;
-  bool local_sources = true;  ///< Lines that the recording does not hold are read from this machine's files.
 };
+
+/// For the frames of `trace`: its sources and symbols as far as it is trusted (snapshot::local).
+[[nodiscard]] frame_book_options options_for(const trace::snapshot& trace);
+
+/// A line for the user if `trace` has frames whose source or symbols are not looked for because it is not trusted.
+[[nodiscard]] std::optional<std::string> untrusted_note(const trace::snapshot& trace);
 
 /// The lines of a recording's frames, each looked up once. Thread-safe.
 class frame_book {

@@ -21,9 +21,36 @@ resolution resolver::find(std::string_view module_path, std::string_view build_i
   return found->known.emplace(address, look_up(*found, address)).first->second;
 }
 
+namespace {
+
+/// The largest libraries, with all debug information, are a tenth of this.
+constexpr std::uint64_t largest_symbol_file = std::uint64_t{32} << 30;
+
+}  // namespace
+
+result<std::unique_ptr<symbol_file>> resolver::open_file(const std::string& path) const {
+  auto found = options_.local.open(path, largest_symbol_file);
+  if (!found) return tl::unexpected(found.error());
+  return symbol_file::open(std::move(found->file), found->path, found->as_recorded);
+}
+
+std::unique_ptr<symbol_file> resolver::open_by_build_id(const std::string& build_id) const {
+  // Hexadecimal digits alone: the id becomes part of a path.
+  if (build_id.size() < 3 || build_id.find_first_not_of("0123456789abcdef") != std::string::npos) return nullptr;
+  for (const std::string& root : options_.debug_roots) {
+    auto opened = open_file(root + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug");
+    if (opened && (*opened)->build_id() == build_id) return std::move(*opened);
+  }
+  return nullptr;
+}
+
 void resolver::open(module& which, const std::string& path, const std::string& build_id) const {
+  if (!options_.local.any()) {
+    which.why = verdict::untrusted;
+    return;
+  }
   if (path.starts_with('/')) {
-    auto opened = symbol_file::open(path);
+    auto opened = open_file(path);
     if (!opened) {
       which.why = opened.error().code == error_code::not_found ? verdict::no_file : verdict::unreadable;
     } else if (!build_id.empty() && (*opened)->build_id() != build_id) {
@@ -32,14 +59,9 @@ void resolver::open(module& which, const std::string& path, const std::string& b
       which.code = std::move(*opened);
     }
   }
-  // Hexadecimal digits alone: the id becomes part of a path.
-  if (build_id.size() < 3 || build_id.find_first_not_of("0123456789abcdef") != std::string::npos) return;
-  for (const std::string& root : options_.debug_roots) {
-    auto opened = symbol_file::open(root + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug");
-    if (!opened || (*opened)->build_id() != build_id) continue;
-    which.separate = std::move(*opened);
-    return;
-  }
+  which.separate = open_by_build_id(build_id);
+  for (symbol_file* file : {which.code.get(), which.separate.get()})
+    if (file != nullptr && !file->supplement_id().empty()) file->supplement(open_by_build_id(file->supplement_id()));
 }
 
 resolution resolver::look_up(module& in, std::uint64_t address) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/local_files.hpp"
 #include "core/symbols/symbol_file.hpp"
 
 namespace sluice::symbols {
@@ -19,7 +20,8 @@ enum class verdict : std::uint8_t {
   no_symbols,   ///< The file is the recorded one, but says nothing about the address.
   other_build,  ///< A file of that name is there, but not the recorded one: its symbols would be wrong.
   no_file,      ///< Not on this machine.
-  unreadable
+  unreadable,
+  untrusted  ///< Nothing of this machine may be read for this recording: see local_files.
 };
 
 struct resolution {
@@ -28,6 +30,8 @@ struct resolution {
 };
 
 struct resolver_options {
+  /// Which files may be read; none unless said.
+  local_files local{};
   /// Where separate debug information lies: in ROOT/.build-id/ab/cdef....debug.
   std::vector<std::string> debug_roots{"/usr/lib/debug"};
 };
@@ -55,6 +59,8 @@ class resolver {
   };
 
   void open(module& which, const std::string& path, const std::string& build_id) const;
+  [[nodiscard]] result<std::unique_ptr<symbol_file>> open_file(const std::string& path) const;
+  [[nodiscard]] std::unique_ptr<symbol_file> open_by_build_id(const std::string& build_id) const;
   [[nodiscard]] static resolution look_up(module& in, std::uint64_t address);
 
   const resolver_options options_;

@@ -1,8 +1,4 @@
 // Lines of source for frames: from the recording, else from this machine.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 
@@ -11,7 +7,7 @@
 namespace sluice::symbols {
 namespace {
 
-constexpr std::size_t largest_source = std::size_t{8} << 20;  // bytes; longer files were not written by people
+constexpr std::uint64_t largest_source = std::uint64_t{8} << 20;  // bytes; longer files were not written by people
 constexpr std::size_t widest_line = 240;
 
 std::string trimmed(std::string_view text) {
@@ -31,33 +27,19 @@ std::string nth_line(std::string_view text, std::uint64_t number) {
   return trimmed(text.substr(0, text.find('\n')));
 }
 
-std::string read_all(int descriptor, std::size_t bytes) {
-  std::string text(bytes, '\0');
-  std::size_t got = 0;
-  while (got < bytes) {
-    const ssize_t more = ::pread(descriptor, text.data() + got, bytes - got, static_cast<off_t>(got));
-    if (more <= 0) break;
-    got += static_cast<std::size_t>(more);
-  }
-  text.resize(got);
-  return text;
-}
-
 }  // namespace
 
-/// Empty where there is no such file, or one that changed after the recording began.
+/// Empty where there is no such file, or it may not be read, or it is the recorded one but changed after the recording began. What lies in
+/// a folder that the user named is taken as it is: a copy is always newer.
 const std::string& frame_book::local_file(const std::string& path) {
   const auto [place, fresh] = local_.try_emplace(path);
-  if (!fresh || !options_.local_sources || !path.starts_with('/')) return place->second;
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) return place->second;
-  struct stat about {};
-  const bool usable = ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) &&
-                      static_cast<std::uint64_t>(about.st_size) <= largest_source;
-  const std::int64_t changed = static_cast<std::int64_t>(about.st_mtim.tv_sec);
+  if (!fresh) return place->second;
+  const auto found = options_.symbols.local.open(path, largest_source);
+  if (!found) return place->second;
+  const std::int64_t changed = found->file.changed().tv_sec;
   const bool unchanged = options_.recorded_at == 0 || changed <= options_.recorded_at / 1'000'000'000;
-  if (usable && unchanged) place->second = read_all(descriptor, static_cast<std::size_t>(about.st_size));
-  ::close(descriptor);
+  if (found->as_recorded && !unchanged) return place->second;
+  if (auto text = found->file.read()) place->second = std::move(*text);
   return place->second;
 }
 

@@ -2,14 +2,12 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
+#include <elfutils/libdwelf.h>
 #include <fmt/format.h>
 #include <gelf.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -64,6 +62,15 @@ std::string build_id_of(Elf* elf) {
   return {};
 }
 
+/// What .gnu_debugaltlink says; libdw itself would open whatever file that names.
+std::string supplement_id_of(Dwarf* debug) {
+  const char* name = nullptr;
+  const void* id = nullptr;
+  const ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(debug, &name, &id);
+  if (bytes <= 0) return {};
+  return hexadecimal(static_cast<const unsigned char*>(id), static_cast<std::size_t>(bytes));
+}
+
 struct unit_range {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -114,6 +121,10 @@ struct symbol_file::state {
   Elf* elf = nullptr;
   Dwarf* debug = nullptr;
   std::string build_id;
+  std::string folder;  ///< In which the file lies.
+  bool follow_split = false;
+  std::string supplement_id;
+  std::unique_ptr<symbol_file> supplement;
   std::optional<std::vector<unit_range>> units;  ///< By low; made at the first question.
   std::optional<std::vector<symbol>> table;      ///< Likewise.
 
@@ -129,7 +140,7 @@ struct symbol_file::state {
   /// Asks every unit itself rather than .debug_aranges, which not every compiler writes.
   void list_units() {
     units.emplace();
-    if (debug == nullptr) return;
+    if (debug == nullptr || (!supplement_id.empty() && supplement == nullptr)) return;
     Dwarf_CU* unit = nullptr;
     Dwarf_Half version = 0;
     std::uint8_t type = 0;
@@ -143,6 +154,23 @@ struct symbol_file::state {
         if (low < high) units->push_back({low, high, unit});
     }
     std::sort(units->begin(), units->end(), [](const auto& a, const auto& b) { return a.low < b.low; });
+  }
+
+  /// Whether the files that a unit with split debug information names may be opened, as libdw does: each a regular file, or absent.
+  [[nodiscard]] bool may_follow(Dwarf_Die* skeleton) const {
+    if (!follow_split) return false;
+    Dwarf_Attribute attribute;
+    const char* name = dwarf_formstring(dwarf_attr(skeleton, DW_AT_dwo_name, &attribute));
+    if (name == nullptr) name = dwarf_formstring(dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attribute));
+    const char* compiled_in = dwarf_formstring(dwarf_attr(skeleton, DW_AT_comp_dir, &attribute));
+    if (name == nullptr) return false;
+    const std::filesystem::path here = folder;
+    for (const auto& path : {here / name, here / (compiled_in != nullptr ? compiled_in : "") / name}) {
+      std::error_code none;
+      const auto status = std::filesystem::status(path, none);
+      if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return false;
+    }
+    return true;
   }
 
   Dwarf_CU* unit_at(std::uint64_t address) {
@@ -196,24 +224,27 @@ symbol_file::symbol_file(std::unique_ptr<state> s) : state_(std::move(s)) {}
 symbol_file::~symbol_file() = default;
 
 const std::string& symbol_file::build_id() const { return state_->build_id; }
+const std::string& symbol_file::supplement_id() const { return state_->supplement_id; }
 
-result<std::unique_ptr<symbol_file>> symbol_file::open(const std::string& path) {
+void symbol_file::supplement(std::unique_ptr<symbol_file> file) {
+  if (file == nullptr || file->state_->debug == nullptr || state_->debug == nullptr) return;
+  dwarf_setalt(state_->debug, file->state_->debug);
+  state_->supplement = std::move(file);
+}
+
+result<std::unique_ptr<symbol_file>> symbol_file::open(regular_file file, const std::string& path, bool follow_split) {
   static std::once_flag once;
   std::call_once(once, [] { elf_version(EV_CURRENT); });
   auto made = std::make_unique<state>();
-  // The path comes from a recording and may name anything: a pipe must not keep us waiting.
-  made->descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (made->descriptor < 0)
-    return fail(errno == ENOENT || errno == ENOTDIR ? error_code::not_found : error_code::io, describe_errno(errno),
-                path);
-  struct stat about {};
-  if (::fstat(made->descriptor, &about) != 0 || !S_ISREG(about.st_mode))
-    return fail(error_code::foreign, "not a regular file", path);
+  made->descriptor = file.release();
+  made->folder = std::filesystem::path(path).parent_path().string();
+  made->follow_split = follow_split;
   made->elf = elf_begin(made->descriptor, ELF_C_READ, nullptr);
   if (made->elf == nullptr || elf_kind(made->elf) != ELF_K_ELF)
     return fail(error_code::foreign, "not an ELF file", path);
   made->build_id = build_id_of(made->elf);
   made->debug = dwarf_begin_elf(made->elf, DWARF_C_READ, nullptr);
+  if (made->debug != nullptr) made->supplement_id = supplement_id_of(made->debug);
   return std::unique_ptr<symbol_file>(new symbol_file(std::move(made)));
 }
 
@@ -222,11 +253,13 @@ std::vector<place> symbol_file::find_lines(std::uint64_t address) {
   Dwarf_CU* unit = state_->unit_at(address);
   if (unit == nullptr) return places;
   Dwarf_Die whole;
-  Dwarf_Die split;
+  Dwarf_Die split{};
   std::uint8_t type = 0;
-  if (dwarf_cu_info(unit, nullptr, &type, &whole, &split, nullptr, nullptr, nullptr) != 0) return places;
+  if (dwarf_cu_info(unit, nullptr, &type, &whole, nullptr, nullptr, nullptr, nullptr) != 0) return places;
+  const bool is_split = type == DW_UT_skeleton && state_->may_follow(&whole);
+  if (is_split && dwarf_cu_info(unit, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) != 0) return places;
   // With split debug information the lines stay with the skeleton, the functions go to the other file.
-  Dwarf_Die* of_functions = type == DW_UT_skeleton && split.addr != nullptr ? &split : &whole;
+  Dwarf_Die* of_functions = is_split && split.addr != nullptr ? &split : &whole;
 
   place at;
   if (Dwarf_Line* line = dwarf_getsrc_die(&whole, address); line != nullptr) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/regular_file.hpp"
 
 /// Functions and source lines of native code, read from the files that it was loaded from. Never used while recording.
 namespace sluice::symbols {
@@ -24,14 +25,21 @@ struct place {
 /// Not thread-safe: one caller at a time.
 class symbol_file {
  public:
-  /// Errors: not_found, io, foreign (not an ELF file).
-  [[nodiscard]] static result<std::unique_ptr<symbol_file>> open(const std::string& path);
+  /// `path`: where the file lies. `follow_split`: code that was compiled with -gsplit-dwarf names further files, which are read too.
+  /// No other file is opened. Errors: foreign (not an ELF file).
+  [[nodiscard]] static result<std::unique_ptr<symbol_file>> open(regular_file file, const std::string& path,
+                                                                 bool follow_split);
   ~symbol_file();
   symbol_file(const symbol_file&) = delete;
   symbol_file& operator=(const symbol_file&) = delete;
 
   /// Lower-case hexadecimal; empty if the file has none.
   [[nodiscard]] const std::string& build_id() const;
+
+  /// The build id of the file that holds what several files' debug information has in common (made by dwz); empty if there is none.
+  [[nodiscard]] const std::string& supplement_id() const;
+  /// That file; null: it is not to be had. Without it `find_lines` finds nothing, if there is to be one.
+  void supplement(std::unique_ptr<symbol_file> file);
 
   /// From debug information: the places that `address` (a virtual address of the file) stands for, innermost first: an inlined
   /// function, then the one it was inlined into. Empty where there is none. The first call reads the file's list of units.

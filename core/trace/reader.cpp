@@ -12,6 +12,8 @@
 #include <set>
 #include <utility>
 
+#include "core/origin.hpp"
+#include "core/regular_file.hpp"
 #include "core/thread_scratch.hpp"
 #include "core/trace/checksum.hpp"
 #include "core/trace/chunk_cache.hpp"
@@ -74,6 +76,8 @@ struct file::state {
   std::string path;
   int fd = -1;
   file_header about;
+  bool recorded_here = false;
+  std::shared_ptr<const local_files> local;
   const reader_options options;
   mutable chunk_cache cache;
   mutable std::mutex mutex;  ///< Guards all below.
@@ -397,6 +401,8 @@ std::shared_ptr<snapshot> file::state::grow() {
   next->file_bytes_ = *file_size;
   next->complete_ = found.complete;
   next->growing_ = growing && !found.complete;
+  next->recorded_here_ = recorded_here;
+  next->local_ = local;
   next->simulated_ = (about.flags & file_flag_simulated) != 0;
   next->realtime_origin_ = about.realtime_origin;
   return next;
@@ -426,17 +432,13 @@ const std::string& file::path() const { return state_->path; }
 result<std::shared_ptr<file>> file::open(const std::string& path, const reader_options& options) {
   auto s = std::make_unique<state>(options);
   s->path = path;
-  s->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not make us wait
-  if (s->fd < 0) {
-    return fail(errno == ENOENT ? error_code::not_found : error_code::io, "cannot open: " + describe_errno(errno), path,
-                "name a recording that `sluice record` or `sluice demo` wrote");
+  auto found = regular_file::open(path);
+  if (!found) {
+    found.error().hint = "name a recording that `sluice record` or `sluice demo` wrote";
+    return tl::unexpected(found.error());
   }
-  struct stat about {};
-  if (::fstat(s->fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-    return fail(error_code::foreign, "not a file", path,
-                "name a recording that `sluice record` or `sluice demo` wrote");
-  }
-  if (about.st_size == 0) {
+  s->fd = found->release();
+  if (found->bytes() == 0) {
     return fail(error_code::foreign, "the file is empty", path, "nothing was recorded into it; record again");
   }
   const auto header = s->read_object<file_header>(0);
@@ -455,6 +457,8 @@ result<std::shared_ptr<file>> file::open(const std::string& path, const reader_o
                 0);
   }
   s->about = *header;
+  s->recorded_here = origin::is_marked(s->fd, std::as_bytes(std::span(&s->about, 1)));
+  s->local = std::make_shared<const local_files>(s->recorded_here, options.sources_from);
   std::shared_ptr<file> opened(new file(std::move(s)));
   const std::scoped_lock lock(opened->state_->mutex);
   opened->state_->latest = opened->state_->grow();

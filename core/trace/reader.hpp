@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/local_files.hpp"
 #include "core/trace/column_set.hpp"
 #include "core/trace/model.hpp"
 #include "core/trace/row_type.hpp"
@@ -42,6 +43,8 @@ struct reader_options {
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< Decoded chunks kept.
   /// The summaries of a file that is not complete are shown too: for who is adding them.
   bool unfinished_summaries = false;
+  /// Folders of this machine in which the sources and symbols that the recording names may be looked for: see local_files.
+  std::vector<std::string> sources_from{};
 };
 
 class file;
@@ -71,6 +74,10 @@ class snapshot {
   [[nodiscard]] std::span<const std::string> warnings() const { return *warnings_; }
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+  /// The file was recorded on this machine by this user (core/origin.hpp).
+  [[nodiscard]] bool recorded_here() const { return recorded_here_; }
+  /// What of this machine may be read to show its sources and symbols.
+  [[nodiscard]] const local_files& local() const { return *local_; }
   /// Both are of one file: the one with more chunks begins with those of the other.
   [[nodiscard]] bool is_of_the_file_of(const snapshot& other) const { return file_ == other.file_; }
 
@@ -134,6 +141,8 @@ class snapshot {
   bool complete_ = false;
   bool growing_ = false;
   bool simulated_ = false;
+  bool recorded_here_ = false;
+  std::shared_ptr<const local_files> local_;
   std::int64_t realtime_origin_ = 0;
 };
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/origin.hpp"
 #include "core/trace/checksum.hpp"
 #include "core/trace/codec.hpp"
 #include "core/trace/same_file.hpp"
@@ -64,8 +65,19 @@ struct file_writer::state : file_writer::waiting_rows {
   }
 
   bool write_file_header() {
-    const file_header header = own_header();
-    return write_all(std::as_bytes(std::span(&header, 1)));
+    const file_header begin = own_header();
+    say_origin(origin::stage::growing);
+    return write_all(std::as_bytes(std::span(&begin, 1)));
+  }
+
+  /// A file that was a recording of this user's before, and is written anew by somebody else, must not go on as one.
+  void say_origin(origin::stage now) const {
+    const file_header begin = own_header();
+    if (options.recorded_here) {
+      origin::mark(fd, std::as_bytes(std::span(&begin, 1)), now);
+    } else {
+      origin::unmark(fd);
+    }
   }
 
   [[nodiscard]] bool is_shorter_than_written() const {
@@ -106,6 +118,7 @@ struct file_writer::state : file_writer::waiting_rows {
     constexpr std::size_t a_page = 8192;
     if (!failure) flush_rows<index_row>(a_page);
     if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
+    say_origin(origin::stage::closed);
   }
 
   /// All of it or none: what did not fit is cut off again.

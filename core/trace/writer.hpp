@@ -21,6 +21,8 @@ struct writer_options {
   std::int64_t realtime_origin = 0;   ///< CLOCK_REALTIME ns at time 0, 0: not known.
   std::size_t rows_per_chunk = 8192;  ///< A chunk is written when a kind has this many rows waiting.
   int compression_level = 1;          ///< zstd's.
+  /// This user's recorder makes the file, on this machine: it is marked as such (core/origin.hpp).
+  bool recorded_here = false;
 };
 
 /// What others did to a file while it was written.

@@ -24,8 +24,8 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 [[nodiscard]] variable_lookup own_environment();
 
 /// Files that may be the libcupti for `command`, best first: what SLUICE_CUPTI_PATH names; for a Python command the one that its
-/// PyTorch brings along, which its process will load anyway; the toolkit's. May be empty: then the capture library tries the
-/// loader's own search. Starts the command's Python once (about 20 ms; given up after 5 s), without importing packages.
+/// PyTorch brings along, which its process will load anyway; the toolkit's; for a program that is not Python, those of the python3 on
+/// PATH. May be empty: then the capture library tries the loader's own search. Reads names and small files; runs nothing.
 [[nodiscard]] std::vector<std::string> find_cupti(std::span<const std::string> command,
                                                   const variable_lookup& variables);
 

@@ -351,6 +351,15 @@ std::size_t sensible_ring_bytes(std::size_t asked) noexcept {
   return bytes;
 }
 
+/// What `text` says, if that is a whole number and nothing else.
+std::size_t number_or(const char* text, std::size_t otherwise) noexcept {
+  if (text == nullptr || *text < '0' || *text > '9') return otherwise;
+  char* end = nullptr;
+  errno = 0;  // The caller keeps the program's.
+  const std::size_t number = strtoull(text, &end, 10);
+  return *end == '\0' && errno == 0 ? number : otherwise;
+}
+
 /// Marks the rings of the connection in force as finished. `lock` is held.
 void say_goodbye(const region_lock&) noexcept {
   const std::uint32_t epoch = region->epoch.load(std::memory_order_relaxed);
@@ -393,7 +402,7 @@ bool start(const char* socket_name, const producer_options& options) {
     const region_lock lock(*region);
     if (current_phase.load(std::memory_order_relaxed) == phase::active) say_goodbye(lock);
     const char* asked = getenv("SLUICE_RING_BYTES");
-    to.ring_bytes = sensible_ring_bytes(asked == nullptr ? options.ring_bytes : strtoull(asked, nullptr, 10));
+    to.ring_bytes = sensible_ring_bytes(number_or(asked, options.ring_bytes));
     to.rank = rank_from_environment();
     destination = to;
     choose_clock(options.clock);

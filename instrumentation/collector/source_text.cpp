@@ -1,13 +1,11 @@
 #include "instrumentation/collector/source_text.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "core/regular_file.hpp"
 #include "core/trace/reader.hpp"
 
 namespace sluice::collector {
@@ -21,21 +19,12 @@ struct text_file {
 
 /// Reads all of it. Not even a hostile name (a pipe, a device, a growing log) makes it wait or read without bound.
 std::optional<text_file> read_text(const std::string& path, std::int64_t unchanged_since, std::size_t most) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  std::optional<text_file> read;
-  if (::fstat(file, &info) == 0 && S_ISREG(info.st_mode) && static_cast<std::uint64_t>(info.st_size) <= most) {
-    read.emplace();
-    read->changed = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec >= unchanged_since;
-    read->text.resize(static_cast<std::size_t>(info.st_size));
-    const ssize_t got = ::pread(file, read->text.data(), read->text.size(), 0);
-    read->text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    if (read->text.find('\0') != std::string::npos) read.reset();
-  }
-  ::close(file);
-  return read;
+  const auto file = regular_file::open(path, most);
+  if (!file) return std::nullopt;
+  auto text = file->read();
+  if (!text || text->find('\0') != std::string::npos) return std::nullopt;
+  const timespec changed = file->changed();
+  return text_file{std::move(*text), changed.tv_sec * 1'000'000'000 + changed.tv_nsec >= unchanged_since};
 }
 
 /// Bytes of the UTF-8 character at the front; 0 if there is none.

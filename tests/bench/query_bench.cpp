@@ -119,7 +119,7 @@ BENCHMARK(take_in)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond
 void all_tracks(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
   const std::atomic<bool> never{false};
-  symbols::frame_book frames({{}, 0, true});
+  symbols::frame_book frames;
   bool provisional = false;
   const query::sources from{
       .index = of.index, .trace = *of.snapshot, .cancelled = never, .frames = frames, .provisional = provisional};

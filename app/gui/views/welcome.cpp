@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <sstream>
 
 #include "app/gui/views/widgets.hpp"
+#include "core/regular_file.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_index = std::uint64_t{1} << 20;  // bytes
 
 std::string recordings_near_program() {
   if (const char* named = std::getenv("SLUICE_RECORDINGS"); named != nullptr && named[0] != '\0') return named;
@@ -68,11 +71,11 @@ std::vector<recording_entry> find_recordings(const std::string& folder) {
   std::error_code failed;
   if (place.empty() || !fs::is_directory(place, failed)) return found;
   std::map<std::string, std::string> words;
-  std::ifstream index(place / "index.txt");
+  std::istringstream index(read_regular_file((place / "index.txt").string(), largest_index).value_or(""));
   for (std::string line; std::getline(index, line);)
     if (const auto tab = line.find('\t'); tab != std::string::npos) words[line.substr(0, tab)] = line.substr(tab + 1);
-  for (const auto& file : fs::directory_iterator(place, failed)) {
-    const fs::path& path = file.path();
+  for (fs::directory_iterator at(place, failed), end; !failed && at != end; at.increment(failed)) {
+    const fs::path& path = at->path();
     if (path.extension() != ".sluice") continue;
     found.push_back({path.string(), path.stem().string(), words[path.filename().string()]});
   }

@@ -144,7 +144,7 @@ void expect_same_report(const std::shared_ptr<trace::file>& file) {
   const indexed all(file);
   const auto kept = analysis::encode_digest(analysis::make_digest(all.index, *all.snapshot));
   ASSERT_TRUE(kept);
-  symbols::frame_book book({{}, all.snapshot->realtime_origin(), true});
+  symbols::frame_book book(symbols::options_for(*all.snapshot));
   const analysis::summary from_index = analysis::summarise(all.index, *all.snapshot);
   const analysis::summary from_digest =
       analysis::summarise(analysis::decode_digest(*kept).value().figures, *all.snapshot, {book});
@@ -483,7 +483,7 @@ TEST_F(report_program, says_in_one_line_what_is_wrong_with_a_file) {
   std::string of_tomorrow = bytes_;
   std::memcpy(of_tomorrow.data(), &newer, sizeof newer);
   expect_one_line(run(file_of(of_tomorrow)), "newer Sluice");
-  expect_one_line(run("/"), "not a file");
+  expect_one_line(run("/"), "is not a regular file");
 }
 
 TEST_F(report_program, reports_what_a_cut_file_still_holds_and_warns) {

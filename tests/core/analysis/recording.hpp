@@ -148,7 +148,9 @@ class recording {
 
   void flush() { ASSERT_TRUE(writer_->flush()); }
   void close() { ASSERT_TRUE(writer_->close()); }
-  std::shared_ptr<trace::file> open() const { return trace::file::open(path_).value(); }
+  std::shared_ptr<trace::file> open(const trace::reader_options& how = {}) const {
+    return trace::file::open(path_, how).value();
+  }
 
  private:
   static inline std::atomic<int> serial_{0};

@@ -86,7 +86,7 @@ TEST(ImportFile, RefusesWhatItDoesNotKnowAndSaysWhatItWould) {
   const auto none = import_file(folder.file("none"), folder.file("out.sluice"));
   EXPECT_EQ(none.error().code, error_code::not_found);
   const auto folder_itself = import_file("/tmp", folder.file("out.sluice"));
-  EXPECT_THAT(folder_itself.error().to_string(), HasSubstr("is no regular file"));
+  EXPECT_THAT(folder_itself.error().to_string(), HasSubstr("is not a regular file"));
 }
 
 TEST(ImportFile, RefusesARecordingOfOurOwn) {

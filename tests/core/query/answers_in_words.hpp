@@ -121,7 +121,7 @@ inline std::string in_words(const error& of) { return of.to_string(); }
 template <class Question>
 std::string ask(const Question& question, const analysis::index& of, const trace::snapshot& now) {
   const std::atomic<bool> never{false};
-  symbols::frame_book frames({{}, now.realtime_origin(), true});
+  symbols::frame_book frames(symbols::options_for(now));
   bool provisional = false;
   auto found = answer_to(
       question, sources{.index = of, .trace = now, .cancelled = never, .frames = frames, .provisional = provisional});

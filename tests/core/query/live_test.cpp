@@ -82,7 +82,7 @@ void catch_up_with_the_end(engine& asked) {
 template <class Question>
 std::string answer_of_all(const Question& question, const indexed& all) {
   const std::atomic<bool> never{false};
-  symbols::frame_book frames({{}, 0, true});
+  symbols::frame_book frames;
   bool provisional = false;
   const auto answer = answer_to(question, sources{.index = all.index,
                                                   .trace = *all.snapshot,

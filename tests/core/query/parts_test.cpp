@@ -130,7 +130,7 @@ class examiner {
 
   void ask_tracks(time_range asked, const std::string& when) {
     const std::atomic<bool> never{false};
-    symbols::frame_book frames({{}, 0, true});
+    symbols::frame_book frames;
     bool provisional = false;
     const auto list = answer_to(tracks_question{}, sources{.index = of_.whole->index,
                                                            .trace = of_.now(),

@@ -25,7 +25,7 @@ class stacks : public ::testing::Test {
   engine& asked() {
     if (!engine_) {
       made_.close();
-      engine_ = std::make_unique<engine>(made_.open());
+      engine_ = std::make_unique<engine>(made_.open({.sources_from = {"/"}}));
     }
     return *engine_;
   }

@@ -1,6 +1,7 @@
 #include "instrumentation/capture/launch_environment.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -35,6 +36,12 @@ class FindCupti : public testing::Test {
     });
   }
 
+  /// The best; empty if there is none.
+  std::string first_of(const std::vector<std::string>& command) {
+    const auto found = find(command);
+    return found.empty() ? std::string() : found.front();
+  }
+
   fs::path root_;
   std::map<std::string, std::string> variables_;
 };
@@ -44,25 +51,102 @@ TEST_F(FindCupti, TakesWhatTheUserNames) {
   EXPECT_EQ(find({"./program"}), (std::vector<std::string>{"/a/libcupti.so", "/b/libcupti.so"}));
 }
 
-TEST_F(FindCupti, AsksTheCommandsPython) {
-  const fs::path library = write("site/libcupti.so.13", "");
-  // Whatever it is asked, this "Python" answers with the file.
-  write("bin/python3", "#!/bin/sh\necho " + library.string() + "\n", true);
-  ASSERT_FALSE(find({"python3", "train.py"}).empty());
-  EXPECT_EQ(find({"python3", "train.py"}).front(), library.string());
+TEST_F(FindCupti, ReadsThePackagesOfTheCommandsPython) {
+  write("bin/python3.12", "", true);
+  fs::create_symlink("python3.12", root_ / "bin/python3");
+  const fs::path library = write("lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
+  EXPECT_EQ(first_of({"python3", "train.py"}), library.string());
 }
 
-TEST_F(FindCupti, AsksThePythonOfAScript) {
-  const fs::path library = write("site/libcupti.so.13", "");
-  const fs::path python = write("bin/python3.12", "#!/bin/sh\necho " + library.string() + "\n", true);
+TEST_F(FindCupti, ReadsThePackagesOfAScriptsPython) {
+  const fs::path python = write("env/bin/python3.12", "", true);
+  const fs::path library = write("env/lib/python3.12/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12", "");
   write("bin/torchrun", "#!" + python.string() + "\nimport torch\n", true);
-  ASSERT_FALSE(find({"torchrun", "train.py"}).empty());
-  EXPECT_EQ(find({"torchrun", "train.py"}).front(), library.string());
+  EXPECT_EQ(first_of({"torchrun", "train.py"}), library.string());
+  write("bin/accelerate", "#!/usr/bin/env python3.12\n", true);
+  variables_["PATH"] += ":" + (root_ / "env/bin").string();
+  EXPECT_EQ(first_of({"accelerate", "launch"}), library.string());
 }
 
-TEST_F(FindCupti, DoesNotBelieveAFileThatIsNotThere) {
-  write("bin/python3", "#!/bin/sh\necho /nowhere/libcupti.so.13\n", true);
-  for (const std::string& file : find({"python3"})) EXPECT_NE(file, "/nowhere/libcupti.so.13");
+TEST_F(FindCupti, LooksBehindTheWordsOfAWrapper) {
+  write("bin/srun",
+        "\x7f"
+        "ELF",
+        true);
+  const fs::path python = write("env/bin/python", "", true);
+  const fs::path library = write("env/lib/python3.11/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
+  EXPECT_EQ(first_of({"srun", "-n", "2", python.string(), "train.py"}), library.string());
+}
+
+TEST_F(FindCupti, PrefersTheVirtualEnvironment) {
+  write("usr/bin/python3.12", "", true);
+  write("usr/lib/python3.12/site-packages/nvidia/cu12/lib/libcupti.so.12", "");
+  const fs::path library = write("venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
+  write("venv/pyvenv.cfg", "home = " + (root_ / "usr/bin").string() + "\ninclude-system-site-packages = true\n");
+  fs::create_directories(root_ / "venv/bin");
+  fs::create_symlink(root_ / "usr/bin/python3.12", root_ / "venv/bin/python");
+  const auto found = find({(root_ / "venv/bin/python").string(), "train.py"});
+  ASSERT_GE(found.size(), 2U);
+  EXPECT_EQ(found[0], library.string());
+  EXPECT_EQ(fs::path(found[1]).filename(), "libcupti.so.12") << "system packages come behind";
+}
+
+TEST_F(FindCupti, PutsTheOneOfPyTorchsVersionFirst) {
+  write("bin/python3", "", true);
+  const std::string packages = "lib/python3.12/site-packages/";
+  write(packages + "nvidia/cu12/lib/libcupti.so.12", "");
+  const fs::path library = write(packages + "nvidia/cu13/lib/libcupti.so.13", "");
+  write(packages + "torch/version.py", "__version__ = '2.9'\ncuda: Optional[str] = '13.0'\nhip = None\n");
+  EXPECT_EQ(first_of({"python3"}), library.string());
+}
+
+TEST_F(FindCupti, FindsDebiansPackagesTheUsersOwnAndThoseOfPythonpath) {
+  write("bin/python3", "", true);
+  const fs::path debian = write("lib/python3/dist-packages/nvidia/a/lib/libcupti.so.13", "");
+  const fs::path own = write("home/.local/lib/python3.12/site-packages/nvidia/b/lib/libcupti.so.13", "");
+  const fs::path named = write("modules/nvidia/c/lib/libcupti.so.13", "");
+  variables_["HOME"] = (root_ / "home").string();
+  variables_["PYTHONPATH"] = ":modules:" + (root_ / "modules").string();
+  const auto found = find({"python3"});
+  ASSERT_GE(found.size(), 3U);
+  EXPECT_EQ(std::vector(found.begin(), found.begin() + 3),
+            (std::vector{named.string(), debian.string(), own.string()}));
+}
+
+TEST_F(FindCupti, FallsBackToThePythonOnThePathBehindTheToolkit) {
+  write("bin/start.sh", "#!/bin/sh\nexec python3 train.py\n", true);
+  write("bin/python3", "", true);
+  const fs::path library = write("lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
+  const fs::path toolkit = write("cuda/lib64/libcupti.so", "");
+  variables_["CUDA_HOME"] = (root_ / "cuda").string();
+  const auto found = find({"start.sh"});
+  ASSERT_GE(found.size(), 2U);
+  EXPECT_EQ(found.front(), toolkit.string());
+  EXPECT_EQ(found.back(), library.string());
+}
+
+TEST_F(FindCupti, RunsNothing) {
+  const fs::path sign = root_ / "it-ran";
+  for (const std::string name : {"python3", "python", "python-deploy", "python3.12"})
+    write("bin/" + name, "#!/bin/sh\ntouch " + sign.string() + "\n", true);
+  for (const std::string name : {"python3", "python", "python-deploy", "python3.12"}) static_cast<void>(find({name}));
+  EXPECT_FALSE(fs::exists(sign));
+}
+
+TEST_F(FindCupti, ReadsNeitherPipesNorEndlessFiles) {
+  write("bin/python3", "", true);
+  const fs::path library = write("lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
+  fs::create_directories(root_ / "lib/python3.12/site-packages/torch");
+  ASSERT_EQ(::mkfifo((root_ / "lib/python3.12/site-packages/torch/version.py").c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", root_ / "pyvenv.cfg");
+  EXPECT_EQ(first_of({"python3"}), library.string());
+}
+
+TEST_F(FindCupti, NamesNothingInTheCurrentFolder) {
+  variables_["CUDA_HOME"] = "cuda";
+  variables_["PATH"] = ":.";
+  for (const std::string& file : find({"sh"})) EXPECT_TRUE(file.starts_with('/')) << file;
+  EXPECT_FALSE(capture_library_of("").has_value());
 }
 
 TEST_F(FindCupti, FindsTheToolkitOfOtherPrograms) {
@@ -72,7 +156,7 @@ TEST_F(FindCupti, FindsTheToolkitOfOtherPrograms) {
   EXPECT_EQ(find({"./a.out"}).front(), library.string());
 }
 
-TEST_F(FindCupti, AsksNobodyForACommandThatDoesNotExist) { EXPECT_EQ(find({"no-such-program"}), find({})); }
+TEST_F(FindCupti, LooksForNothingForACommandThatDoesNotExist) { EXPECT_EQ(find({"no-such-program"}), find({})); }
 
 std::optional<std::string> nothing_set(const std::string&) { return std::nullopt; }
 

@@ -1,0 +1,56 @@
+// Code that would be run, or loaded, though nobody asked for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+class ForeignCode : public SluiceProgram {
+ protected:
+  void write_program(const std::string& name, const std::string& text) const {
+    write(name, text);
+    std::filesystem::permissions(file(name), std::filesystem::perms::owner_all);
+  }
+};
+
+// Tried: a command that is named like a Python and does something each time that it starts.
+TEST_F(ForeignCode, ACommandIsRunOnce) {
+  for (const std::string name : {"python", "python3.12", "python-deploy"}) {
+    write_program(name, "#!/bin/sh\necho $0 $* >> runs-of-" + name + "\n");
+    EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "./" + name, "now"}).status, 0);
+    EXPECT_EQ(content_of(file("runs-of-" + name)), "./" + name + " now\n");
+  }
+}
+
+// Tried: a Python on PATH that does something when a script's first line makes it start.
+TEST_F(ForeignCode, AnInterpreterIsRunForItsScriptOnly) {
+  write_program("python3", "#!/bin/sh\necho $1 >> runs\n");
+  write_program("train", "#!" + file("python3") + "\n");
+  EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "./train"}).status, 0);
+  EXPECT_EQ(content_of(file("runs")), "./train\n");
+}
+
+// Tried: modules of Python's library in the current folder.
+TEST_F(ForeignCode, ModulesInTheCurrentFolderAreNotImported) {
+  if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "no /usr/bin/python3 here";
+  for (const std::string name : {"glob", "re", "os", "importlib", "sys", "sluice"})
+    write(name + ".py", "open('imported', 'w').write('" + name + "')\n");
+  EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "/usr/bin/python3", "-I", "-c", "pass"}).status, 0);
+  EXPECT_FALSE(exists("imported")) << content_of(file("imported"));
+}
+
+// Tried: a pipe named like a script, so that reading its first line waits for ever.
+TEST_F(ForeignCode, ACommandThatIsAPipeIsNotRead) {
+  ASSERT_EQ(::mkfifo(file("python3").c_str(), 0700), 0);
+  write_program("train", "#!" + file("python3") + "\n");
+  EXPECT_NE(run_sluice({"record", "-o", "t.sluice", "--", "./train"}).status, 0);
+  EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "/bin/true", "./python3"}).status, 125);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,180 @@
+// Recordings that name files of this machine, to have them read out.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/trace/writer.hpp"
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* secret = "root:secret-of-this-machine";
+
+class LocalFilesOfRecordings : public SluiceProgram {
+ protected:
+  void SetUp() override {
+    write("secret.txt", std::string(secret) + "\nsecond line\n");
+    ::setenv("XDG_STATE_HOME", file("state").c_str(), 1);
+  }
+  ~LocalFilesOfRecordings() override { ::unsetenv("XDG_STATE_HOME"); }
+
+  /// One block, allocated by line 1 of `source`, which native code of `module` called.
+  void write_recording(const std::string& name, const std::string& source, bool own = false,
+                       const std::string& module = {}) const {
+    auto made = trace::file_writer::create(file(name), {.recorded_here = own});
+    ASSERT_TRUE(made);
+    trace::process_row process;
+    process.id = trace::process_id{1};
+    made->add(process);
+    trace::device_row device;
+    device.id = trace::device_id{1};
+    made->add(device);
+    trace::frame_row frame;
+    frame.id = trace::frame_id{1};
+    frame.kind = trace::frame_kind::python;
+    frame.function = made->intern("main");
+    frame.file = made->intern(source);
+    frame.line = 1;
+    made->add(frame);
+    trace::frame_row native;
+    native.id = trace::frame_id{2};
+    native.kind = trace::frame_kind::native;
+    native.module = made->intern(module);
+    native.address = 0x10;
+    made->add(native);
+    made->add(trace::stack_row{trace::stack_id{1}, trace::stack_id::none, frame.id});
+    made->add(trace::stack_row{trace::stack_id{2}, trace::stack_id{1}, native.id});
+    trace::alloc_event block;
+    block.time = 1;
+    block.process = process.id;
+    block.block = trace::block_id{1};
+    block.device = device.id;
+    block.kind = trace::memory_kind::device;
+    block.level = trace::layer::driver;
+    block.bytes = 4096;
+    block.stack = trace::stack_id{module.empty() ? 1U : 2U};
+    made->add(block);
+    ASSERT_TRUE(made->close());
+  }
+  /// All that a report says of the recording.
+  outcome report(const std::vector<std::string>& more, const variables& environment = {}) {
+    std::vector<std::string> words{"report", "--format", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_sluice(words, environment);
+  }
+  [[nodiscard]] bool has_attributes() const {
+    return ::setxattr(file("secret.txt").c_str(), "user.sluice.probe", "", 0, 0) == 0;
+  }
+};
+
+// Tried: a recording from elsewhere whose source file is a secret of this machine.
+TEST_F(LocalFilesOfRecordings, AForeignRecordingReadsNoFile) {
+  write_recording("t.sluice", file("secret.txt"));
+  const outcome said = report({"t.sluice"});
+  EXPECT_EQ(said.status, 0);
+  EXPECT_THAT(said.out, Not(HasSubstr(secret)));
+  EXPECT_THAT(said.err, HasSubstr("was not made here by you"));
+  EXPECT_THAT(said.err, HasSubstr("--sources-from"));
+}
+
+// Tried: the same where the user believes it, which is what --sources-from / is for.
+TEST_F(LocalFilesOfRecordings, ABelievedRecordingShowsItsSources) {
+  write_recording("t.sluice", file("secret.txt"));
+  const outcome said = report({"t.sluice", "--sources-from", "/"});
+  EXPECT_THAT(said.out, HasSubstr(secret));
+  EXPECT_EQ(said.err, "");
+}
+
+// Tried: a secret beside the folder that the user named, by "..", and through links.
+TEST_F(LocalFilesOfRecordings, NothingOutsideOfTheNamedFolderIsRead) {
+  fs::create_directories(file("tree"));
+  fs::create_symlink(file("secret.txt"), file("tree/link.py"));
+  fs::create_directory_symlink("..", file("tree/up"));
+  for (const std::string& name : {file("secret.txt"), file("tree/../secret.txt"), std::string("/x/link.py"),
+                                  std::string("/x/up/secret.txt"), std::string("../secret.txt")}) {
+    write_recording("t.sluice", name);
+    EXPECT_THAT(report({"t.sluice", "--sources-from", "tree"}).out, Not(HasSubstr(secret))) << name;
+  }
+  fs::copy_file(file("secret.txt"), file("tree/train.py"));
+  write_recording("t.sluice", "/build/elsewhere/train.py");
+  EXPECT_THAT(report({"t.sluice", "--sources-from", "tree"}).out, HasSubstr(secret));
+}
+
+// Tried: this user's own recording, and then copies of it with other content and with its mark.
+TEST_F(LocalFilesOfRecordings, OnlyTheUsersOwnFileIsBelieved) {
+  if (!has_attributes()) GTEST_SKIP() << "the file system keeps no extended attributes";
+  write_recording("own.sluice", file("secret.txt"), true);
+  const outcome own = report({"own.sluice"});
+  EXPECT_THAT(own.out, HasSubstr(secret));
+  EXPECT_EQ(own.err, "");
+  fs::copy_file(file("own.sluice"), file("copy.sluice"));
+  std::string mark(64, '\0');
+  const ssize_t bytes = ::getxattr(file("own.sluice").c_str(), "user.sluice.origin", mark.data(), mark.size());
+  ASSERT_GT(bytes, 0);
+  ASSERT_EQ(
+      ::setxattr(file("copy.sluice").c_str(), "user.sluice.origin", mark.data(), static_cast<std::size_t>(bytes), 0),
+      0);
+  EXPECT_THAT(report({"copy.sluice"}).out, Not(HasSubstr(secret))) << "with the mark of another file";
+  EXPECT_THAT(report({"own.sluice"}, {{"XDG_STATE_HOME", file("other-user")}}).out, Not(HasSubstr(secret)))
+      << "with another user's key";
+  std::ofstream(file("own.sluice"), std::ios::binary) << content_of(file("copy.sluice"));
+  EXPECT_THAT(report({"own.sluice"}).out, Not(HasSubstr(secret))) << "written over";
+}
+
+// Tried: a part of a foreign recording, cut out here, and an import over one of the user's own.
+TEST_F(LocalFilesOfRecordings, WhatIsMadeOfAForeignRecordingIsForeign) {
+  if (!has_attributes()) GTEST_SKIP() << "the file system keeps no extended attributes";
+  write_recording("own.sluice", file("secret.txt"), true);
+  write_recording("t.sluice", file("secret.txt"));
+  ASSERT_EQ(run_sluice({"trim", "own.sluice", "-o", "part-of-own.sluice"}).status, 0);
+  EXPECT_THAT(report({"part-of-own.sluice"}).out, HasSubstr(secret));
+  ASSERT_EQ(run_sluice({"trim", "t.sluice", "-o", "own.sluice"}).status, 0);
+  EXPECT_THAT(report({"own.sluice"}).out, Not(HasSubstr(secret)));
+  ASSERT_EQ(run_sluice({"merge", "part-of-own.sluice", "t.sluice", "-o", "both.sluice"}).status, 0);
+  EXPECT_THAT(report({"both.sluice"}).out, Not(HasSubstr(secret)));
+}
+
+// Tried: pipes, devices and folders as source, as module and as recording.
+TEST_F(LocalFilesOfRecordings, NeitherPipesNorDevicesAreOpened) {
+  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+  for (const std::string& name : {file("pipe"), std::string("/dev/zero"), std::string("/dev/tty"), std::string("/")}) {
+    write_recording("t.sluice", name, false, name);
+    EXPECT_EQ(report({"t.sluice", "--sources-from", "/"}).status, 0) << name;
+    const outcome itself = report({name});
+    EXPECT_EQ(itself.status, 1);
+    EXPECT_THAT(itself.err, HasSubstr("is not a regular file"));
+    EXPECT_EQ(run_sluice({"import", name, "-o", "made.sluice"}).status, 1);
+  }
+}
+
+// Tried: a module that makes an ELF reader ask a server for debug information.
+TEST_F(LocalFilesOfRecordings, NoServerIsAsked) {
+  write_recording("t.sluice", "", false, SLUICE_BINARY_DIR "/sluice");
+  const outcome said =
+      run_sluice({"query", "t.sluice", "SELECT text FROM call_stack", "--sources-from", "/"},
+                 {{"DEBUGINFOD_URLS", "http://127.0.0.1:1"}, {"DEBUGINFOD_CACHE_PATH", file("cache")}});
+  EXPECT_EQ(said.status, 0);
+  EXPECT_FALSE(exists("cache"));
+}
+
+// Tried: symbols of a program of this machine, by a recording from elsewhere.
+TEST_F(LocalFilesOfRecordings, SymbolsOfThisMachineAreNotTold) {
+  write_recording("t.sluice", "", false, SLUICE_BINARY_DIR "/sluice");
+  const std::string question = "SELECT text FROM call_stack";
+  EXPECT_THAT(run_sluice({"query", "t.sluice", question}).out, HasSubstr("see --sources-from"));
+  EXPECT_THAT(run_sluice({"query", "t.sluice", question, "--sources-from", "/"}).out,
+              Not(HasSubstr("see --sources-from")));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,139 @@
+// Numbers that are none, or make no sense, in every option of every verb.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/cli/number_option.hpp"
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Numbers : public SluiceProgram {
+ protected:
+  /// One line that names the option and the value, and the status of a command line that makes no sense.
+  void expect_refused(std::vector<std::string> before, const std::string& option, const std::string& value,
+                      std::vector<std::string> after = {}) {
+    const int status = before.front() == "record" ? 125 : 2;
+    std::vector<std::string> words = std::move(before);
+    words.push_back(option + "=" + value);
+    words.insert(words.end(), after.begin(), after.end());
+    const outcome tried = run_sluice(words);
+    EXPECT_EQ(tried.status, status) << option << "=" << value << ": " << tried.err;
+    EXPECT_THAT(tried.err, AllOf(HasSubstr(option), HasSubstr("'" + value + "'"), HasSubstr("expected")))
+        << option << "=" << value;
+    EXPECT_EQ(std::count(tried.err.begin(), tried.err.end(), '\n'), 1) << tried.err;
+    EXPECT_EQ(tried.out, "");
+  }
+};
+
+const std::vector<std::string> no_numbers = {
+    "nan",  "NaN",    "inf", "-inf", "-1",  "-0.5", "1e400", "0x",
+    "0x10", "1 2",    "1s2", "",     "one", "--",   "1,5",   "99999999999999999999999",
+    "+-1",  "1e30GiB"};
+
+// Tried: no numbers where a number of seconds or a factor is expected.
+TEST_F(Numbers, ThatAreNoneAreRefused) {
+  struct option {
+    std::vector<std::string> verb;
+    std::string name;
+    std::vector<std::string> after;
+  };
+  const std::vector<std::string> command{"--", "/bin/true"};
+  const std::vector<option> options = {
+      {{"record", "-o", "t.sluice"}, "--linger", command},
+      {{"record", "-o", "t.sluice"}, "--delay", command},
+      {{"record", "-o", "t.sluice"}, "--duration", command},
+      {{"record", "-o", "t.sluice"}, "--ring", command},
+      {{"record", "-o", "t.sluice"}, "--trigger-peak", command},
+      {{"demo", "leak", "-o", "t.sluice"}, "--seconds", {}},
+      {{"generate", "-o", "t.sluice"}, "--events", {}},
+      {{"generate", "-o", "t.sluice"}, "--seed", {}},
+      {{"generate", "-o", "t.sluice"}, "--processes", {}},
+      {{"import", "a.json"}, "--memory", {}},
+#ifdef SLUICE_HAVE_GUI
+      {{"open"}, "--memory", {}},
+      {{"screenshot", "-o", "a.png"}, "--scale", {}},
+      {{"screenshot", "-o", "a.png"}, "--frames", {}},
+      {{"screenshot", "-o", "a.png"}, "--wait", {}},
+#endif
+  };
+  for (const option& each : options)
+    for (const std::string& value : no_numbers)
+      if (!value.empty()) expect_refused(each.verb, each.name, value, each.after);
+  EXPECT_FALSE(exists("t.sluice"));
+}
+
+// Tried: numbers that are too small or too large.
+TEST_F(Numbers, OutOfRangeAreRefused) {
+  expect_refused({"record"}, "--ring", "1KiB", {"--", "/bin/true"});
+  expect_refused({"record"}, "--ring", "20000PiB", {"--", "/bin/true"});
+  expect_refused({"record"}, "--trigger-peak", "0", {"--", "/bin/true"});
+  expect_refused({"record"}, "--linger", "1e7", {"--", "/bin/true"});
+  expect_refused({"generate", "-o", "t.sluice"}, "--events", "0");
+  expect_refused({"generate", "-o", "t.sluice"}, "--processes", "65");
+  expect_refused({"import", "a.json"}, "--memory", "0");
+}
+
+// Tried: ranges of time that are none, in every verb that takes one.
+TEST_F(Numbers, RangesThatAreNoneAreRefused) {
+  ASSERT_EQ(run_sluice({"generate", "--events", "1000", "-o", "t.sluice"}).status, 0);
+  const std::vector<std::vector<std::string>> verbs = {{"report", "t.sluice"},
+                                                       {"export", "t.sluice", "-o", "a.json"},
+                                                       {"trim", "t.sluice", "-o", "b.sluice"},
+                                                       {"diff", "t.sluice", "t.sluice"}};
+  for (const auto& verb : verbs) {
+    for (const std::string range : {"nan:1s", "0s:inf", "-1s:2s", "1e400s:", ":99999999999999999999999s", "0x:1",
+                                    "1:2:3", "1 s:2s", "one:two", "2s:1s", "1"}) {
+      std::vector<std::string> words = verb;
+      words.push_back("--range=" + range);
+      const outcome tried = run_sluice(words);
+      EXPECT_EQ(tried.status, 2) << verb[0] << " " << range;
+      EXPECT_THAT(tried.err, HasSubstr("--range")) << verb[0] << " " << range;
+    }
+  }
+}
+
+#ifdef SLUICE_HAVE_GUI
+// Tried: pictures of no size, and a mouse that is nowhere.
+TEST_F(Numbers, SizesOfPicturesThatAreNoneAreRefused) {
+  for (const std::string size :
+       {"0x0", "-5x-5", "nanxnan", "99999999999x64", "1600", "1600x", "1600x900x", "1e3x1e3"}) {
+    const outcome tried = run_sluice({"screenshot", "-o", "a.png", "--size=" + size});
+    EXPECT_EQ(tried.status, 2) << size;
+    EXPECT_THAT(tried.err, AllOf(HasSubstr("--size"), HasSubstr(size)));
+  }
+  for (const std::string place : {"nan,nan", "1", "1,", "-1,-1", "1e300,1"})
+    EXPECT_EQ(run_sluice({"screenshot", "-o", "a.png", "--mouse=" + place}).status, 2) << place;
+}
+#endif
+
+// Tried: no numbers in the environment.
+TEST_F(Numbers, InTheEnvironmentAreCheckedToo) {
+  for (const std::string value : {"nan", "-1", "101", "0x", "99999999999999999999"}) {
+    const outcome tried =
+        run_sluice({"record", "-o", "t.sluice", "--", "/bin/true"}, {{"SLUICE_FIND_DUPLICATES", value}});
+    EXPECT_EQ(tried.status, 125) << value;
+    EXPECT_THAT(tried.err, HasSubstr(value));
+  }
+  for (const std::string value : {"nan", "-1", "1e9", "99999999999999999999"}) {
+    const outcome tried = run_sluice({"record", "-o", "t.sluice", "--", "/bin/true"}, {{"SLUICE_RING_BYTES", value}});
+    EXPECT_EQ(tried.status, 125) << value;
+    EXPECT_THAT(tried.err, AllOf(HasSubstr("SLUICE_RING_BYTES"), HasSubstr(value)));
+  }
+}
+
+TEST(Sizes, AreReadWithTheirUnits) {
+  EXPECT_EQ(cli::parse_bytes("64MiB", false), std::uint64_t{64} << 20);
+  EXPECT_EQ(cli::parse_bytes("64mb", false), std::uint64_t{64} << 20);
+  EXPECT_EQ(cli::parse_bytes("400M", true), 400'000'000U);
+  EXPECT_EQ(cli::parse_bytes("1 GiB", true), std::uint64_t{1} << 30);
+  EXPECT_EQ(cli::parse_bytes("4096", true), 4096U);
+  EXPECT_EQ(cli::parse_bytes("17EiB", false), std::nullopt);
+  EXPECT_EQ(cli::parse_bytes("MiB", false), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sluice

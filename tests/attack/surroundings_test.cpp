@@ -1,0 +1,75 @@
+// Folders and files of the user's that are missing, locked, or something else than they should be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tests/app/cli/sluice_program.hpp"
+#ifdef SLUICE_HAVE_GUI
+#include "app/gui/settings.hpp"
+#endif
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+
+class Surroundings : public SluiceProgram {
+ protected:
+  /// Environments in which nothing of the user's can be read or kept.
+  std::vector<variables> environments() {
+    write("file", "a file");
+    std::filesystem::create_directories(file("locked"));
+    std::filesystem::permissions(file("locked"), std::filesystem::perms::none);
+    EXPECT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+    std::vector<variables> all;
+    for (const std::string& place : {std::string(), file("nowhere"), file("file"), file("locked"), file("pipe"),
+                                     std::string("relative"), std::string(5000, 'x')}) {
+      all.push_back({{"HOME", place},
+                     {"XDG_CONFIG_HOME", place},
+                     {"XDG_STATE_HOME", place},
+                     {"XDG_RUNTIME_DIR", place},
+                     {"XDG_CACHE_HOME", place}});
+    }
+    return all;
+  }
+};
+
+// Tried: HOME and the XDG folders not set, missing, a file, a pipe, locked, relative, too long.
+TEST_F(Surroundings, EveryVerbWorksWithoutTheUsersFolders) {
+  for (const variables& each : environments()) {
+    EXPECT_EQ(run_sluice({"demo", "leak", "--device", "sim", "-o", "t.sluice"}, each).status, 0) << each[0].second;
+    EXPECT_EQ(run_sluice({"report", "t.sluice"}, each).status, 0) << each[0].second;
+    EXPECT_EQ(run_sluice({"query", "t.sluice", "SELECT 1"}, each).status, 0) << each[0].second;
+    EXPECT_EQ(run_sluice({"record", "-o", "r.sluice", "--", SLUICE_BINARY_DIR "/tests/app/cli/record_guest"}, each)
+                  .err.find("terminate"),
+              std::string::npos);
+    std::filesystem::remove(file("t.sluice"));
+  }
+}
+
+#ifdef SLUICE_HAVE_GUI
+// Tried: settings that are a pipe, a device, a folder, or huge.
+TEST_F(Surroundings, SettingsThatCannotBeReadAreLeftOut) {
+  std::filesystem::create_directories(file("sluice"));
+  const std::string settings = file("sluice/settings");
+  EXPECT_EQ(gui::settings(file("sluice")).trouble(), "") << "none yet";
+  ASSERT_EQ(::mkfifo(settings.c_str(), 0600), 0);
+  EXPECT_THAT(gui::settings(file("sluice")).trouble(), HasSubstr("is not a regular file"));
+  std::filesystem::remove(settings);
+  std::filesystem::create_symlink("/dev/zero", settings);
+  EXPECT_THAT(gui::settings(file("sluice")).trouble(), HasSubstr("is not a regular file"));
+  std::filesystem::remove(settings);
+  write("sluice/settings", std::string(2 << 20, 'x'));
+  EXPECT_THAT(gui::settings(file("sluice")).trouble(), HasSubstr("is too large"));
+  write("sluice/settings", "text 99999999999999999999\nwidth -1\nheight nan\n");
+  const gui::settings nonsense(file("sluice"));
+  EXPECT_EQ(nonsense.text_scale, 1);
+  EXPECT_EQ(nonsense.width, 1440);
+  EXPECT_EQ(nonsense.height, 900);
+}
+#endif
+
+}  // namespace
+}  // namespace sluice
