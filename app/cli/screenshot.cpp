@@ -28,6 +28,7 @@ namespace {
 constexpr double patience = 120;  // s without any progress until a picture that is not complete is given up
 constexpr int smallest_side = 64;
 constexpr int largest_side = 8192;
+constexpr double longest_wait = 3600;  // s
 
 struct wish {
   std::string file;
@@ -40,7 +41,7 @@ struct wish {
   double scale = 1;
   int frames = 0;
   std::vector<std::string> commands;  ///< "ID" or "ID=ARGUMENT", run one after the other.
-  double wait = 0;                    ///< Seconds to go on drawing: a demo started by a command runs meanwhile.
+  std::string wait = "0";             ///< Seconds to go on drawing: a demo started by a command runs meanwhile.
   std::string mouse;                  ///< "X,Y": where the mouse rests.
 };
 
@@ -101,6 +102,11 @@ result<void> draw(const wish& wanted) {
   keep_freed_memory();
   const auto size = parse_size(wanted.size);
   if (!size) return tl::unexpected(size.error());
+  // CLI11's own checks do not name an option that is not listed.
+  const auto seconds = parse_number(wanted.wait);
+  if (!seconds || *seconds > longest_wait)
+    return fail(error_code::invalid_argument,
+                fmt::format("'{}' will not do; expected seconds up to {}", wanted.wait, longest_wait), "--wait");
   const auto mouse = parse_place(wanted.mouse);
   if (!wanted.mouse.empty() && !mouse)
     return fail(error_code::invalid_argument, "'" + wanted.mouse + "' is no place; expected X,Y in pixels", "--mouse");
@@ -144,7 +150,7 @@ result<void> draw(const wish& wanted) {
     shown.app().invoke(id, std::move(with));
     if (auto settled = settle(); !settled) return settled;
   }
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wanted.wait);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(*seconds);
   while (std::chrono::steady_clock::now() < until) {
     shown.step();
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -185,9 +191,7 @@ action declare_screenshot(CLI::App& command) {
       ->type_name("COUNT");
   // For pictures of documents and for bug reports; not listed.
   command.add_option("--run", wanted->commands, "Run this command of the window first")->group("");
-  command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")
-      ->check(number_between(0, 3600))
-      ->group("");
+  command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")->group("");
   command.add_option("--mouse", wanted->mouse, "Where the mouse rests, X,Y")->group("");
   return [wanted] {
     if (wanted->out.empty() && wanted->frames == 0) {
