@@ -20,7 +20,7 @@ std::optional<analysis::time_ns> parse_time(std::string_view text) {
   if (unit == "us") scale = 1e3;
   if (unit == "ns") scale = 1;
   const double ns = number * scale;
-  if (scale == 0 || !std::isfinite(ns) || std::signbit(ns) || ns > static_cast<double>(analysis::latest_time))
+  if (scale == 0 || !std::isfinite(ns) || std::abs(ns) > static_cast<double>(analysis::latest_time))
     return std::nullopt;
   return static_cast<analysis::time_ns>(std::llround(ns));
 }

@@ -85,8 +85,8 @@ TEST_F(Numbers, RangesThatAreNoneAreRefused) {
                                                        {"trim", "t.sluice", "-o", "b.sluice"},
                                                        {"diff", "t.sluice", "t.sluice"}};
   for (const auto& verb : verbs) {
-    for (const std::string range : {"nan:1s", "0s:inf", "-1s:2s", "1e400s:", ":99999999999999999999999s", "0x:1",
-                                    "1:2:3", "1 s:2s", "one:two", "2s:1s", "1"}) {
+    for (const std::string range : {"nan:1s", "0s:inf", "1e400s:", ":99999999999999999999999s", "0x:1", "1:2:3",
+                                    "1 s:2s", "one:two", "2s:1s", "1"}) {
       std::vector<std::string> words = verb;
       words.push_back("--range=" + range);
       const outcome tried = run_sluice(words);
