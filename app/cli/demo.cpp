@@ -129,7 +129,7 @@ int run(const demo_options& options) {
     return status_usage;
   }
   const std::string output = options.output.empty() ? free_name(options.name) : options.output;
-  if (const auto possible = check_output(output, options.force); !possible) {
+  if (const auto possible = check_output(output, recording_kind(), options.force); !possible) {
     complain(possible.error().to_string());
     return status_failed;
   }
@@ -175,7 +175,7 @@ action declare_demo(CLI::App& command) {
       ->type_name("sim|cuda");
   command.add_option("-o,--output", options->output, "The recording to write; NAME.sluice if left out")
       ->type_name("FILE");
-  command.add_flag("--force", options->force, "Replace the file even if it is no recording");
+  command.add_flag("--force", options->force, force_help);
   command.add_flag("--pace", options->paced, "On the simulated device: slow down, so that a live view can be followed");
   command.add_option("--seconds", options->seconds, "How long a paced run takes, about")
       ->check(number_between(0.1, 3600))

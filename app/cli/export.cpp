@@ -1,23 +1,21 @@
 // sluice export: a recording, or a part of it, for other programs.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "app/cli/output_file.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/analysis/index.hpp"
 #include "core/export/export.hpp"
+#include "core/export/output.hpp"
 #include "core/format.hpp"
 
 namespace sluice::cli {
@@ -56,54 +54,21 @@ result<const exports::format*> choose_format(const wish& wanted) {
               "say --format with one of " + names_of_formats(", "));
 }
 
-/// What is there and is no earlier export by the look of it must not be lost by a slip.
-result<void> check_place(const wish& wanted) {
+/// A stream may go to a pipe or a device, and a folder must be new: `exports::output` sees to both.
+result<void> check_place(const wish& wanted, const exports::format& as) {
+  exports::options options;
+  options.tables = wanted.tables;
+  const auto shape = as.shape(options);
+  if (exports::output::names_open_file(wanted.out) || shape == exports::output_shape::folder) return {};
   std::error_code ignored;
-  if (wanted.out == "-" || wanted.force || !std::filesystem::exists(wanted.out, ignored)) return {};
-  if (std::filesystem::is_empty(wanted.out, ignored) || !std::filesystem::is_regular_file(wanted.out, ignored))
-    return {};
-  return fail(error_code::invalid_argument, "exists", wanted.out, "choose another name, or replace it with --force");
+  const auto status = std::filesystem::status(wanted.out, ignored);
+  const bool pipe_or_device = std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status);
+  if (pipe_or_device && shape == exports::output_shape::stream) return {};
+  return check_output(wanted.out, kind_of(as), wanted.force, std::span(&wanted.file, 1));
 }
 
-/// A line that is written over, where a person watches.
-class progress_line {
- public:
-  void show(float share) {
-    const int percent = static_cast<int>(share * 100);
-    if (percent == last_ || isatty(STDERR_FILENO) == 0) return;
-    last_ = percent;
-    std::fprintf(stderr, "\rexporting %d %%", percent);
-    std::fflush(stderr);
-  }
-  ~progress_line() {
-    if (last_ >= 0) std::fputs("\r\033[K", stderr);
-  }
-
- private:
-  int last_ = -1;
-};
-
-/// While it lives, Ctrl-C and SIGTERM end the export and not the program, so that nothing half written is left.
-class interruptible {
- public:
-  interruptible() {
-    stopped_ = false;
-    for (auto& [signal, before] : before_) before = std::signal(signal, [](int) { stopped_ = true; });
-  }
-  ~interruptible() {
-    for (const auto& [signal, before] : before_) std::signal(signal, before);
-  }
-  interruptible(const interruptible&) = delete;
-  interruptible& operator=(const interruptible&) = delete;
-  [[nodiscard]] static const std::atomic<bool>& stopped() { return stopped_; }
-
- private:
-  static inline std::atomic<bool> stopped_{false};
-  std::array<std::pair<int, void (*)(int)>, 2> before_ = {{{SIGINT, nullptr}, {SIGTERM, nullptr}}};
-};
-
 result<exports::outcome> run(const wish& wanted, const exports::format& as) {
-  if (auto free = check_place(wanted); !free) return tl::unexpected(free.error());
+  if (auto free = check_place(wanted, as); !free) return tl::unexpected(free.error());
   const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
   if (!opened) return tl::unexpected(opened.error());
   const auto now = (*opened)->latest();
@@ -121,10 +86,9 @@ result<exports::outcome> run(const wish& wanted, const exports::format& as) {
   options.tables = wanted.tables;
   options.measure = wanted.measure;
   if (wanted.redact) options.redact = exports::redaction::all();
-  progress_line line;
-  options.progress = [&](float share) { line.show(share); };
-  const interruptible by_user;
-  options.cancelled = &interruptible::stopped();
+  const long_work shown("exporting " + wanted.file);
+  options.progress = shown.progress();
+  options.cancelled = &long_work::cancelled();
   return exports::write(*now, as, wanted.out, options);
 }
 
@@ -170,7 +134,7 @@ action declare_export(CLI::App& command) {
   add_sources_option(command, wanted->sources_from);
   command.add_flag("--redact", wanted->redact,
                    "Leave out directories, arguments, environment values, host names and lines of source");
-  command.add_flag("--force", wanted->force, "Replace a file that is there");
+  command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return export_file(*wanted); };
 }
 

@@ -27,14 +27,9 @@ struct generate_verb {
 };
 
 int write_trace(const generate_verb& options) {
-  const auto allowed = check_output(options.output, options.force);
+  const auto allowed = check_output(options.output, recording_kind(), options.force, std::span(&options.recording, 1));
   if (!allowed) {
     complain(allowed.error().to_string());
-    return status_usage;
-  }
-  std::error_code ignored;
-  if (!options.recording.empty() && std::filesystem::equivalent(options.recording, options.output, ignored)) {
-    complain(options.output + ": is the recording to be repeated; name another file with -o");
     return status_usage;
   }
   generate::generate_options what = options.what;
@@ -87,7 +82,7 @@ action declare_generate(CLI::App& command) {
   command.add_option("--tile", options->recording, "Repeat this recording instead, one time after the other")
       ->type_name("RECORDING");
   command.add_option("-o", options->output, "The file to write")->required()->type_name("FILE");
-  command.add_flag("--force", options->force, "Replace whatever the file is");
+  command.add_flag("--force", options->force, force_help);
   return [options] { return write_trace(*options); };
 }
 

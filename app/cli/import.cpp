@@ -44,7 +44,7 @@ void print(const importing::report& done, const wish& wanted, const std::string&
 
 int import(const wish& wanted) {
   const std::string out = wanted.out.empty() ? free_name(stem_of(wanted.file)) : wanted.out;
-  if (auto possible = check_output(out, wanted.force); !possible) {
+  if (auto possible = check_output(out, recording_kind(), wanted.force, std::span(&wanted.file, 1)); !possible) {
     complain(possible.error().to_string());
     return status_usage;
   }
@@ -75,7 +75,7 @@ action declare_import(CLI::App& command) {
   command.add_option("--memory", wanted->memory_mib, "The most memory that an import may hold, in MiB")
       ->check(whole_between(16, 1 << 20))
       ->type_name("MIB");
-  command.add_flag("--force", wanted->force, "Replace the output whatever it is");
+  command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return import(*wanted); };
 }
 

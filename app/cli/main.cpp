@@ -11,6 +11,7 @@
 
 #include "app/cli/standard_files.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/unfinished.hpp"
 #include "core/version.hpp"
 
 namespace sluice::cli {
@@ -134,6 +135,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   sluice::cli::add_standard_files();
+  sluice::remove_unfinished_on_signals();
   try {
     const int status = sluice::cli::run(argc, argv);
     // What was printed and did not arrive is no success.

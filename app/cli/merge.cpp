@@ -23,14 +23,10 @@ struct merge_verb {
 };
 
 result<exports::merged> run(const merge_verb& wanted) {
-  if (auto allowed = check_output(wanted.output, wanted.force); !allowed) return tl::unexpected(allowed.error());
+  if (auto allowed = check_output(wanted.output, recording_kind(), wanted.force, wanted.files); !allowed)
+    return tl::unexpected(allowed.error());
   std::vector<std::shared_ptr<const trace::snapshot>> parts;
   for (const std::string& file : wanted.files) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(file, wanted.output, ignored)) {
-      return fail(error_code::invalid_argument, "is one of the recordings to be merged", wanted.output,
-                  "name another file with -o");
-    }
     const auto opened = open_recording(file);
     if (!opened) return tl::unexpected(opened.error());
     parts.push_back((*opened)->latest());
@@ -57,7 +53,7 @@ action declare_merge(CLI::App& command) {
   auto wanted = std::make_shared<merge_verb>();
   command.add_option("FILE", wanted->files, "The recordings to put together")->required()->type_name("...");
   command.add_option("-o", wanted->output, "The recording to write")->required()->type_name("FILE");
-  command.add_flag("--force", wanted->force, "Replace whatever the file is");
+  command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return merge_files(*wanted); };
 }
 

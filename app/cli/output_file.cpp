@@ -3,11 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
-#include "core/trace/layout.hpp"
 #include "instrumentation/collector/process_identity.hpp"
 
 namespace sluice::cli {
@@ -15,15 +12,6 @@ namespace sluice::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_recording(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::uint64_t magic = 0;
-  char bytes[sizeof magic];
-  if (!in.read(bytes, sizeof bytes)) return false;
-  std::memcpy(&magic, bytes, sizeof magic);
-  return magic == trace::file_magic;
-}
 
 /// A new file can be made in the folder of `path`.
 result<void> check_folder(const fs::path& path) {
@@ -33,22 +21,15 @@ result<void> check_folder(const fs::path& path) {
               "name a file in a folder that can be written to with -o");
 }
 
-/// Whether a regular file is in the way; an error if something else is.
-result<bool> is_taken(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return false;
-  if (fs::is_regular_file(status)) return true;
-  return fail(error_code::invalid_argument, "is no regular file", path, "name the file to write with -o");
-}
-
 }  // namespace
 
 std::string free_name(std::string stem) {
   if (stem.empty()) stem = "recording";
   std::string name = stem + ".sluice";
   std::error_code ignored;
-  for (int number = 2; fs::exists(name, ignored); ++number) name = stem + "-" + std::to_string(number) + ".sluice";
+  // A link that leads nowhere takes a name as well.
+  const auto is_taken = [&] { return fs::exists(fs::symlink_status(name, ignored)); };
+  for (int number = 2; is_taken(); ++number) name = stem + "-" + std::to_string(number) + ".sluice";
   return name;
 }
 
@@ -81,24 +62,27 @@ result<std::string> name_of_set(const std::string& pattern) {
   return name;
 }
 
-result<void> check_output(const std::string& path, bool force) {
-  const auto taken = is_taken(path);
-  if (!taken) return tl::unexpected(taken.error());
-  std::error_code error;
-  const bool empty = *taken && fs::file_size(path, error) == 0;  // An empty file is no loss.
-  if (!*taken) return check_folder(path);
-  if (force || empty || is_recording(path)) return {};
-  return fail(error_code::invalid_argument, "exists and is no recording", path,
-              "choose another name, or replace it with --force");
-}
-
-result<void> check_picture(const std::string& path) {
-  const auto taken = is_taken(path);
-  if (!taken) return tl::unexpected(taken.error());
-  if (!*taken) return check_folder(path);
-  if (!is_recording(path)) return {};
-  return fail(error_code::invalid_argument, "is a recording, which a picture would replace", path,
-              "name the picture with -o, such as picture.png");
+result<void> check_output(const std::string& path, const output_kind& kind, bool force,
+                          std::span<const std::string> inputs) {
+  std::error_code problem;
+  const fs::file_status status = fs::status(path, problem);
+  if (!fs::exists(status)) {
+    if (!fs::is_symlink(fs::symlink_status(path, problem))) return check_folder(path);
+    return fail(error_code::invalid_argument, "is a link to a file that does not exist", path,
+                "remove the link, or choose another name");
+  }
+  if (!fs::is_regular_file(status))
+    return fail(error_code::invalid_argument, "is not a regular file", path, "name the file to write with -o");
+  for (const std::string& input : inputs) {
+    if (fs::equivalent(path, input, problem))
+      return fail(error_code::invalid_argument, "is the file to be read", path, "choose another name with -o");
+  }
+  if (fs::file_size(path, problem) == 0) return {};  // An empty file is no loss.
+  if (kind.is == nullptr || !kind.is(path))
+    return fail(error_code::invalid_argument, "exists and is not " + kind.name, path,
+                "remove it yourself, or choose another name");
+  if (force) return {};
+  return fail(error_code::invalid_argument, "exists", path, "replace it with --force, or choose another name");
 }
 
 }  // namespace sluice::cli

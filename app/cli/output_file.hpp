@@ -1,10 +1,12 @@
 #pragma once
 
+#include <span>
 #include <string>
 
+#include "app/cli/output_kind.hpp"
 #include "core/error.hpp"
 
-/// The file that a verb is about to write a recording to.
+/// The file that a verb is about to write.
 namespace sluice::cli {
 
 /// `stem`.sluice, or with the first number that is free: stem-2.sluice.
@@ -15,11 +17,13 @@ namespace sluice::cli {
 /// after a percent sign.
 [[nodiscard]] result<std::string> name_of_set(const std::string& pattern);
 
-/// Refuses what the user can not have meant: `-o train.py` must not cost anyone a program. Other recordings and empty
-/// files may be replaced; anything may with `force`. Errors: invalid_argument.
-[[nodiscard]] result<void> check_output(const std::string& path, bool force);
+/// The rule of all verbs for the file that -o names. A new file and an empty one may be written. An existing file is replaced only if
+/// `force` says so and it is of the `kind` that is being written, and never if it is one of the `inputs`, by whatever name or link.
+/// Anything but a regular file is refused, as is a link that leads nowhere. Errors: invalid_argument; io if no file can be made there.
+[[nodiscard]] result<void> check_output(const std::string& path, const output_kind& kind, bool force,
+                                        std::span<const std::string> inputs = {});
 
-/// Refuses to draw a picture over a recording, or over what is no file. Errors: invalid_argument.
-[[nodiscard]] result<void> check_picture(const std::string& path);
+/// For the help of --force.
+inline constexpr const char* force_help = "Replace the output if it exists; it must be a file of the same kind";
 
 }  // namespace sluice::cli

@@ -235,7 +235,7 @@ int record(const record_options& options) {
     return status_not_recorded;
   }
   const std::string path = named->empty() ? free_name(fs::path(options.command[0]).filename().string()) : *named;
-  if (const auto possible = check_output(path, options.force); !possible) {
+  if (const auto possible = check_output(path, recording_kind(), options.force); !possible) {
     complain(possible.error().to_string());
     return status_not_recorded;
   }
@@ -245,7 +245,8 @@ int record(const record_options& options) {
                                                   .delayed = options.delay_seconds > 0,
                                                   .management_library = "libnvidia-ml.so.1",
                                                   .dump_on_failure = options.ring_bytes != 0,
-                                                  .dump_above_bytes = options.trigger_peak});
+                                                  .dump_above_bytes = options.trigger_peak,
+                                                  .publish_later = true});
   if (!session) {
     complain(session.error().to_string());
     return status_not_recorded;
@@ -253,11 +254,10 @@ int record(const record_options& options) {
   const auto command = command_process::start(options.command, environment_for(options, *session), signals);
   if (!command) {
     static_cast<void>(session->stop());
-    std::error_code none;
-    fs::remove(path, none);
     complain(command.error().to_string());
     return status_for(command.error());
   }
+  session->publish();  // What was there before survives a command that cannot start.
   session->add_process(static_cast<std::uint64_t>(command->pid()), joined(options.command));
   timetable times(*session, options, signals);
   const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.look(signal); });
@@ -285,7 +285,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
           "The file to write; CMD's name with .sluice if left out. Where a launcher starts sluice in each process:\n"
           "%r is the rank, %h the host, %% a percent sign")
       ->type_name("FILE");
-  command.add_flag("--force", options->force, "Replace the file even if it is no recording");
+  command.add_flag("--force", options->force, force_help);
   command
       .add_option("--linger", options->linger_seconds,
                   "Seconds to go on recording what CMD started and outlives it (Ctrl-C ends it)")

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <utility>
 
@@ -14,26 +13,31 @@
 namespace sluice::cli {
 namespace {
 
-std::atomic<bool> cancelled{false};
+std::atomic<bool> stopped{false};
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writes it
 
-void cancel(int) { cancelled = true; }
+void stop(int) { stopped = true; }
 
 }  // namespace
 
-long_work::long_work(std::string what)
-    : what_(std::move(what)),
-      terminal_(isatty(STDERR_FILENO) == 1),
-      interrupt_before_(std::signal(SIGINT, cancel)),
-      terminate_before_(std::signal(SIGTERM, cancel)) {
-  cancelled = false;
+long_work::long_work(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) == 1) {
+  stopped = false;
+  for (auto& [number, before] : before_) {
+    sigaction(number, nullptr, &before);
+    if (before.sa_handler == SIG_IGN) continue;  // As nohup wants it.
+    struct sigaction action {};
+    action.sa_handler = stop;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
 }
 
 long_work::~long_work() {
-  std::signal(SIGINT, interrupt_before_ == SIG_ERR ? SIG_DFL : interrupt_before_);
-  std::signal(SIGTERM, terminate_before_ == SIG_ERR ? SIG_DFL : terminate_before_);
+  for (const auto& [number, before] : before_) sigaction(number, &before, nullptr);
   if (terminal_) std::fputs("\r\033[K", stderr);
 }
+
+const std::atomic<bool>& long_work::cancelled() { return stopped; }
 
 std::function<void(double)> long_work::progress() const {
   if (!terminal_) return {};
@@ -45,14 +49,14 @@ std::function<void(double)> long_work::progress() const {
 
 importing::options long_work::importing() const {
   importing::options with;
-  with.cancel = &cancelled;
+  with.cancel = &stopped;
   with.progress = progress();
   return with;
 }
 
 analysis::unfinished_options long_work::summing_up() const {
   analysis::unfinished_options with;
-  with.cancelled = [] { return cancelled.load(); };
+  with.cancelled = [] { return stopped.load(); };
   with.progress = progress();
   return with;
 }

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <signal.h>
+
+#include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/analysis/finish.hpp"
@@ -15,7 +20,7 @@ class App;
 /// Opening what a verb is given: a trace, or a foreign file, which is imported first.
 namespace sluice::cli {
 
-/// While it lives, Ctrl-C (SIGINT) and SIGTERM cancel what takes long instead of ending the program, and a terminal shows how far it is.
+/// While it lives, SIGHUP, SIGINT and SIGTERM cancel what takes long instead of ending the program, and a terminal shows the progress.
 /// One at a time.
 class long_work {
  public:
@@ -29,14 +34,15 @@ class long_work {
   [[nodiscard]] importing::options importing() const;
   /// What to hand to `analysis::summed_up`.
   [[nodiscard]] analysis::unfinished_options summing_up() const;
+  /// Shows the share that is done, 0..1; empty if there is no terminal.
+  [[nodiscard]] std::function<void(double)> progress() const;
+  /// Whether a signal has come since the last one was made.
+  [[nodiscard]] static const std::atomic<bool>& cancelled();
 
  private:
-  [[nodiscard]] std::function<void(double)> progress() const;
-
   std::string what_;
   bool terminal_ = false;
-  void (*interrupt_before_)(int) = nullptr;
-  void (*terminate_before_)(int) = nullptr;
+  std::array<std::pair<int, struct sigaction>, 3> before_ = {{{SIGHUP, {}}, {SIGINT, {}}, {SIGTERM, {}}}};
 };
 
 /// What a verb is about: rows, or figures of the whole, for which a large recording that has no end is summed up first.

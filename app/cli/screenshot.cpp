@@ -38,6 +38,7 @@ struct wish {
   std::vector<std::string> sources_from;
   std::string theme = "dark";
   std::string view;
+  bool force = false;
   double scale = 1;
   int frames = 0;
   std::vector<std::string> commands;  ///< "ID" or "ID=ARGUMENT", run one after the other.
@@ -111,7 +112,8 @@ result<void> draw(const wish& wanted) {
   if (!wanted.mouse.empty() && !mouse)
     return fail(error_code::invalid_argument, "'" + wanted.mouse + "' is no place; expected X,Y in pixels", "--mouse");
   if (!wanted.out.empty())
-    if (auto possible = check_picture(wanted.out); !possible) return possible;
+    if (auto possible = check_output(wanted.out, picture_kind(), wanted.force, std::span(&wanted.file, 1)); !possible)
+      return possible;
   gui::picture_options options;
   options.width = size->first;
   options.height = size->second;
@@ -170,6 +172,7 @@ action declare_screenshot(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
   command.add_option("FILE", wanted->file, "The recording; without one, the welcome screen")->type_name("");
   command.add_option("-o,--output", wanted->out, "The picture to write (PNG)")->type_name("FILE");
+  command.add_flag("--force", wanted->force, force_help);
   command.add_option("--size", wanted->size, "In pixels")->type_name("WxH")->capture_default_str();
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, wanted->sources_from);

@@ -26,11 +26,8 @@ struct trim_verb {
 };
 
 result<exports::trimmed> run(const trim_verb& wanted) {
-  if (auto allowed = check_output(wanted.output, wanted.force); !allowed) return tl::unexpected(allowed.error());
-  std::error_code ignored;
-  if (std::filesystem::equivalent(wanted.file, wanted.output, ignored)) {
-    return fail(error_code::invalid_argument, "is the recording itself", wanted.output, "name another file with -o");
-  }
+  if (auto allowed = check_output(wanted.output, recording_kind(), wanted.force, std::span(&wanted.file, 1)); !allowed)
+    return tl::unexpected(allowed.error());
   const auto opened = open_recording(wanted.file);
   if (!opened) return tl::unexpected(opened.error());
   const auto now = (*opened)->latest();
@@ -65,7 +62,7 @@ action declare_trim(CLI::App& command) {
   command.add_option("-o", wanted->output, "The recording to write")->required()->type_name("FILE");
   command.add_flag("--redact", wanted->redact,
                    "Leave out directories, arguments, environment values, host names and lines of source");
-  command.add_flag("--force", wanted->force, "Replace whatever the file is");
+  command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return trim_file(*wanted); };
 }
 

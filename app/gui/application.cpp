@@ -45,16 +45,15 @@ application::application(application_options options)
   io.ConfigInputTextCursorBlink = options_.animations;
   io.ConfigDpiScaleFonts = false;
   session_.memory_by_category = settings_.memory_by_category;
-  layout_file_ = settings_.layout_file();
+  const std::string layout_file = settings_.layout_file();
+  io.IniFilename = nullptr;  // ImGui would empty the file and then write it: a full disk would lose it.
   notice_ = settings_.trouble();
-  if (const auto readable = regular_file::open(layout_file_, largest_layout);
-      !readable && readable.error().code != error_code::not_found && !layout_file_.empty()) {
-    notice_ = "the layout is not read: " + readable.error().to_string();
-    layout_file_.clear();  // ImGui would wait at a pipe.
-  }
-  io.IniFilename = layout_file_.empty() ? nullptr : layout_file_.c_str();
-  std::error_code ignored;
-  layout_wanted_ = layout_file_.empty() || !std::filesystem::exists(layout_file_, ignored);
+  const auto layout = layout_file.empty() ? result<std::string>{fail(error_code::not_found, "no folder")}
+                                          : read_regular_file(layout_file, largest_layout);
+  layout_wanted_ = !layout;
+  if (layout) ImGui::LoadIniSettingsFromMemory(layout->data(), layout->size());
+  if (!layout && layout.error().code != error_code::not_found)
+    notice_ = "the layout is not read: " + layout.error().to_string();
   fonts_ = load_typefaces();
   apply_style(colours(), scale_ * settings_.text_scale);
   restyle_ = false;
@@ -90,8 +89,14 @@ application::application(application_options options)
 
 application::~application() {
   settings_.save();
+  save_layout();
   views_.clear();
   ImGui::DestroyContext();
+}
+
+void application::save_layout() {
+  ImGui::GetIO().WantSaveIniSettings = false;
+  if (!layout_wanted_) settings_.save_layout(ImGui::SaveIniSettingsToMemory());
 }
 
 result<void> application::start() { return boxes_.start(); }
@@ -297,6 +302,7 @@ void application::draw_panels() {
   ImGui::PopStyleVar(2);
   view_context with = context();
   const ImGuiID dock = ImGui::GetID("panels");
+  if (ImGui::GetIO().WantSaveIniSettings) save_layout();
   if (panels && only_ != nullptr) {
     ImGui::SetCursorPos({with.px(10), with.px(8)});
     ImGui::BeginChild("only", {viewport->WorkSize.x - with.px(20), viewport->WorkSize.y - with.px(16)});

@@ -83,6 +83,8 @@ class application {
   [[nodiscard]] std::vector<std::string> view_names() const;
 
  private:
+  /// Replaces the stored layout of the panels, whole or not at all.
+  void save_layout();
   void add_commands();
   void add_file_commands();
   void add_timeline_commands();
@@ -126,7 +128,6 @@ class application {
   typefaces fonts_;
   draw::box_renderer boxes_;
   demo_process demo_;
-  std::string layout_file_;
 
   timeline_view* timeline_ = nullptr;
   query_view* query_ = nullptr;

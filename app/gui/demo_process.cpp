@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <vector>
 
@@ -28,17 +27,13 @@ demo_process::~demo_process() {
       waitpid(pid_, nullptr, 0);
     }
   }
-  std::error_code ignored;
-  if (!errors_.empty()) std::filesystem::remove(errors_, ignored);
 }
 
 result<void> demo_process::start(const std::string& program, const std::string& name, const std::string& device) {
   if (pid_ > 0) return fail(error_code::invalid_argument, "a demo is running already", name_, "stop it first");
-  const char* scratch = std::getenv("TMPDIR");
-  std::string folder = std::string(scratch != nullptr && scratch[0] == '/' ? scratch : "/tmp") + "/sluice-demo-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr)
-    return fail(error_code::io, describe_errno(errno), folder, "set TMPDIR to a folder that can be written");
-  folder_ = folder;
+  auto made = scratch_folder::make();
+  if (!made) return tl::unexpected(made.error());
+  const std::string folder = folders_.emplace_back(std::move(*made)).path();
   recording_ = folder + "/" + name + ".sluice";
   errors_ = folder + "/errors.txt";
   std::vector<std::string> words = {program, "demo", name, "--pace", "-o", recording_};
@@ -51,7 +46,7 @@ result<void> demo_process::start(const std::string& program, const std::string& 
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
   pid_t child = 0;
   const int failed = posix_spawn(&child, program.c_str(), &files, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&files);

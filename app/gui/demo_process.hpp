@@ -3,8 +3,10 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/scratch_file.hpp"
 
 namespace sluice::gui {
 
@@ -38,7 +40,7 @@ class demo_process {
   bool stopping_ = false;
   int status_ = 0;
   std::string name_;
-  std::string folder_;
+  std::vector<scratch_folder> folders_;  ///< One a demo: the window may still show an earlier one.
   std::string recording_;
   std::string errors_;
 };

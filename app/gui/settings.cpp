@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
+
+#include "core/replacement.hpp"
 
 #include "core/regular_file.hpp"
 #include "core/user_folder.hpp"
@@ -40,6 +43,16 @@ std::string unescaped(const std::string& line) {
     text += escape && line[i] == 'n' ? '\n' : line[i];
   }
   return text;
+}
+
+/// A full disk leaves what was there.
+void keep(const std::string& path, std::string_view text) {
+  auto place = replacement::of_file(path);
+  if (!place) return;
+  std::ofstream file(place->path(), std::ios::binary);
+  file << text;
+  file.close();
+  if (file) static_cast<void>(place->commit());
 }
 
 }  // namespace
@@ -102,13 +115,11 @@ void settings::save() const {
   for (const std::string& path : recent_)
     if (path.find('\n') == std::string::npos) text << "recent " << path << '\n';
   for (const std::string& query : queries_) text << "query " << escaped(query) << '\n';
-  const std::string partial = folder_ + "/settings.part";
-  {
-    std::ofstream file(partial, std::ios::trunc);
-    file << text.str();
-    if (!file.flush()) return;
-  }
-  fs::rename(partial, folder_ + "/settings", failed);
+  keep(folder_ + "/settings", text.str());
+}
+
+void settings::save_layout(std::string_view text) const {
+  if (!folder_.empty()) keep(layout_file(), text);
 }
 
 }  // namespace sluice::gui

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/gui/theme.hpp"
@@ -31,8 +32,9 @@ class settings {
   /// Long ones are not kept.
   void add_query(const std::string& text);
   void save() const;
-  /// Where ImGui keeps the layout of the panels; empty: nowhere.
+  /// Where the layout of the panels is kept, as ImGui writes it; empty: nowhere.
   [[nodiscard]] std::string layout_file() const { return folder_.empty() ? "" : folder_ + "/layout.ini"; }
+  void save_layout(std::string_view text) const;
 
   static constexpr std::size_t recent_limit = 12;
   static constexpr std::size_t query_limit = 50;

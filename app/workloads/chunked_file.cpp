@@ -1,12 +1,13 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
+#include <cstdio>
 #include <filesystem>
+#include <stdexcept>
 #include <vector>
 
 #include "app/workloads/affine.hpp"
 #include "app/workloads/workload.hpp"
+#include "core/scratch_file.hpp"
 #include "instrumentation/runtime/chunk_pipeline.hpp"
 
 namespace sluice::workloads {
@@ -18,27 +19,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t file_bytes = 64u << 20;
 constexpr std::size_t chunk_bytes = 2u << 20;
 constexpr std::uint32_t rounds = 512;
-
-// A folder that goes away with what is in it.
-class scratch_folder {
- public:
-  scratch_folder() {
-    std::string name = (fs::temp_directory_path() / "sluice-demo-XXXXXX").string();
-    if (!mkdtemp(name.data()))
-      throw std::runtime_error(name + ": cannot make a folder there; set TMPDIR to one that can be written");
-    path_ = name;
-  }
-  ~scratch_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // A file of `file_bytes` zeros in memory's page cache. Throws where the disk is full: a write past that would be a
 // SIGBUS.
@@ -56,14 +36,16 @@ std::span<const std::uint32_t> words(const runtime::mapped_file& file) { return 
 }  // namespace
 
 void chunked_file(context& c) {
-  const scratch_folder folder;
-  runtime::mapped_file in(make_file(folder.path() / "input.bin"), runtime::file_access::read_write, c.device());
+  const auto made = scratch_folder::make();
+  if (!made) throw std::runtime_error(made.error().to_string());
+  const fs::path folder = made->path();
+  runtime::mapped_file in(make_file(folder / "input.bin"), runtime::file_access::read_write, c.device());
   const auto content = in.writable_bytes();
   fill_input({reinterpret_cast<std::uint32_t*>(content.data()), content.size() / 4});
 
   for (const bool overlapped : {false, true}) {
     const char* name = overlapped ? "pipeline" : "plain loop";
-    runtime::mapped_file out(make_file(folder.path() / (overlapped ? "piped.bin" : "plain.bin")),
+    runtime::mapped_file out(make_file(folder / (overlapped ? "piped.bin" : "plain.bin")),
                              runtime::file_access::read_write, c.device());
     const runtime::chunk_pipeline pipeline(
         {.chunk_bytes = chunk_bytes, .depth = 16, .readers = 8, .overlap = overlapped}, c.device());

@@ -1,7 +1,5 @@
 #include "core/analysis/finish.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -144,7 +142,7 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
                                                             const unfinished_options& options) {
   const auto scratch = scratch_file::make();
   if (!scratch) return tl::unexpected(scratch.error());
-  auto file = trace::file_writer::create(scratch->path());
+  auto file = trace::file_writer::create(*scratch);
   if (!file) return tl::unexpected(file.error());
   const auto epochs = planned_epochs(trace, options.epoch_events);
   const auto summed = sum_up(*file, trace, epochs, {options.cancelled, options.progress});
@@ -162,18 +160,14 @@ result<void> finish_compacted(trace::file_writer& file, const trace::snapshot& t
                               const std::vector<trace::epoch_row>& epochs, const std::function<bool()>& cancelled) {
   auto made = file.create_beside();
   if (!made) return tl::unexpected(made.error());
-  const auto done = [&]() -> result<void> {
-    if (auto moved = compact(trace, epochs, *made, [&] { return !cancelled(); }); !moved) return moved;
-    if (!epochs.empty()) {
-      const auto opened = trace::file::open(made->path());
-      if (!opened) return tl::unexpected(opened.error());
-      static_cast<void>(sum_up(*made, *(*opened)->latest(), epochs, {cancelled, {}}));
-    }
-    if (auto closed = made->close(); !closed) return closed;
-    return file.yield_place_to(*made);
-  }();
-  if (!done) ::unlink(made->path().c_str());
-  return done;
+  if (auto moved = compact(trace, epochs, *made, [&] { return !cancelled(); }); !moved) return moved;
+  if (!epochs.empty()) {
+    const auto opened = trace::file::open(made->path());
+    if (!opened) return tl::unexpected(opened.error());
+    static_cast<void>(sum_up(*made, *(*opened)->latest(), epochs, {cancelled, {}}));
+  }
+  if (auto closed = made->close(); !closed) return closed;
+  return file.yield_place_to(*made);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "core/export/answer.hpp"
 
+#include <filesystem>
+#include <system_error>
+
 #include "core/export/output.hpp"
 #include "core/query/sql_text.hpp"
 
@@ -7,6 +10,9 @@ namespace sluice::exports {
 
 result<std::uint64_t> write_answer(const std::shared_ptr<const trace::snapshot>& trace, const std::string& text,
                                    const std::string& path, const std::atomic<bool>& cancelled) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(path, trace->path(), ignored))
+    return fail(error_code::invalid_argument, "is the recording itself", path, "choose another name");
   query::sql_options options;
   options.cancelled = &cancelled;
   const auto opened = query::sql_database::open(trace, options);

@@ -141,7 +141,7 @@ class merger {
     how.realtime_origin = origin_;
     how.recorded_here =
         std::all_of(parts_.begin(), parts_.end(), [](const part& each) { return each.from().recorded_here(); });
-    auto file = trace::file_writer::create(path, how);
+    auto file = trace::file_writer::create_unpublished(path, how);
     if (!file) return tl::unexpected(file.error());
     for (part& each : parts_) add_tables(each, *file);
     last_event_ = used[id_place<trace::event_id>];
@@ -154,6 +154,7 @@ class merger {
     }
     if (auto added = add_events(*file); !added) return tl::unexpected(added.error());
     if (auto closed = analysis::finish(*file); !closed) return tl::unexpected(closed.error());
+    if (auto published = file->publish(); !published) return tl::unexpected(published.error());
     made_.bytes = file->bytes_written();
     return made_;
   }

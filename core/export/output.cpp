@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -20,7 +21,8 @@ result<void> write_all(int fd, std::string_view bytes, const std::string& path) 
     const ssize_t done = ::write(fd, bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) {
-      const error_code code = errno == ENOSPC || errno == EDQUOT ? error_code::no_space : error_code::io;
+      const error_code code =
+          errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? error_code::no_space : error_code::io;
       return fail(code, "cannot write: " + describe_errno(errno), path == "-" ? "the standard output" : path);
     }
     bytes.remove_prefix(static_cast<std::size_t>(done));
@@ -39,77 +41,103 @@ std::uint64_t size_of(const fs::path& path) {
   return sum;
 }
 
-/// A name beside `path` that nobody else uses.
-std::string name_beside(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  static int number = 0;
-  return path + ".part-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+/// The number of an open file that `path` stands for: "-", /dev/stdout, /dev/fd/63 (as in >(...)); -1 if it is another path. It is
+/// written to as it is: its name must not be replaced, and opening it again would begin at its first byte.
+int open_file_named_by(const std::string& path) {
+  if (path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    int number = -1;
+    const char* end = path.data() + path.size();
+    const auto read = std::from_chars(path.data() + folder.size(), end, number);
+    if (read.ec == std::errc() && read.ptr == end && number >= 0) return number;
+  }
+  return -1;
+}
+
+/// Opens a pipe or a device for writing. Never waits: a pipe that has no reader is an error.
+result<int> open_stream(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && errno == ENXIO)
+    return fail(error_code::io, "is a pipe that nothing reads", path, "start its reader first");
+  if (fd < 0) return fail(error_code::io, "cannot open: " + describe_errno(errno), path);
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return fd;
 }
 
 }  // namespace
 
-output::output(std::string path, output_shape shape) : path_(std::move(path)), shape_(shape), standard_(path_ == "-") {}
+output::output(std::string path, output_shape shape) : path_(std::move(path)), shape_(shape) {}
 
 output::output(output&& other) noexcept
     : path_(std::move(other.path_)),
-      beside_(std::move(other.beside_)),
+      written_at_(std::move(other.written_at_)),
       shape_(other.shape_),
       fd_(std::exchange(other.fd_, -1)),
-      standard_(other.standard_),
-      done_(std::exchange(other.done_, true)),
+      place_(std::move(other.place_)),
+      scratch_(std::move(other.scratch_)),
       bytes_(other.bytes_),
       kept_(std::move(other.kept_)),
       outcome_(std::move(other.outcome_)) {}
 
 output::~output() {
-  if (!done_) discard();
+  if (fd_ >= 0) ::close(fd_);
 }
 
 result<output> output::create(const std::string& path, output_shape shape) {
   output made(path, shape);
   std::error_code problem;
-  if (made.standard_) {
-    if (shape == output_shape::folder)
-      return fail(error_code::invalid_argument, "several files cannot go to the standard output", "-",
-                  "name a folder with -o, or choose one table");
-    if (shape == output_shape::file) {
-      made.beside_ = name_beside((fs::temp_directory_path(problem) / "sluice-export").string());
-    } else {
-      made.fd_ = STDOUT_FILENO;
-    }
-    return made;
+  result<void> begun;
+  if (const int open_file = open_file_named_by(path); open_file >= 0) {
+    begun = made.begin_at(open_file);
+  } else if (shape != output_shape::folder && fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
+    begun = made.begin_at_special_file();
+  } else {
+    begun = made.begin_new();
   }
-  made.beside_ = name_beside(path);
-  if (shape == output_shape::folder) {
-    if (fs::exists(path, problem) && !(fs::is_directory(path, problem) && fs::is_empty(path, problem)))
-      return fail(error_code::invalid_argument, "is there already, and is no empty folder", path,
-                  "name a new folder with -o");
-    if (!fs::create_directory(made.beside_, problem))
-      return fail(error_code::io, "cannot make the folder: " + problem.message(), path);
-    return made;
-  }
-  if (fs::is_directory(path, problem))
-    return fail(error_code::invalid_argument, "is a folder, and this is one file", path, "name a file with -o");
-  if (fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
-    // A pipe or a device: nothing to rename over, and nothing to keep.
-    if (shape == output_shape::file)
-      return fail(error_code::invalid_argument, "is no regular file, and this format needs one", path,
-                  "name a file with -o");
-    made.beside_.clear();
-    made.fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (made.fd_ < 0) return fail(error_code::io, "cannot open: " + describe_errno(errno), path);
-    return made;
-  }
-  // Also for a format that opens it itself: it says early whether a file can be made there.
-  made.fd_ = ::open(made.beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (made.fd_ < 0)
-    return fail(error_code::io, "cannot create: " + describe_errno(errno), path,
-                "name a file in a folder that you may write to");
-  if (shape == output_shape::file) {
-    ::close(std::exchange(made.fd_, -1));
-    ::unlink(made.beside_.c_str());
-  }
+  if (!begun) return tl::unexpected(begun.error());
   return made;
+}
+
+bool output::names_open_file(const std::string& path) { return open_file_named_by(path) >= 0; }
+
+result<void> output::begin_at(int open_file) {
+  if (shape_ == output_shape::folder)
+    return fail(error_code::invalid_argument, "several files cannot go to the standard output", path_,
+                "name a folder with -o, or choose one table");
+  fd_ = ::fcntl(open_file, F_DUPFD_CLOEXEC, 0);
+  if (fd_ < 0) return fail(error_code::io, "cannot write: " + describe_errno(errno), path_);
+  if (shape_ == output_shape::stream) return {};
+  auto scratch = scratch_folder::make();
+  if (!scratch) return tl::unexpected(scratch.error());
+  written_at_ = scratch->path() + "/export";
+  scratch_.emplace(std::move(*scratch));
+  return {};
+}
+
+/// A pipe or a device: nothing to replace, and nothing to keep.
+result<void> output::begin_at_special_file() {
+  std::error_code problem;
+  const fs::file_status status = fs::status(path_, problem);
+  if (fs::is_directory(status))
+    return fail(error_code::invalid_argument, "is a folder, and this is one file", path_, "name a file with -o");
+  if (shape_ == output_shape::file || !(fs::is_fifo(status) || fs::is_character_file(status)))
+    return fail(error_code::invalid_argument, "is not a regular file, and this format needs one", path_,
+                "name a file with -o");
+  auto opened = open_stream(path_);
+  if (!opened) return tl::unexpected(opened.error());
+  fd_ = *opened;
+  return {};
+}
+
+result<void> output::begin_new() {
+  auto place = shape_ == output_shape::folder ? replacement::of_folder(path_) : replacement::of_file(path_);
+  if (!place) return tl::unexpected(place.error());
+  written_at_ = place->path();
+  if (shape_ == output_shape::stream) fd_ = place->take_descriptor();
+  place_.emplace(std::move(*place));
+  return {};
 }
 
 result<void> output::flush() {
@@ -125,17 +153,17 @@ result<void> output::write(std::string_view bytes) {
   return kept_.size() < enough ? outcome_ : flush();
 }
 
-result<void> output::copy_to_standard_output() {
-  const int from = ::open(beside_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (from < 0) return fail(error_code::io, "cannot be read back: " + describe_errno(errno), beside_);
+result<void> output::copy_out() {
+  const int from = ::open(written_at_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) return fail(error_code::io, "cannot be read back: " + describe_errno(errno), written_at_);
   std::array<char, 1 << 16> buffer;
   result<void> outcome;
   for (;;) {
     const ssize_t got = ::read(from, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) outcome = fail(error_code::io, "cannot be read back: " + describe_errno(errno), beside_);
+    if (got < 0) outcome = fail(error_code::io, "cannot be read back: " + describe_errno(errno), written_at_);
     if (got <= 0) break;
-    outcome = write_all(STDOUT_FILENO, {buffer.data(), static_cast<std::size_t>(got)}, path_);
+    outcome = write_all(fd_, {buffer.data(), static_cast<std::size_t>(got)}, path_);
     if (!outcome) break;
   }
   ::close(from);
@@ -145,29 +173,14 @@ result<void> output::copy_to_standard_output() {
 result<void> output::commit() {
   if (shape_ == output_shape::stream) {
     flush();
-    if (!standard_ && ::close(std::exchange(fd_, -1)) != 0 && outcome_)
-      outcome_ = fail(error_code::io, "cannot close: " + describe_errno(errno), path_);
   } else {
-    bytes_ = size_of(beside_);
+    bytes_ = size_of(written_at_);
+    if (scratch_ && outcome_) outcome_ = copy_out();
   }
-  if (!outcome_) return outcome_;
-  if (standard_ || beside_.empty()) {
-    if (shape_ == output_shape::file) outcome_ = copy_to_standard_output();
-    discard();
-    return outcome_;
-  }
-  std::error_code problem;
-  fs::rename(beside_, path_, problem);
-  if (problem) return outcome_ = fail(error_code::io, "cannot be put in its place: " + problem.message(), path_);
-  done_ = true;
-  return {};
-}
-
-void output::discard() {
-  done_ = true;
-  if (fd_ >= 0 && !standard_) ::close(std::exchange(fd_, -1));
-  std::error_code ignored;
-  if (!beside_.empty()) fs::remove_all(beside_, ignored);
+  if (fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 && outcome_)
+    outcome_ = fail(error_code::io, "cannot close: " + describe_errno(errno), path_);
+  if (outcome_ && place_) outcome_ = place_->commit();
+  return outcome_;
 }
 
 }  // namespace sluice::exports

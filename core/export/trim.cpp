@@ -47,7 +47,7 @@ class trimmer {
     how.simulated = from_.simulated();
     how.realtime_origin = from_.realtime_origin();
     how.recorded_here = from_.recorded_here();
-    auto file = trace::file_writer::create(path, how);
+    auto file = trace::file_writer::create_unpublished(path, how);
     if (!file) return tl::unexpected(file.error());
     redactor redact(options_.redact);
     tables_.write(*file, redact);
@@ -55,6 +55,7 @@ class trimmer {
     if (auto done = write_range(*file); !done) return tl::unexpected(done.error());
     write_ends(*file);
     if (auto closed = analysis::finish(*file); !closed) return tl::unexpected(closed.error());
+    if (auto published = file->publish(); !published) return tl::unexpected(published.error());
     made_.bytes = file->bytes_written();
     return made_;
   }

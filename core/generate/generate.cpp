@@ -119,12 +119,13 @@ result<generated> generate(const generate_options& options, const std::string& p
       options.pattern == program_pattern::training ? training_model(options.stacks) : inference_model(options.stacks);
   trace::writer_options how;
   how.realtime_origin = epoch;
-  auto file = trace::file_writer::create(path, how);
+  auto file = trace::file_writer::create_unpublished(path, how);
   if (!file) return tl::unexpected<error>(file.error());
   run(*file, what, options).until(options.events);
   const std::uint64_t events = file->events();
   const auto closed = analysis::finish(*file);
   if (!closed) return tl::unexpected<error>(closed.error());
+  if (auto published = file->publish(); !published) return tl::unexpected<error>(published.error());
   return generated{events, file->bytes_written()};
 }
 

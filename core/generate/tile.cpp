@@ -192,7 +192,7 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
   trace::writer_options how;
   how.simulated = source->simulated();
   how.realtime_origin = source->realtime_origin();
-  auto file = trace::file_writer::create(to, how);
+  auto file = trace::file_writer::create_unpublished(to, how);
   if (!file) return tl::unexpected<error>(file.error());
   copy_tables(source->tables(), *file, static_cast<time_ns>(times - 1) * by->time);
   std::uint64_t written = 0;
@@ -218,6 +218,7 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
   }
   const auto closed = analysis::finish(*file);
   if (!closed) return tl::unexpected<error>(closed.error());
+  if (auto published = file->publish(); !published) return tl::unexpected<error>(published.error());
   return generated{written, file->bytes_written()};
 }
 

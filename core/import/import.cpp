@@ -1,16 +1,13 @@
 #include "core/import/import.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "core/analysis/finish.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/job.hpp"
+#include "core/scratch_file.hpp"
 #include "core/trace/layout.hpp"
 
 namespace sluice::importing {
@@ -72,12 +69,12 @@ format recognise(const std::string& path) {
 }
 
 job::job(input source, std::string out, const options& with)
-    : source_(std::move(source)), out_(std::move(out)), part_(out_ + ".part"), with_(with) {}
+    : source_(std::move(source)), out_(std::move(out)), with_(with) {}
 
 result<void> job::begin(std::int64_t realtime_origin) {
   trace::writer_options options;
   options.realtime_origin = realtime_origin;
-  auto made = trace::file_writer::create(part_, options);
+  auto made = trace::file_writer::create_unpublished(out_, options);
   if (!made) return tl::unexpected(made.error());
   writer_.emplace(std::move(*made));
   return {};
@@ -129,16 +126,8 @@ result<report> job::finish(format from) {
   ending.least_events = with_.least_summed_up;
   ending.cancel = with_.cancel;
   if (auto closed = analysis::finish(*writer_, ending); !closed) return tl::unexpected(closed.error());
-  if (::rename(part_.c_str(), out_.c_str()) != 0) {
-    return fail(error_code::io, "cannot be renamed to: " + describe_errno(errno), out_);
-  }
+  if (auto published = writer_->publish(); !published) return tl::unexpected(published.error());
   return std::move(report_);
-}
-
-void job::discard() {
-  if (!writer_) return;
-  static_cast<void>(writer_->close());
-  ::unlink(part_.c_str());
 }
 
 result<report> import_file(const std::string& path, const std::string& out, const options& with) {
@@ -163,9 +152,7 @@ result<report> import_file(const std::string& path, const std::string& out, cons
   job work(std::move(*source), out, with);
   result<void> done = known->run(work);
   if (done) done = work.advance(1);
-  auto outcome = done ? work.finish(from) : tl::unexpected(done.error());
-  if (!outcome) work.discard();
-  return outcome;
+  return done ? work.finish(from) : tl::unexpected(done.error());
 }
 
 result<std::shared_ptr<trace::file>> open_any(const std::string& path, const options& with,
@@ -176,18 +163,12 @@ result<std::shared_ptr<trace::file>> open_any(const std::string& path, const opt
     if (!opened && opened.error().code == error_code::foreign) opened.error().hint = "expected " + known_formats();
     return opened;
   }
-  std::string scratch = (std::filesystem::temp_directory_path() / "sluice-import-XXXXXX").string();
-  const int taken = ::mkstemp(scratch.data());
-  if (taken < 0) {
-    return fail(error_code::io, "cannot make a file for what is imported: " + describe_errno(errno), scratch,
-                "name a folder with space in TMPDIR");
-  }
-  ::close(taken);
-  const auto imported = import_file(path, scratch, with);
-  // Only the open file keeps it from here on: nothing is left behind, however we end.
-  auto opened = imported ? trace::file::open(scratch, reading) : tl::unexpected(imported.error());
-  ::unlink(scratch.c_str());
-  return opened;
+  const auto scratch = scratch_folder::make();
+  if (!scratch) return tl::unexpected(scratch.error());
+  const std::string imported = scratch->path() + "/imported.sluice";
+  if (const auto made = import_file(path, imported, with); !made) return tl::unexpected(made.error());
+  // Only the open file keeps it from here on.
+  return trace::file::open(imported, reading);
 }
 
 }  // namespace sluice::importing

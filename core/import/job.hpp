@@ -47,11 +47,9 @@ class job {
  private:
   friend result<report> import_file(const std::string& path, const std::string& out, const options& with);
   result<report> finish(format from);
-  void discard();
 
   input source_;
   std::string out_;
-  std::string part_;  ///< What is written, until it is whole.
   options with_;
   std::optional<trace::file_writer> writer_;
   report report_;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/origin.hpp"
+#include "core/replacement.hpp"
 #include "core/trace/checksum.hpp"
 #include "core/trace/codec.hpp"
 #include "core/trace/same_file.hpp"
@@ -34,7 +35,9 @@ struct transparent_hash {
 }  // namespace
 
 struct file_writer::state : file_writer::waiting_rows {
-  std::string path;
+  std::string path;   ///< Where the file is now.
+  std::string named;  ///< Where it is, or will be: for errors.
+  std::optional<replacement> unpublished;
   writer_options options;
   int fd = -1;
   std::uint64_t offset = 0;  ///< End of the last whole chunk.
@@ -130,7 +133,7 @@ struct file_writer::state : file_writer::waiting_rows {
       if (wrote <= 0) {
         const int why = wrote < 0 ? errno : ENOSPC;
         const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-        failure = error{full ? error_code::no_space : error_code::io, "cannot write: " + describe_errno(why), path,
+        failure = error{full ? error_code::no_space : error_code::io, "cannot write: " + describe_errno(why), named,
                         offset, full ? "free some space; what was recorded before is kept" : ""};
         if (::ftruncate(fd, static_cast<off_t>(offset)) != 0) failure->hint += "; the file may end in a broken chunk";
         return false;
@@ -226,6 +229,15 @@ struct file_writer::state : file_writer::waiting_rows {
 #undef SLUICE_FLUSH
   }
 
+  /// Takes the place that the file was made for.
+  result<void> publish() {
+    if (!unpublished) return {};
+    if (auto placed = unpublished->commit(); !placed) return placed;
+    unpublished.reset();
+    path = named;
+    return {};
+  }
+
   result<void> outcome() const {
     if (failure) return tl::unexpected<error>(*failure);
     return {};
@@ -241,22 +253,34 @@ file_writer::~file_writer() {
 
 namespace {
 
-/// Opens and locks `path` for a new trace, empty.
-result<int> open_empty(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    return fail(error_code::io, "cannot create: " + describe_errno(errno), path,
-                "name a file in a folder that you may write to");
-  }
-  // The lock tells readers that the file still grows; the system lets go of it however we end.
+/// The lock tells readers that the file still grows; the system lets go of it however we end. False if another recording has it.
+bool lock_for_writing(int fd) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
-  const bool taken = ::fcntl(fd, F_OFD_SETLK, &whole) != 0 && (errno == EAGAIN || errno == EACCES);
-  if (taken) {
-    ::close(fd);
-    return fail(error_code::io, "another recording is being written into it", path, "name another file");
-  }
-  if (::ftruncate(fd, 0) != 0 && errno != EINVAL) {  // EINVAL: a device such as /dev/full, which has no length.
+  return ::fcntl(fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+tl::unexpected<error> still_written(const std::string& path) {
+  return fail(error_code::io, "another recording is being written into it", path, "name another file");
+}
+
+/// Refuses a file that another recorder has open for writing.
+result<void> check_not_written(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return {};
+  struct flock found {};
+  found.l_type = F_RDLCK;
+  const bool taken = ::fcntl(fd, F_OFD_GETLK, &found) == 0 && found.l_type != F_UNLCK;
+  ::close(fd);
+  return taken ? still_written(path) : result<void>{};
+}
+
+/// Opens what cannot be replaced, and empties it: a scratch file without a name, or a device such as /dev/full.
+result<int> open_in_place(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return fail(error_code::io, "cannot create: " + describe_errno(errno), path, "name another file");
+  // EINVAL: a device has no length.
+  if (!lock_for_writing(fd) || (::ftruncate(fd, 0) != 0 && errno != EINVAL)) {
     const int why = errno;
     ::close(fd);
     return fail(error_code::io, "cannot empty: " + describe_errno(why), path, "name another file");
@@ -264,26 +288,69 @@ result<int> open_empty(const std::string& path) {
   return fd;
 }
 
-/// Where a file is that may be named by a link.
-std::string real_path(const std::string& path) {
-  std::error_code none;
-  const auto found = std::filesystem::canonical(path, none);
-  return none ? path : found.string();
+bool is_device(const std::string& path) {
+  struct stat found {};
+  return ::stat(path.c_str(), &found) == 0 && S_ISCHR(found.st_mode);
 }
-
-/// Where what is to take the place of `path` is written: nobody sees half of it there.
-std::string beside(const std::string& path) { return path + ".part"; }
 
 }  // namespace
 
-result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
+/// An empty file that becomes `path` when it is published. Errors: io, no_space, invalid_argument.
+result<std::unique_ptr<file_writer::state>> file_writer::begin(const std::string& path, const writer_options& options) {
   auto s = std::make_unique<state>(options);
-  s->path = path;
-  const auto fd = open_empty(path);
+  s->path = s->named = path;
+  if (is_device(path)) {
+    const auto fd = open_in_place(path);
+    if (!fd) return tl::unexpected<error>(fd.error());
+    s->fd = *fd;
+  } else {
+    auto made = replacement::of_file(path);
+    if (!made) return tl::unexpected<error>(made.error());
+    s->path = made->path();
+    s->fd = made->take_descriptor();
+    s->unpublished.emplace(std::move(*made));
+    lock_for_writing(s->fd);
+  }
+  if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
+  return s;
+}
+
+result<file_writer> file_writer::create_unpublished(const std::string& path, const writer_options& options) {
+  if (auto allowed = check_not_written(path); !allowed) return tl::unexpected<error>(allowed.error());
+  auto s = begin(path, options);
+  if (!s) return tl::unexpected<error>(s.error());
+  return file_writer(std::move(*s));
+}
+
+result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
+  auto made = create_unpublished(path, options);
+  if (!made) return made;
+  if (auto published = made->publish(); !published) return tl::unexpected<error>(published.error());
+  return made;
+}
+
+result<file_writer> file_writer::create(const scratch_file& scratch, const writer_options& options) {
+  auto s = std::make_unique<state>(options);
+  s->path = s->named = scratch.path();
+  const auto fd = open_in_place(scratch.path());
   if (!fd) return tl::unexpected<error>(fd.error());
   s->fd = *fd;
   if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
   return file_writer(std::move(s));
+}
+
+result<void> file_writer::publish() {
+  state& s = *state_;
+  if (!s.unpublished) return {};
+  if (auto allowed = check_not_written(s.named); !allowed) return allowed;
+  return s.publish();
+}
+
+void file_writer::publish_where_it_is() {
+  if (!state_->unpublished) return;
+  state_->unpublished->keep();
+  state_->unpublished.reset();
+  state_->named = state_->path;
 }
 
 string_id file_writer::intern(std::string_view text) {
@@ -349,7 +416,7 @@ result<void> file_writer::close() {
   state_->write_end();
   if (::close(state_->fd) != 0 && !state_->failure) {
     state_->failure =
-        error{error_code::io, "cannot close: " + describe_errno(errno), state_->path, error::no_offset, {}};
+        error{error_code::io, "cannot close: " + describe_errno(errno), state_->named, error::no_offset, {}};
   }
   state_->fd = -1;
   return state_->outcome();
@@ -361,22 +428,19 @@ result<std::uint64_t> file_writer::mark() {
   return state_->offset;
 }
 
-/// A file with the chunks of `from`, less the events before `mark`.
+/// A file with the chunks of `from`, less the events before `mark`, that becomes `path` when it is published.
 result<file_writer::rewritten> file_writer::rewrite(const state& from, const std::string& path, std::uint64_t mark,
                                                     unreadable_chunks broken) {
-  rewritten made{std::make_unique<state>(from.options)};
+  auto begun = begin(path, from.options);
+  if (!begun) return tl::unexpected<error>(begun.error());
+  rewritten made{std::move(*begun)};
   state& to = *made.file;
-  to.path = path;
-  const auto fd = open_empty(path);
-  if (!fd) return tl::unexpected<error>(fd.error());
-  to.fd = *fd;
-  to.write_file_header();
   std::vector<std::byte> bytes;
   for (const index_row& chunk : from.of<index_row>()) {
     if (chunk.offset < mark && !is_table(chunk.type)) continue;
     if (chunk.offset >= mark && made.behind == 0) made.behind = to.offset;
     if (!from.read_back(chunk, bytes)) {
-      if (broken == unreadable_chunks::fail) return fail(error_code::io, "cannot be read back", from.path, {});
+      if (broken == unreadable_chunks::fail) return fail(error_code::io, "cannot be read back", from.named, {});
       ++made.unreadable;
       continue;
     }
@@ -402,15 +466,10 @@ result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
   state& s = *state_;
   if (s.fd < 0 || s.failure) return mark;
   if (!finds_same_file(s.path, s.fd).value_or(true))
-    return fail(error_code::io, "cannot replace itself: another file has its name", s.path, {});
-  const std::string place = real_path(s.path), next = beside(place);
-  auto made = rewrite(s, next, mark);
-  if (!made || ::rename(next.c_str(), place.c_str()) != 0) {
-    const int why = errno;
-    ::unlink(next.c_str());
-    if (!made) return tl::unexpected<error>(made.error());
-    return fail(error_code::io, "cannot replace itself: " + describe_errno(why), s.path, {});
-  }
+    return fail(error_code::io, "cannot replace itself: another file has its name", s.named, {});
+  auto made = rewrite(s, s.path, mark);
+  if (!made) return tl::unexpected<error>(made.error());
+  if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
   const std::uint64_t behind = made->behind;
   take_over(std::move(*made));
   return behind;
@@ -420,17 +479,12 @@ result<std::size_t> file_writer::move_to(const std::string& path) {
   state& s = *state_;
   if (s.fd < 0) return fail(error_code::invalid_argument, "is closed already", s.path);
   static_cast<void>(flush());  // What does not fit is reported by `close`.
-  const std::string next = beside(path);
-  auto made = rewrite(s, next, 0, unreadable_chunks::pass_over);
-  if (!made || ::rename(next.c_str(), path.c_str()) != 0) {
-    const int why = errno;
-    ::unlink(next.c_str());
-    if (!made) return tl::unexpected<error>(made.error());
-    return fail(error_code::io, "cannot be named so: " + describe_errno(why), path, {});
-  }
+  auto made = rewrite(s, path, 0, unreadable_chunks::pass_over);
+  if (!made) return tl::unexpected<error>(made.error());
+  if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
   const std::size_t unreadable = made->unreadable;
   take_over(std::move(*made));
-  s.path = path;
+  s.path = s.named = path;
   s.cut_off = false;
   return unreadable;
 }
@@ -438,15 +492,11 @@ result<std::size_t> file_writer::move_to(const std::string& path) {
 result<void> file_writer::copy_to(const std::string& path) {
   const auto flushed = flush();
   if (!flushed || state_->fd < 0) return flushed;
-  const std::string next = beside(path);
-  auto made = rewrite(*state_, next, 0);
-  if (made) made->file->write_end();
-  result<void> written = made ? made->file->outcome() : tl::unexpected<error>(made.error());
-  if (written && ::rename(next.c_str(), path.c_str()) != 0) {
-    written = fail(error_code::io, "cannot be renamed to: " + describe_errno(errno), path, {});
-  }
-  if (!written) ::unlink(next.c_str());
-  return written;
+  auto made = rewrite(*state_, path, 0);
+  if (!made) return tl::unexpected<error>(made.error());
+  made->file->write_end();
+  if (auto written = made->file->outcome(); !written) return written;
+  return made->file->publish();
 }
 
 file_fate file_writer::fate() const {
@@ -464,24 +514,20 @@ std::string file_writer::place() const {
   return none ? state_->path : found.string();
 }
 
-void file_writer::follow() { state_->path = place(); }
+void file_writer::follow() { state_->path = state_->named = place(); }
 
 bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, state_->fd).value_or(false); }
 
 result<file_writer> file_writer::create_beside() const {
-  return create(beside(real_path(state_->path)), state_->options);
+  auto s = begin(state_->path, state_->options);
+  if (!s) return tl::unexpected<error>(s.error());
+  return file_writer(std::move(*s));
 }
 
-result<void> file_writer::yield_place_to(const file_writer& other) {
+result<void> file_writer::yield_place_to(file_writer& other) {
   state& s = *state_;
-  if (!is_at_its_path()) return fail(error_code::io, "cannot be replaced: another file has its name", s.path, {});
-  const int fd = ::open(other.path().c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat ours {};
-  const bool done = fd >= 0 && ::fstat(s.fd, &ours) == 0 && ::fchmod(fd, ours.st_mode & 07777) == 0 &&
-                    ::fsync(fd) == 0 && ::rename(other.path().c_str(), real_path(s.path).c_str()) == 0;
-  const int why = errno;
-  if (fd >= 0) ::close(fd);
-  if (!done) return fail(error_code::io, "cannot be replaced: " + describe_errno(why), s.path, {});
+  if (!is_at_its_path()) return fail(error_code::io, "cannot be replaced: another file has its name", s.named, {});
+  if (auto published = other.state_->publish(); !published) return published;
   // The lock goes last: who sees that nobody writes this file any more finds the other one.
   ::close(std::exchange(s.fd, -1));
   s.offset = other.bytes_written();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/scratch_file.hpp"
 #include "core/trace/model.hpp"
 #include "core/trace/row_columns.hpp"
 #include "core/trace/row_type.hpp"
@@ -40,8 +41,22 @@ enum class file_fate : std::uint8_t {
 /// reports the error from `flush` and `close`.
 class file_writer {
  public:
-  /// Creates or replaces `path`. Errors: io, no_space.
+  /// A new file at `path`, visible at once. An existing file is replaced, not emptied: what has it open keeps it.
+  /// Errors: as `create_unpublished`.
   [[nodiscard]] static result<file_writer> create(const std::string& path, const writer_options& options = {});
+  /// A new file next to `path`, which takes that place when `publish` is called and is removed if it is not. Until then an existing
+  /// file stays as it is. Errors: io, no_space; invalid_argument for what is not a regular file (core/replacement.hpp); io also if another
+  /// recording is being written into `path`.
+  [[nodiscard]] static result<file_writer> create_unpublished(const std::string& path,
+                                                              const writer_options& options = {});
+  /// Into a scratch file. Errors: io, no_space.
+  [[nodiscard]] static result<file_writer> create(const scratch_file& scratch, const writer_options& options = {});
+
+  /// The file takes its place: `path` is what was named from then on. Before or after `close`; does nothing the second time.
+  /// Errors: io, no_space: it is where it was, and may be published again or kept by `publish_where_it_is`.
+  [[nodiscard]] result<void> publish();
+  /// Keeps the file under the name that `path` tells now. For what could not be published and must not be lost.
+  void publish_where_it_is();
 
   file_writer(file_writer&&) noexcept;
   file_writer& operator=(file_writer&&) noexcept;
@@ -103,16 +118,18 @@ class file_writer {
   /// could not be read again. O(file). Errors: io, no_space: this file stays as it was.
   result<std::size_t> move_to(const std::string& path);
 
-  /// An empty trace with the same options, in a file beside this one. Errors: io, no_space.
+  /// An empty trace with the same options, in a file next to this one, which is removed unless this one yields its place to it.
+  /// Errors: io, no_space.
   [[nodiscard]] result<file_writer> create_beside() const;
 
   /// Gives its place to `other`, which `create_beside` made and which is closed: who opens `path` from now on finds that, and who has
   /// this one open keeps it as it was last. Nothing can be written after. What takes the place is on disk before. Errors: io, also
   /// unless it `is_at_its_path`: this file is as it was, and open.
-  result<void> yield_place_to(const file_writer& other);
+  result<void> yield_place_to(file_writer& other);
 
   /// Bytes on disk so far.
   [[nodiscard]] std::uint64_t bytes_written() const;
+  /// Where the file is now.
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] const writer_options& options() const;
 
@@ -122,6 +139,7 @@ class file_writer {
   /// So that another event of the kind can wait.
   template <class Row>
   void make_room();
+  static result<std::unique_ptr<state>> begin(const std::string& path, const writer_options& options);
   /// What a `rewrite` came to.
   struct rewritten {
     std::unique_ptr<state> file;

@@ -40,12 +40,15 @@ result<session> session::start(const std::string& path, const session_options& o
   auto sockets = listener::open();
   if (!sockets) return tl::unexpected<error>(sockets.error());
   const clock_anchor start = read_clocks();
-  auto file = trace::file_writer::create(path, {.simulated = options.simulated,
+  auto file = trace::file_writer::create_unpublished(path, {.simulated = options.simulated,
                                                 .realtime_origin = options.simulated ? 0 : start.realtime,
                                                 .recorded_here = true});
   if (!file) return tl::unexpected<error>(file.error());
   auto s = std::make_unique<state>(std::move(*file), std::move(*sockets), options, start);
   if (!s->wake) return fail(error_code::unavailable, "no descriptor left for the recording");
+  if (!options.publish_later) {
+    if (auto published = s->file.publish(); !published) return tl::unexpected<error>(published.error());
+  }
   // The program's signals are for the program's own threads: one inherits the mask.
   const detail::signals_held hold;
   try {
@@ -80,6 +83,8 @@ void session::add_process(std::uint64_t pid, std::string_view command) {
 void session::process_exited(std::uint64_t pid, int status) {
   state_->ask({session_request::kind::process_exited, pid, status, {}});
 }
+
+void session::publish() { state_->ask({session_request::kind::publish, 0, 0, {}}); }
 
 void session::begin_now() { state_->ask({session_request::kind::begin_now, 0, 0, {}}); }
 

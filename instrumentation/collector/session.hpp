@@ -34,6 +34,7 @@ struct session_options {
   std::string management_library{};
   bool dump_on_failure = false;        ///< Write a dump when an allocation fails.
   std::uint64_t dump_above_bytes = 0;  ///< And when more device memory than this is in use; 0: no limit.
+  bool publish_later = false;  ///< The file takes its place when `publish` is called, and is removed if it is not.
 };
 
 /// What a recording came to.
@@ -51,8 +52,8 @@ struct session_summary {
 /// A recording in progress. Thread-safe, `stops_within` and `stop` excepted (one thread calls them).
 class session {
  public:
-  /// Creates `path` (an existing file is replaced), opens the socket and starts the writer thread.
-  /// Errors: io, no_space, unavailable (no socket).
+  /// Creates `path`, opens the socket and starts the writer thread. An existing file is replaced once nothing can fail any more.
+  /// Errors: io, no_space, invalid_argument (not a regular file), unavailable (no socket).
   [[nodiscard]] static result<session> start(const std::string& path, const session_options& options = {});
 
   session(session&&) noexcept;
@@ -61,6 +62,10 @@ class session {
 
   /// What `SLUICE_SOCKET` must say in a recorded process. Stable for the life of the session.
   [[nodiscard]] const std::string& socket_name() const;
+
+  /// Puts the file of a session with `publish_later` in its place, soon and before `stop` returns. If the place has been taken by
+  /// something else meanwhile, the file keeps the name that it has, and a warning says so.
+  void publish();
 
   /// Puts a process in the table that may never say anything itself, such as the command that `sluice record` starts.
   void add_process(std::uint64_t pid, std::string_view command);

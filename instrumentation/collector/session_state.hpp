@@ -41,7 +41,7 @@ struct client {
 
 /// What other threads ask of the writer thread.
 struct session_request {
-  enum class kind : std::uint8_t { add_process, process_exited, warn, begin_now, dump };
+  enum class kind : std::uint8_t { add_process, process_exited, warn, begin_now, dump, publish };
   kind what{};
   std::uint64_t pid = 0;
   int status = 0;

@@ -132,6 +132,12 @@ void session::state::serve(const session_request& r) {
       if (!begun) add_warning("what happened before the recording was to begin is in it: " + begun.error().to_string());
       return;
     }
+    case session_request::kind::publish:
+      if (const auto published = file.publish(); !published) {
+        file.publish_where_it_is();
+        add_warning(published.error().to_string() + "; the recording is " + file.path());
+      }
+      return;
     case session_request::kind::dump:
       dump_asked = r.text;
       return;

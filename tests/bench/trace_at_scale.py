@@ -198,7 +198,7 @@ class Bench:
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def picture(self, path, cold):
-        return self.repeat([self.sluice, "screenshot", path, "-o", os.path.join(self.folder, "picture.png")], cold=path if cold else None)
+        return self.repeat([self.sluice, "screenshot", path, "--force", "-o", os.path.join(self.folder, "picture.png")], cold=path if cold else None)
 
     def reading(self, name, path, events, size, largest, smallest=None):
         """`smallest`: the same kind of trace, of the fewest events."""

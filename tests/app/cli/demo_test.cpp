@@ -113,7 +113,7 @@ TEST_F(Demo, NeverReplacesAFileThatIsNoRecording) {
   std::ofstream(folder / "precious.py") << "print()\n";
   const outcome refused = run({"leak", "--device", "sim", "-o", "precious.py"});
   EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.err, HasSubstr("precious.py: exists and is no recording"));
+  EXPECT_THAT(refused.err, HasSubstr("precious.py: exists and is not a recording"));
   EXPECT_EQ(text("precious.py"), "print()\n");
 }
 

@@ -11,10 +11,12 @@
 #include <fstream>
 #include <random>
 
+#include "core/scratch_file.hpp"
 #include "core/trace/layout.hpp"
 #include "tests/core/analysis/eventful_recording.hpp"
 #include "tests/core/analysis/recording.hpp"
 #include "tests/core/analysis/same_digest.hpp"
+#include "tests/core/named_files.hpp"
 #include "tests/core/query/copied_rows.hpp"
 #include "tests/core/query/random_recording.hpp"
 
@@ -304,7 +306,8 @@ class a_recording_that_ends : public ::testing::Test {
     }
   }
   [[nodiscard]] auto summed() const { return finish_options{.least_events = 1, .epoch_events = 500}; }
-  [[nodiscard]] std::string part() const { return made_.path() + ".part"; }
+  /// The recording, and nothing that it was written anew into.
+  [[nodiscard]] std::size_t files() const { return testing::files_named_after(made_.path()); }
   static std::size_t chunks_of_kernels(const trace::snapshot& of) {
     return static_cast<std::size_t>(std::count_if(
         of.chunks().begin(), of.chunks().end(), [](const auto& each) { return each.type == trace::row_type::kernel; }));
@@ -319,7 +322,7 @@ TEST_F(a_recording_that_ends, is_compacted_into_a_file_that_takes_its_place) {
   ASSERT_EQ(chunks_of_kernels(*before), 300U);
   EXPECT_EQ(followed->successor().value(), nullptr);
   ASSERT_TRUE(finish(made_.writer(), {.least_events = 5'000}));
-  EXPECT_FALSE(fs::exists(part()));
+  EXPECT_EQ(files(), 1U);
   const auto next = followed->successor().value();
   ASSERT_NE(next, nullptr);
   const auto after = next->latest();
@@ -367,16 +370,18 @@ TEST_F(a_recording_that_ends, keeps_its_permissions_and_the_link_that_names_it) 
   fs::remove(link);
 }
 
-TEST_F(a_recording_that_ends, is_summed_up_where_it_is_if_nothing_can_be_written_beside_it) {
-  fs::create_directory(part());
-  const auto followed = made_.open();
-  ASSERT_TRUE(finish(made_.writer(), summed()));
-  EXPECT_EQ(followed->successor().value(), nullptr);
-  EXPECT_TRUE(followed->refresh().value());
-  EXPECT_TRUE(followed->latest()->complete());
-  EXPECT_FALSE(followed->latest()->summaries().empty());
-  EXPECT_EQ(chunks_of_kernels(*followed->latest()), 300U);
-  fs::remove(part());
+TEST(a_recording_in_a_scratch_file, is_summed_up_where_it_is) {
+  const auto scratch = scratch_file::make().value();
+  auto file = trace::file_writer::create(scratch, {.rows_per_chunk = 50}).value();
+  for (int i = 0; i < 3'000; ++i) {
+    trace::marker_event row;
+    row.time = i;
+    file.add(row);
+  }
+  ASSERT_TRUE(finish(file, {.least_events = 1, .epoch_events = 500}));
+  const auto made = trace::file::open(scratch.path()).value()->latest();
+  EXPECT_TRUE(made->complete());
+  EXPECT_FALSE(made->summaries().empty());
 }
 
 TEST_F(a_recording_that_ends, leaves_another_file_alone_that_has_its_name_by_now) {
@@ -386,7 +391,7 @@ TEST_F(a_recording_that_ends, leaves_another_file_alone_that_has_its_name_by_now
   std::ofstream(made_.path()) << "somebody's";
   ASSERT_TRUE(finish(made_.writer(), summed()));
   EXPECT_EQ(fs::file_size(made_.path()), 10U);
-  EXPECT_FALSE(fs::exists(part()));
+  EXPECT_EQ(files(), 2U);
   const auto kept = trace::file::open(moved).value()->latest();
   EXPECT_TRUE(kept->complete());
   EXPECT_EQ(chunks_of_kernels(*kept), 300U);
@@ -399,7 +404,7 @@ TEST_F(a_recording_that_ends, is_left_as_it_is_if_its_end_is_cancelled) {
   auto how = summed();
   how.cancel = &cancel;
   ASSERT_TRUE(finish(made_.writer(), how));
-  EXPECT_FALSE(fs::exists(part()));
+  EXPECT_EQ(files(), 1U);
   EXPECT_EQ(followed->successor().value(), nullptr);
   EXPECT_TRUE(followed->refresh().value());
   EXPECT_TRUE(followed->latest()->complete());

@@ -1,0 +1,313 @@
+// Outputs that would destroy a file, and runs that end early: what was there stays, and nothing is left next to it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <set>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
+
+class OutputFiles : public SluiceProgram {
+ protected:
+  /// "a.sluice" and "b.sluice", small recordings, and "a.json", which can be imported.
+  void SetUp() override {
+    for (const char* name : {"a.sluice", "b.sluice"})
+      ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", name}).status, 0);
+    ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", "a.json"}).status, 0);
+  }
+
+  /// Verbs that write a recording, without -o and what follows it.
+  const std::vector<std::vector<std::string>> writers_ = {{"trim", "a.sluice"},
+                                                          {"merge", "a.sluice", "b.sluice"},
+                                                          {"generate", "--events", "2000"},
+                                                          {"generate", "--tile", "a.sluice", "--events", "4000"},
+                                                          {"import", "a.json"},
+                                                          {"record", "--", guest, "succeed"}};
+
+  /// The same with `-o out` and `more`, which come before the command of `record`.
+  static std::vector<std::string> with_output(std::vector<std::string> words, const std::string& out,
+                                              const std::vector<std::string>& more = {}) {
+    std::vector<std::string> options = {"-o", out};
+    options.insert(options.end(), more.begin(), more.end());
+    words.insert(words.begin() + 1, options.begin(), options.end());
+    return words;
+  }
+
+  /// Names in the folder, but for what the fixture itself writes.
+  [[nodiscard]] std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const auto& each : fs::directory_iterator(file("."))) all.insert(each.path().filename().string());
+    all.erase("out");
+    all.erase("err");
+    return all;
+  }
+
+  [[nodiscard]] std::string content(const std::string& name) const { return content_of(file(name)); }
+
+  /// Runs `sluice` in a shell in the folder. {SLUICE} is the program.
+  [[nodiscard]] int shell(std::string line) const {
+    const std::string program = SLUICE_BINARY_DIR "/sluice";
+    for (std::size_t at = 0; (at = line.find("{SLUICE}", at)) != std::string::npos;) line.replace(at, 8, program);
+    const std::string script = "cd '" + file(".") + "' && " + line;
+    const pid_t child = fork();
+    if (child == 0) {
+      execlp("bash", "bash", "-c", script.c_str(), nullptr);
+      _exit(97);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+};
+
+// Tried: each verb, onto a file of another kind, also with --force.
+TEST_F(OutputFiles, AFileOfAnotherKindIsNeverReplaced) {
+  write("train.py", "import os, sys\n");
+  auto all = writers_;
+  all.push_back({"export", "a.sluice", "--format", "csv", "--table", "transfer"});
+  for (const char* format : {"sqlite", "folded", "torch-snapshot", "perfetto", "chrome", "chrome-gz"})
+    all.push_back({"export", "a.sluice", "--format", format});
+  all.push_back({"screenshot", "a.sluice"});
+  for (const auto& words : all) {
+    for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--force"}}) {
+      const outcome tried = run_sluice(with_output(words, "train.py", more));
+      EXPECT_NE(tried.status, 0) << words[0];
+      EXPECT_THAT(tried.err, HasSubstr("train.py: exists and is not a")) << words[0];
+      EXPECT_EQ(content("train.py"), "import os, sys\n") << words[0];
+    }
+  }
+}
+
+// Tried: each verb, onto a recording that is there already.
+TEST_F(OutputFiles, AnEarlierRecordingIsReplacedOnlyByForce) {
+  ASSERT_EQ(run_sluice({"generate", "--events", "3000", "-o", "old.sluice"}).status, 0);
+  for (const auto& words : writers_) {
+    const std::string before = content("old.sluice");
+    const outcome refused = run_sluice(with_output(words, "old.sluice"));
+    EXPECT_NE(refused.status, 0) << words[0];
+    EXPECT_THAT(refused.err, HasSubstr("replace it with --force, or choose another name")) << words[0];
+    EXPECT_EQ(content("old.sluice"), before) << words[0];
+    EXPECT_EQ(run_sluice(with_output(words, "old.sluice", {"--force"})).status, 0) << words[0];
+    EXPECT_NE(content("old.sluice"), before) << words[0];
+  }
+}
+
+// Tried: an export again onto itself, in each format.
+TEST_F(OutputFiles, AnEarlierExportIsReplacedOnlyByForce) {
+  for (const char* name : {"x.sqlite", "x.folded", "x.pickle", "x.pftrace", "x.json", "x.json.gz"}) {
+    ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", name}).status, 0) << name;
+    EXPECT_EQ(run_sluice({"export", "a.sluice", "-o", name}).status, 2) << name;
+    const outcome again = run_sluice({"export", "b.sluice", "-o", name, "--force"});
+    EXPECT_EQ(again.status, 0) << again.err;
+  }
+  ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", "x.csv", "--table", "alloc"}).status, 0);
+  EXPECT_EQ(run_sluice({"export", "a.sluice", "-o", "x.csv", "--table", "alloc"}).status, 2);
+  EXPECT_EQ(run_sluice({"export", "a.sluice", "-o", "x.csv", "--table", "alloc", "--force"}).status, 0);
+}
+
+// Tried: -o onto the input, by its name, a hard link and a symbolic link, with --force.
+TEST_F(OutputFiles, NoVerbReplacesItsInput) {
+  fs::create_hard_link(file("a.sluice"), file("hard.sluice"));
+  fs::create_symlink("a.sluice", file("soft.sluice"));
+  fs::create_symlink("a.json", file("soft.json"));
+  const std::string before = content("a.sluice"), source = content("a.json");
+  for (const char* out : {"a.sluice", "./a.sluice", "hard.sluice", "soft.sluice"}) {
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"trim", "a.sluice"},
+                                                  {"merge", "b.sluice", "a.sluice"},
+                                                  {"generate", "--tile", "a.sluice", "--events", "4000"},
+                                                  {"screenshot", "a.sluice"},
+                                                  {"export", "a.sluice", "--format", "chrome"}}) {
+      const outcome tried = run_sluice(with_output(words, out, {"--force"}));
+      EXPECT_NE(tried.status, 0) << words[0] << " " << out;
+      EXPECT_THAT(tried.err, HasSubstr("is the file to be read")) << words[0] << " " << out;
+      EXPECT_EQ(content("a.sluice"), before) << words[0] << " " << out;
+    }
+  }
+  for (const char* out : {"a.json", "soft.json"}) {
+    EXPECT_NE(run_sluice({"import", "a.json", "--force", "-o", out}).status, 0);
+    EXPECT_NE(run_sluice({"export", "a.json", "--force", "-o", out}).status, 0);
+    EXPECT_EQ(content("a.json"), source);
+  }
+}
+
+// Tried: sluice record -o OLD --force, with a command that cannot be executed.
+TEST_F(OutputFiles, AnOldRecordingSurvivesACommandThatCannotStart) {
+  const std::string before = content("a.sluice");
+  write("script", "#!/no/such/interpreter\n");
+  chmod(file("script").c_str(), 0755);
+  write("data", "not a program");
+  const auto there = names();
+  for (const char* command : {"./script", "./data", "./nothing"}) {
+    EXPECT_NE(run_sluice({"record", "--force", "-o", "a.sluice", "--", command}).status, 0);
+    EXPECT_EQ(content("a.sluice"), before) << command;
+    EXPECT_NE(run_sluice({"record", "-o", "new.sluice", "--", command}).status, 0);
+  }
+  EXPECT_EQ(names(), there);
+}
+
+// Tried: opening a recording by its final name while the command still runs, and killing the recorder.
+TEST_F(OutputFiles, ARecordingHasItsNameWhileItIsMade) {
+  const pid_t child = begin_sluice({"record", "-o", "t.sluice", "--", "sleep", "600"});
+  for (int i = 0; i < 6000 && !exists("t.sluice"); ++i) usleep(10'000);
+  EXPECT_TRUE(exists("t.sluice"));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  kill(-child, SIGKILL);  // What it recorded.
+  EXPECT_EQ(run_sluice({"report", "t.sluice"}).status, 0);
+}
+
+// Tried: a link planted where "NAME.part" was written in the past.
+TEST_F(OutputFiles, APlantedLinkNextToTheOutputIsNotFollowed) {
+  write("precious", "hours of work\n");
+  for (const char* name : {"new.sluice", "picture.png", "new.json"})
+    fs::create_symlink("precious", file(std::string(name) + ".part"));
+  for (const auto& words : writers_) {
+    EXPECT_EQ(run_sluice(with_output(words, "new.sluice", {"--force"})).status, 0) << words[0];
+    EXPECT_EQ(content("precious"), "hours of work\n") << words[0];
+  }
+  EXPECT_EQ(run_sluice({"export", "a.sluice", "-o", "new.json"}).status, 0);
+  run_sluice({"screenshot", "a.sluice", "-o", "picture.png"});
+  EXPECT_EQ(content("precious"), "hours of work\n");
+  EXPECT_TRUE(fs::is_symlink(file("new.sluice.part")));
+}
+
+// Tried: -o onto a link that leads nowhere, to make a file in a place of the attacker's choice.
+TEST_F(OutputFiles, ALinkThatLeadsNowhereMakesNoFile) {
+  fs::create_symlink("elsewhere", file("link"));
+  for (const auto& words : writers_) {
+    EXPECT_NE(run_sluice(with_output(words, "link", {"--force"})).status, 0) << words[0];
+    EXPECT_FALSE(exists("elsewhere")) << words[0];
+  }
+  EXPECT_NE(run_sluice({"export", "a.sluice", "--format", "chrome", "-o", "link", "--force"}).status, 0);
+  EXPECT_FALSE(exists("elsewhere"));
+}
+
+// Tried: -o onto a pipe that nothing reads, a device and a folder.
+TEST_F(OutputFiles, NothingButARegularFileBecomesARecording) {
+  ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
+  fs::create_directory(file("folder"));
+  for (const auto& words : writers_) {
+    for (const char* out : {"pipe", "folder", "/dev/null"})
+      EXPECT_NE(run_sluice(with_output(words, out, {"--force"})).status, 0) << words[0] << " " << out;
+  }
+  const outcome waits = run_sluice({"export", "a.sluice", "--format", "chrome", "-o", "pipe"});
+  EXPECT_EQ(waits.status, 1);
+  EXPECT_THAT(waits.err, HasSubstr("start its reader first"));
+  EXPECT_TRUE(fs::is_fifo(file("pipe")));
+}
+
+// Tried: export into >(...), /dev/stdout and a pipe that is read. These must go on working.
+TEST_F(OutputFiles, AStreamMayGoToAPipeThatIsRead) {
+  const std::string expected = content("a.json");
+  EXPECT_EQ(shell("{SLUICE} export a.sluice --format chrome -o >(cat >1.json; touch 1.done) 2>/dev/null; "
+                  "while [ ! -e 1.done ]; do sleep 0.01; done"),
+            0);
+  EXPECT_EQ(content("1.json"), expected);
+  EXPECT_EQ(shell("{SLUICE} export a.sluice --format chrome -o /dev/stdout 2>/dev/null | cat >2.json"), 0);
+  EXPECT_EQ(content("2.json"), expected);
+  EXPECT_EQ(shell("echo before >3.json; {SLUICE} export a.sluice --format chrome -o /dev/stdout >>3.json 2>/dev/null"),
+            0);
+  EXPECT_EQ(content("3.json"), "before\n" + expected);
+  EXPECT_EQ(shell("{SLUICE} export a.sluice --format sqlite -o - 2>/dev/null >4.sqlite"), 0);
+  EXPECT_THAT(content("4.sqlite"), testing::StartsWith("SQLite format 3"));
+}
+
+/// Ends a program that writes `out` by each signal, as soon as it has begun to write.
+class Interrupted : public OutputFiles {
+ protected:
+  void try_all(const std::vector<std::string>& words) {
+    const auto there = names();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+      const std::string before = content("old.sluice");
+      const pid_t child = begin_sluice(words);
+      int status = 0;
+      while (names() == there && waitpid(child, &status, WNOHANG) == 0) usleep(500);
+      kill(child, signal);
+      waitpid(child, &status, 0);
+      EXPECT_EQ(content("old.sluice"), before) << words[0] << ", signal " << signal;
+      EXPECT_EQ(names(), there) << words[0] << ", signal " << signal;
+    }
+  }
+};
+
+// Tried: SIGINT, SIGTERM, SIGHUP and SIGPIPE in the middle of each verb.
+TEST_F(Interrupted, TheOldFileStaysAndNothingElse) {
+  write("old.sluice", content("b.sluice"));
+  ASSERT_EQ(run_sluice({"generate", "--events", "3000000", "-o", "large.sluice"}).status, 0);
+  std::string log = "Thread,Time,Action,Pointer,Size,Stream\n";
+  for (int i = 0; i < 400'000; ++i) log += "1,00:00:00:000000,allocate,0x" + std::to_string(i * 512) + ",512,0\n";
+  write("log.csv", log);
+  try_all({"trim", "large.sluice", "-o", "old.sluice", "--force"});
+  try_all({"merge", "large.sluice", "a.sluice", "-o", "old.sluice", "--force"});
+  try_all({"generate", "--events", "900000000", "-o", "old.sluice", "--force"});
+  try_all({"generate", "--tile", "large.sluice", "--events", "900000000", "-o", "old.sluice", "--force"});
+  try_all({"import", "log.csv", "-o", "old.sluice", "--force"});
+  try_all({"export", "large.sluice", "-o", "new.json"});
+  try_all({"export", "large.sluice", "-o", "new.sqlite"});
+  try_all({"export", "large.sluice", "--format", "csv", "-o", "folder"});
+}
+
+// Tried: a disk with no room for the output (a limit of the size of files, which fails in the same place).
+TEST_F(OutputFiles, AFullDiskLeavesTheOldFileAndNothingElse) {
+  ASSERT_EQ(run_sluice({"generate", "--events", "200000", "-o", "large.sluice"}).status, 0);
+  ASSERT_EQ(run_sluice({"export", "large.sluice", "-o", "large.json"}).status, 0);
+  write("old.sluice", content("b.sluice"));
+  for (const char* name : {"old.json", "old.sqlite", "old.pftrace"})
+    ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", name}).status, 0);
+  const auto there = names();
+  for (const std::string line :
+       {"trim large.sluice -o old.sluice", "merge large.sluice a.sluice -o old.sluice",
+        "generate --events 200000 -o old.sluice", "generate --tile large.sluice --events 200000 -o old.sluice",
+        "import large.json -o old.sluice", "export large.sluice -o old.json", "export large.sluice -o old.sqlite",
+        "export large.sluice -o old.pftrace"}) {
+    const std::string out = line.substr(line.rfind(' ') + 1);
+    const std::string before = content(out);
+    EXPECT_EQ(shell("trap '' XFSZ; ulimit -f 64; {SLUICE} " + line + " --force 2>&1 | cat >err; exit ${PIPESTATUS[0]}"),
+              1)
+        << line << content("err");
+    EXPECT_EQ(content(out), before) << line;
+    EXPECT_EQ(names(), there) << line;
+  }
+}
+
+// Tried: scratch files of runs that end by a signal, a closed pipe and a full disk.
+TEST_F(OutputFiles, ScratchFilesAreRemovedHoweverTheRunEnds) {
+  fs::create_directory(file("scratch"));
+  const auto left = [&] { return std::distance(fs::directory_iterator(file("scratch")), fs::directory_iterator()); };
+  const std::string with = "TMPDIR=$PWD/scratch {SLUICE} ";
+  EXPECT_EQ(shell(with + "export a.sluice --format sqlite -o - 2>/dev/null | head -c 1 >/dev/null"), 0);
+  EXPECT_EQ(left(), 0);
+  EXPECT_EQ(shell(with + "report a.json >/dev/null"), 0);
+  EXPECT_EQ(left(), 0);
+  EXPECT_EQ(shell("trap '' XFSZ; ulimit -f 1; " + with + "report a.json >/dev/null 2>&1"), 1);
+  EXPECT_EQ(left(), 0);
+  EXPECT_EQ(shell("TMPDIR=/no/such/folder {SLUICE} report a.json >/dev/null"), 0);
+  std::string log = "Thread,Time,Action,Pointer,Size,Stream\n";
+  for (int i = 0; i < 400'000; ++i) log += "1,00:00:00:000000,allocate,0x" + std::to_string(i * 512) + ",512,0\n";
+  write("log.csv", log);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    const pid_t child = begin_sluice({"report", "log.csv"}, {{"TMPDIR", file("scratch")}});
+    int status = 0;
+    while (left() == 0 && waitpid(child, &status, WNOHANG) == 0) usleep(500);
+    kill(child, signal);
+    waitpid(child, &status, 0);
+    EXPECT_EQ(left(), 0) << signal;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
