@@ -1,6 +1,7 @@
 #include "app/cli/command_process.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,6 +35,8 @@ tl::unexpected<error> not_executable(const std::string& name, int why) {
   return fail(error_code::invalid_argument, "cannot be executed: " + describe_errno(why), name,
               "name a program, or make it one with chmod +x");
 }
+
+rlimit descriptors_before{};  ///< Where it was raised; otherwise 0.
 
 /// The environment with `set` in place of what it says of the same names.
 std::vector<std::string> environment_with(const command_process::variables& set) {
@@ -136,6 +139,14 @@ std::optional<arrived_signal> signal_desk::next(std::chrono::milliseconds timeou
 
 // ------------------------------------------------------------------------------------------------------------ process
 
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  rlimit raised = limit;
+  raised.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &raised) == 0) descriptors_before = limit;
+}
+
 result<command_process> command_process::start(std::span<const std::string> command, const variables& set,
                                                const signal_desk& signals) {
   std::vector<std::string> words(command.begin(), command.end());
@@ -148,6 +159,7 @@ result<command_process> command_process::start(std::span<const std::string> comm
   if (child == 0) {
     signals.restore();
     close_added_standard_files();
+    if (descriptors_before.rlim_max != 0) setrlimit(RLIMIT_NOFILE, &descriptors_before);
     ::execvpe(arguments[0], arguments.data(), variables_.data());
     const int why = errno;
     [[maybe_unused]] const ssize_t told = ::write(trouble[1], &why, sizeof why);

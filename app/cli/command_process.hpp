@@ -52,6 +52,10 @@ class signal_desk {
   std::vector<std::pair<int, struct sigaction>> actions_before_;
 };
 
+/// Lets this process open as many descriptors as it ever may: each process that is recorded takes one. Commands that are started
+/// later have the limit that was.
+void raise_descriptor_limit();
+
 /// A command that runs with some variables of its environment set.
 class command_process {
  public:

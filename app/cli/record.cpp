@@ -133,6 +133,11 @@ std::vector<std::string> warnings_in(const std::string& path) {
   return said;
 }
 
+/// Something had to be recorded and all of it was lost, which is not the same as a command that does nothing with a GPU.
+bool nothing_heard(const collector::session_summary& summary) {
+  return summary.device_events == 0 && (summary.lost_events != 0 || summary.unheard_processes != 0);
+}
+
 void print_summary(const collector::session_summary& summary) {
   std::vector<std::string> warnings = summary.warnings;
   for (std::string& said : warnings_in(summary.path)) {
@@ -142,7 +147,13 @@ void print_summary(const collector::session_summary& summary) {
   std::string line =
       summary.path + ": " + format_bytes(summary.bytes) + ", " + format_some(summary.events, "event") + ", ";
   line += format_count(summary.lost_events) + " lost";
-  if (summary.device_events == 0) line += "; no CUDA activity was seen (nothing to show; is it CMD that uses the GPU?)";
+  if (summary.lost_memory_events != 0)
+    line += " (" + format_count(summary.lost_memory_events) + " allocations and frees" + ")";
+  if (nothing_heard(summary)) {
+    line += "; nothing could be recorded of what CMD did: see the warnings";
+  } else if (summary.device_events == 0) {
+    line += "; no CUDA activity was seen (nothing to show; is it CMD that uses the GPU?)";
+  }
   complain(line);
 }
 
@@ -240,6 +251,7 @@ int record(const record_options& options) {
     return status_not_recorded;
   }
   const signal_desk signals;
+  raise_descriptor_limit();
   auto session = collector::session::start(path, {.sources = options.sources,
                                                   .ring_bytes = options.ring_bytes,
                                                   .delayed = options.delay_seconds > 0,
@@ -271,7 +283,7 @@ int record(const record_options& options) {
     return status == 0 ? status_not_recorded : status;
   }
   print_summary(*summary);
-  return status;
+  return status == 0 && nothing_heard(*summary) ? status_not_recorded : status;
 }
 
 }  // namespace

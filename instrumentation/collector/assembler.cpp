@@ -58,10 +58,10 @@ std::uint64_t assembler::processes_heard() const {
 
 // ------------------------------------------------------------------------------------------------------------ turns
 
-result<std::size_t> assembler::take(ring_source& ring, ring_reader& reader) {
+result<std::size_t> assembler::take(ring_source& ring, ring_reader& reader, std::size_t most) {
   std::vector<std::byte>& bytes = memory_[now_.turns & 1].bytes;
   const std::size_t offset = bytes.size();
-  auto drained = reader.drain(bytes);
+  auto drained = reader.drain(bytes, most);
   if (drained && *drained != 0) drained_.push_back({&ring, offset, *drained});
   return drained;
 }
@@ -304,6 +304,28 @@ void assembler::process_due() {
 
 // ------------------------------------------------------------------------------------ losses, messages, checkpoints
 
+void assembler::take_ringless_loss(ring_source& ring, const ring_reader::losses& lost) {
+  const time_ns since = std::exchange(ring.ringless_looked, now());
+  if (lost.ringless_events <= ring.ringless_losses) return;
+  loss_event loss;
+  loss.time = std::min(since, now());
+  loss.end = now();
+  loss.events = lost.ringless_events - ring.ringless_losses;
+  loss.memory_events = lost.ringless_memory_events - std::min(lost.ringless_memory_events, ring.ringless_memory_losses);
+  ring.ringless_losses = lost.ringless_events;
+  ring.ringless_memory_losses = std::max(ring.ringless_memory_losses, lost.ringless_memory_events);
+  add_loss(*ring.process, loss, ring.copy, all_layers);
+}
+
+void assembler::add_untold_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events) {
+  loss_event loss;
+  loss.time = process.names.row.begin == unknown_time ? 0 : process.names.row.begin;
+  loss.end = std::max(loss.time, now());
+  loss.events = events;
+  loss.memory_events = memory_events;
+  if (events != 0) add_loss(process, loss, 0, all_layers);
+}
+
 void assembler::take_unreported_loss(ring_source& ring, const ring_reader::losses& lost) {
   if (lost.events <= ring.reported_losses) return;
   loss_event loss;
@@ -315,6 +337,15 @@ void assembler::take_unreported_loss(ring_source& ring, const ring_reader::losse
   ring.reported_losses = lost.events;
   ring.reported_memory_losses = lost.memory_events;
   add_loss(*ring.process, loss, ring.copy, lost.layers);
+}
+
+/// What waits to be written goes too: there may be no memory for it.
+void assembler::abandon() {
+  for (turn_memory& memory : memory_) memory = {};
+  drained_ = {};
+  due_ = {};
+  later_ = {};
+  spare_ = {};
 }
 
 void assembler::add_loss(recorded_process& process, loss_event loss, std::uint32_t copy, layer_bits layers) {

@@ -81,7 +81,10 @@ struct ring_source {
   trace::thread_id thread{};
   std::uint64_t reported_losses = 0;
   std::uint64_t reported_memory_losses = 0;
-  bool broken = false;  ///< Its records made no sense; what follows cannot be trusted.
+  std::uint64_t ringless_losses = 0;
+  std::uint64_t ringless_memory_losses = 0;
+  trace::time_ns ringless_looked = 0;  ///< When these were last looked at.
+  bool broken = false;                 ///< Its records made no sense; what follows cannot be trusted.
 };
 
 /// Turns what rings carry into rows of a trace: sorts by time, gives ids, joins what belongs together, keeps the live set
@@ -99,11 +102,20 @@ class assembler {
   /// Writes the row of a process again after it was changed.
   void update(const recorded_process& process) { names_.update_process(process.names); }
 
-  /// Drains `reader`. `ring` must live until `advance`. Errors: corrupt; then the ring is of no more use.
-  result<std::size_t> take(ring_source& ring, ring_reader& reader);
+  /// Drains `reader` of `most` bytes at most. `ring` must live until `advance`. Errors: corrupt; then the ring is of no more use.
+  result<std::size_t> take(ring_source& ring, ring_reader& reader, std::size_t most = maximum_ring_bytes);
 
   /// Losses that a ring counted but never reported, because its owner died first or it stayed full. After `advance`.
   void take_unreported_loss(ring_source& ring, const ring_reader::losses& lost);
+
+  /// Losses of threads of the ring's process that had no ring, which one of its rings counts. After `advance`.
+  void take_ringless_loss(ring_source& ring, const ring_reader::losses& lost);
+
+  /// Losses of a process that no ring counts.
+  void add_untold_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events);
+
+  /// Lets go of records that were taken and not written: the recording ends for want of memory.
+  void abandon();
 
   /// Ends the turn. `present`: the clocks, read after the last `take`.
   void advance(const clock_anchor& present);

@@ -1,10 +1,19 @@
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
+#include "instrumentation/collector/protocol.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
 
 namespace sluice::collector {
@@ -32,39 +41,93 @@ struct arrival {
   std::uint64_t pid = 0;  ///< As the kernel says, in our own numbering; 0: of a pid namespace that we cannot see.
 };
 
-/// The socket that recorded processes send rings to. Never waits; nothing that a client does makes it fail. Clients of
-/// another user are turned away. Not thread-safe.
+/// What a client's first message is.
+enum class greeting : std::uint8_t { stranger, nonsense, known };
+/// `message` as it came, `secret` as `SLUICE_SOCKET` says. Takes as long whatever of the secret is wrong.
+[[nodiscard]] greeting check_greeting(std::span<const std::byte> message,
+                                      std::span<const unsigned char, secret_bytes> secret);
+
+/// What a process left that could not send a ring.
+struct loss_note {
+  no_ring_reason why = no_ring_reason::refused;
+  std::uint64_t pid = 0;  ///< As the process sees itself.
+  std::uint64_t events = 0, memory_events = 0;
+  std::string program;
+};
+/// The target of a note's link. Nothing if it makes no sense.
+[[nodiscard]] std::optional<loss_note> parse_note(std::string_view text);
+
+/// A folder that only this user may enter, with what is put there; both go with this object, in the process that made it.
+class private_folder {
+ public:
+  /// Null if there is no place for one whose sockets have names short enough.
+  [[nodiscard]] static std::unique_ptr<private_folder> make();
+  explicit private_folder(std::string path) : path_(std::move(path)), owner_(::getpid()) {}
+  private_folder(const private_folder&) = delete;
+  private_folder& operator=(const private_folder&) = delete;
+  ~private_folder();
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  pid_t owner_;
+};
+
+/// The sockets that recorded processes send rings to: one in the abstract namespace, which no file system and no chroot can hide,
+/// and one in a private folder, which no network namespace can. Never waits; nothing that a client does makes it fail. Clients
+/// without the secret are turned away and counted. Not thread-safe.
 class listener {
  public:
-  /// Listens under a new name in the abstract namespace, which no file system and no chroot can hide. Errors: unavailable.
+  /// Listens under new names. Errors: unavailable.
   [[nodiscard]] static result<listener> open();
 
   /// What `SLUICE_SOCKET` must say.
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// Readable when `take` has something to do.
-  [[nodiscard]] int descriptor() const { return socket_.get(); }
+  /// Readable when `take` has something to do. -1: no such socket.
+  [[nodiscard]] std::array<int, 2> descriptors() const { return {private_socket_.get(), public_socket_.get()}; }
 
-  /// Everything that has arrived. What made no sense is described in `complaints`, once a client.
+  /// What has arrived, so much at once that a crowd cannot keep the caller. What made no sense is described in `complaints`:
+  /// strangers once in all, others once a client.
   [[nodiscard]] std::vector<arrival> take(std::vector<std::string>& complaints);
 
- private:
-  listener(unique_descriptor socket, std::string name) : socket_(std::move(socket)), name_(std::move(name)) {}
+  /// What processes said that could not send a ring; so many at most.
+  [[nodiscard]] std::vector<loss_note> notes() const;
 
-  unique_descriptor socket_;
+  /// Clients that had the secret and could not be heard.
+  [[nodiscard]] std::uint64_t turned_away() const { return turned_away_; }
+
+  /// Nobody can connect any more.
+  void close();
+
+ private:
+  listener() = default;
+  void accept_from(const unique_descriptor& socket, std::vector<std::string>& complaints);
+  bool accept_one(const unique_descriptor& socket, std::vector<std::string>& complaints);
+  void hear(unique_descriptor client, std::vector<arrival>& arrivals, std::vector<std::string>& complaints);
+
+  std::array<unsigned char, secret_bytes> secret_{};
+  unique_descriptor public_socket_, private_socket_;
+  unique_descriptor spare_;  ///< Given up for a moment to turn a client away where no other descriptor is left.
+  std::unique_ptr<private_folder> folder_;
   std::string name_;
   std::vector<unique_descriptor> silent_;  ///< Connected, but have not spoken yet.
+  std::uint64_t turned_away_ = 0;
+  bool strangers_met_ = false;
+  bool descriptors_spent_ = false;
 };
 
-/// Watches whether a process lives. The kernel's process descriptor is immune to a reused pid; where there is none, pid 0
-/// included, the process counts as living until somebody says otherwise.
+/// Watches whether a process lives. The kernel's process descriptor is immune to a reused pid; without one its number has to do.
+/// Pid 0 counts as living until somebody says otherwise.
 class process_watch {
  public:
-  explicit process_watch(std::uint64_t pid);
+  process_watch() = default;
+  process_watch(std::uint64_t pid, bool with_descriptor);
+  [[nodiscard]] bool has_descriptor() const { return static_cast<bool>(handle_); }
   [[nodiscard]] bool ended() const;
 
  private:
-  std::uint64_t pid_;
+  std::uint64_t pid_ = 0;
   unique_descriptor handle_;
 };
 

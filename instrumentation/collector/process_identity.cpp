@@ -48,6 +48,8 @@ std::uint64_t start_time_of_this_process() noexcept {
   return *field == ' ' ? parse_number(field + 1) : 0;
 }
 
+}  // namespace
+
 std::uint64_t image_of_this_process() noexcept {
   const auto* random = reinterpret_cast<const char*>(getauxval(AT_RANDOM));
   if (random == nullptr) return 0;
@@ -56,8 +58,6 @@ std::uint64_t image_of_this_process() noexcept {
   // Folded and multiplied, so that the bytes that seed stack protectors do not leave the process.
   return (halves[0] ^ halves[1] * 0x9e37'79b9'7f4a'7c15u) * 0xd6e8'feb8'6659'fd93u;
 }
-
-}  // namespace
 
 std::int64_t rank_from_environment() noexcept {
   for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"}) {

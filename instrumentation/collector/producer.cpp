@@ -38,6 +38,8 @@ constinit connection destination;  // Guarded by the region's lock.
 constinit ring_slot slots[maximum_rings];
 constinit std::atomic<std::size_t> slots_used{0};  // Slots at and past this were never touched.
 constinit pthread_key_t exit_key = 0;
+constinit std::atomic<no_ring_reason> last_reason{no_ring_reason::refused};
+constinit void* account_view = nullptr;  // Guarded by the region's lock.
 
 // ------------------------------------------------------------------------------------------------- the process's state
 
@@ -138,6 +140,33 @@ ring_slot* take_empty_slot() noexcept {
   return nullptr;
 }
 
+/// Makes `ring` the one that counts what threads without a ring lose, unless another does, and moves what they lost before there.
+void keep_account(const ring_slot& slot, const connection& to) noexcept {
+  {
+    const region_lock lock(*region);
+    if (region->account.load(std::memory_order_relaxed) == nullptr) {
+      void* view = view_account(slot.ring.header(), account_view);
+      if (view == nullptr) return;
+      account_view = view;
+      region->account.store(static_cast<ring_header*>(view), std::memory_order_release);
+    }
+  }
+  ring_header& account = *region->account.load(std::memory_order_relaxed);
+  const std::uint64_t events = region->ringless_events.exchange(0, std::memory_order_relaxed);
+  account.ringless_memory_events.fetch_add(region->ringless_memory_events.exchange(0, std::memory_order_relaxed),
+                                           std::memory_order_relaxed);
+  account.ringless_events.fetch_add(events, std::memory_order_release);
+  if (events != 0) take_note_back(to);
+}
+
+/// A ring could not be made. Where no other of this process counts losses, a note does.
+void say_why(const connection& to, no_ring_reason why) noexcept {
+  if (region->account.load(std::memory_order_acquire) != nullptr) return;
+  last_reason.store(why, std::memory_order_relaxed);
+  leave_note(to, why, region->ringless_events.load(std::memory_order_relaxed),
+             region->ringless_memory_events.load(std::memory_order_relaxed));
+}
+
 /// Null when none can be had now; `epoch` is the connection it belongs to.
 ring_slot* take_ring(std::uint32_t& epoch) noexcept {
   connection to;
@@ -151,14 +180,15 @@ ring_slot* take_ring(std::uint32_t& epoch) noexcept {
   if (ring_slot* left = take_idle_ring(epoch)) return left;
   ring_slot* slot = take_empty_slot();
   if (slot == nullptr) return nullptr;
-  const ring_made made = make_ring(*slot, to);
+  no_ring_reason why{};
+  const ring_made made = make_ring(*slot, to, why);
   if (made != ring_made::yes) {
     slot->state.store(slot_state::empty, std::memory_order_release);
+    say_why(to, why);
     if (made == ring_made::writer_gone) deactivate(epoch);
     return nullptr;
   }
-  const std::uint64_t ringless = region->ringless_events.exchange(0, std::memory_order_relaxed);
-  slot->ring.adopt_loss(ringless, region->ringless_memory_events.exchange(0, std::memory_order_relaxed), now());
+  keep_account(*slot, to);
   slot->epoch.store(epoch, std::memory_order_relaxed);
   slot->state.store(slot_state::owned, std::memory_order_release);
   return slot;
@@ -268,16 +298,22 @@ SLUICE_INLINE bool put_simply(ring_producer& ring, const outgoing& out) noexcept
 bool put(ring_slot& slot, const outgoing& out) noexcept { return put_simply(slot.ring, out) || put_slowly(slot, out); }
 
 void count_ringless(record_type type) noexcept {
-  region->ringless_events.fetch_add(1, std::memory_order_relaxed);
-  if (is_memory_event(type)) region->ringless_memory_events.fetch_add(1, std::memory_order_relaxed);
+  ring_header* account = region->account.load(std::memory_order_acquire);
+  if (is_memory_event(type)) {
+    (account != nullptr ? account->ringless_memory_events : region->ringless_memory_events)
+        .fetch_add(1, std::memory_order_relaxed);
+  }
+  (account != nullptr ? account->ringless_events : region->ringless_events).fetch_add(1, std::memory_order_release);
 }
 
 /// For a thread whose destructor has run: borrows a ring for one record.
 bool emit_after_end(const outgoing& out) noexcept {
   std::uint32_t epoch = 0;
   ring_slot* slot = take_ring(epoch);
+  const bool introduced = slot != nullptr && introduce_thread(*slot);
+  if (!introduced) count_ringless(out.type);
   if (slot == nullptr) return false;
-  const bool written = introduce_thread(*slot) && put(*slot, out);
+  const bool written = introduced && put(*slot, out);
   slot->state.store(slot_state::idle, std::memory_order_release);
   return written;
 }
@@ -394,9 +430,7 @@ bool start(const producer_options& options) {
 bool start(const char* socket_name, const producer_options& options) {
   const errno_keeper keep_errno;
   connection to;
-  if (socket_name == nullptr || !socket_address(socket_name, to.address, to.address_bytes) || !prepare_process()) {
-    return false;
-  }
+  if (socket_name == nullptr || !parse_door(socket_name, to.to) || !prepare_process()) return false;
   {
     const signals_held hold;
     const region_lock lock(*region);
@@ -413,6 +447,7 @@ bool start(const char* socket_name, const producer_options& options) {
     }
     region->ringless_events.store(0, std::memory_order_relaxed);
     region->ringless_memory_events.store(0, std::memory_order_relaxed);
+    region->account.store(nullptr, std::memory_order_relaxed);
     current_phase.store(phase::active, std::memory_order_relaxed);
     region->epoch.store(next_epoch(), std::memory_order_release);
   }
@@ -428,6 +463,8 @@ std::uint64_t lost_memory_events() noexcept {
   const region_lock lock(*region);  // Rings are unmapped under it.
   const std::uint32_t epoch = region->epoch.load(std::memory_order_relaxed);
   std::uint64_t lost = region->ringless_memory_events.load(std::memory_order_relaxed);
+  const ring_header* account = region->account.load(std::memory_order_acquire);
+  if (account != nullptr) lost += account->ringless_memory_events.load(std::memory_order_relaxed);
   const std::size_t used = slots_used.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < used; ++i) {
     const slot_state state = slots[i].state.load(std::memory_order_acquire);
@@ -440,9 +477,16 @@ std::uint64_t lost_memory_events() noexcept {
 
 void stop() noexcept {
   if (!active()) return;
+  const errno_keeper keep_errno;
   const signals_held hold;
-  const region_lock lock(*region);
-  say_goodbye(lock);
+  connection to;
+  {
+    const region_lock lock(*region);
+    to = destination;
+    say_goodbye(lock);
+  }
+  const bool untold = region->ringless_events.load(std::memory_order_relaxed) != 0;
+  if (untold) say_why(to, last_reason.load(std::memory_order_relaxed));
 }
 
 std::uint64_t monotonic_now() noexcept { return read_clock(CLOCK_MONOTONIC); }

@@ -1,6 +1,7 @@
 // Making rings and sending them: what a thread does once. producer.cpp has what it does all the time.
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -21,11 +22,19 @@ region_lock::~region_lock() { region_.lock.store(0, std::memory_order_release); 
 
 namespace {
 
-/// A file of `bytes` zeros in memory whose size nobody can change, with its pages there: touching it can not fail.
+no_ring_reason reason_of(int number) noexcept {
+  if (number == EMFILE || number == ENFILE) return no_ring_reason::descriptors;
+  return number == EFBIG ? no_ring_reason::file_limit : no_ring_reason::memory;
+}
+
+/// A file of `bytes` zeros in memory whose size nobody can change, with its pages there: touching it can not fail. -1 with errno.
 int make_memory_file(std::size_t bytes) noexcept {
   // Growing a file past the program's own limit would send it SIGXFSZ.
   rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) return -1;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
+    errno = EFBIG;
+    return -1;
+  }
   const int file = memfd_create("sluice-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return -1;
   int rc = 0;
@@ -33,19 +42,27 @@ int make_memory_file(std::size_t bytes) noexcept {
     rc = fallocate(file, 0, 0, static_cast<off_t>(bytes));
   } while (rc != 0 && errno == EINTR);
   if (rc != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    const int why = errno;
     close(file);
+    errno = why;
     return -1;
   }
   return file;
 }
 
-/// A connection to the writer; -1 with errno if there is none to be had. Never waits.
-int connect_to(const connection& to) noexcept {
+/// A connection to the socket called `name`; -1 with errno if there is none to be had. Never waits.
+int connect_to(const char* name) noexcept {
+  sockaddr_un address;
+  socklen_t length = 0;
+  if (!socket_address(name, address, length)) {
+    errno = ENOENT;
+    return -1;
+  }
   const int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (s < 0) return -1;
   int rc = 0;
   do {
-    rc = connect(s, reinterpret_cast<const sockaddr*>(&to.address), to.address_bytes);
+    rc = connect(s, reinterpret_cast<const sockaddr*>(&address), length);
   } while (rc != 0 && errno == EINTR);
   if (rc == 0) return s;
   const int why = errno;
@@ -54,11 +71,22 @@ int connect_to(const connection& to) noexcept {
   return -1;
 }
 
-bool refused(int number) noexcept { return number == ECONNREFUSED || number == ENOENT || number == EACCES; }
+/// Nobody is behind that name, as far as this process can see.
+bool refused(int number) noexcept {
+  return number == ECONNREFUSED || number == ENOENT || number == ENOTDIR || number == EACCES || number == EPERM;
+}
+
+/// The same to either of the writer's sockets.
+int connect_to(const connection& to) noexcept {
+  const int s = to.to.path[0] == '\0' ? -1 : connect_to(to.to.path);
+  const bool elsewhere = s < 0 && (to.to.path[0] == '\0' || refused(errno));
+  return elsewhere ? connect_to(to.to.name) : s;
+}
 
 /// Sends the ring's file. SIGPIPE-safe; never waits.
-bool send_file(int to, int file) noexcept {
+bool send_file(int to, int file, const door& writer) noexcept {
   hello greeting;
+  memcpy(greeting.secret, writer.secret, sizeof greeting.secret);
   iovec part{&greeting, sizeof greeting};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
@@ -86,26 +114,75 @@ std::uint32_t number_of_copy() noexcept {
 
 }  // namespace
 
-ring_made make_ring(ring_slot& slot, const connection& to) noexcept {
+ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) noexcept {
   const std::size_t bytes = ring_data_offset + to.ring_bytes;
   const int link = connect_to(to);
-  if (link < 0) return refused(errno) ? ring_made::writer_gone : ring_made::later;
+  if (link < 0) {
+    const bool gone = refused(errno);
+    // A queue of connections that is full (EAGAIN) is as good as none.
+    why = gone || errno == EAGAIN ? no_ring_reason::refused : reason_of(errno);
+    return gone ? ring_made::writer_gone : ring_made::later;
+  }
   const int file = make_memory_file(bytes);
   void* memory =
       file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   bool sent = false;
-  if (memory != MAP_FAILED) {
+  if (memory == MAP_FAILED) {
+    why = reason_of(errno);
+  } else {
     slot.ring.format(memory, to.ring_bytes, to.clock);
     fill_identity(slot.ring.header()->identity, to.rank);
     slot.ring.header()->identity.copy = number_of_copy();
     slot.mapped_bytes = bytes;
     slot.tid = 0;
-    sent = send_file(link, file);
-    if (!sent) unmap_ring(slot);
+    sent = send_file(link, file, to.to);
+    if (!sent) {
+      why = no_ring_reason::refused;
+      unmap_ring(slot);
+    }
   }
   if (file >= 0) close(file);
   close(link);
   return sent ? ring_made::yes : ring_made::later;
+}
+
+void* view_account(ring_header* ring, void* view) noexcept {
+  // Of a shared mapping, an old size of 0 asks for one more of the same pages.
+  const int where = view == nullptr ? MREMAP_MAYMOVE : MREMAP_MAYMOVE | MREMAP_FIXED;
+  void* made = mremap(ring, 0, ring_data_offset, where, view);
+  return made == MAP_FAILED ? nullptr : made;
+}
+
+namespace {
+
+constexpr std::size_t longest_note_name = sizeof(sockaddr_un::sun_path) + 64;
+
+/// Where this process's note lies, beside the writer's socket. False: the writer takes none.
+bool note_name(const connection& to, const char* ending, char (&name)[longest_note_name]) noexcept {
+  const char* slash = strrchr(to.to.path, '/');
+  if (slash == nullptr) return false;
+  const int folder = static_cast<int>(slash - to.to.path);
+  const int length =
+      snprintf(name, sizeof name, "%.*s/%s%d-%x-%llx%s", folder, to.to.path, note_prefix, static_cast<int>(getpid()),
+               number_of_copy(), static_cast<unsigned long long>(image_of_this_process()), ending);
+  return length > 0 && static_cast<std::size_t>(length) < sizeof name;
+}
+
+}  // namespace
+
+void leave_note(const connection& to, no_ring_reason why, std::uint64_t events, std::uint64_t memory_events) noexcept {
+  char name[longest_note_name], draft[longest_note_name];
+  if (!note_name(to, "", name) || !note_name(to, ".new", draft)) return;
+  char text[192];
+  snprintf(text, sizeof text, "%c %d %llu %llu %.64s", static_cast<char>(why), static_cast<int>(getpid()),
+           static_cast<unsigned long long>(events), static_cast<unsigned long long>(memory_events),
+           program_invocation_short_name);
+  if (symlink(text, draft) == 0) rename(draft, name);
+}
+
+void take_note_back(const connection& to) noexcept {
+  char name[longest_note_name];
+  if (note_name(to, "", name)) unlink(name);
 }
 
 void unmap_ring(ring_slot& slot) noexcept {
@@ -129,7 +206,9 @@ bool introduce_thread(ring_slot& slot) noexcept {
   thread.tid = static_cast<std::uint64_t>(syscall(SYS_gettid));
   prctl(PR_GET_NAME, thread.name);
   if (slot.tid == thread.tid && memcmp(slot.name, thread.name, sizeof slot.name) == 0) return true;
-  if (!slot.ring.put(&thread.header, record_type::thread, sizeof thread)) return false;
+  // Where it would be dropped it is not tried: the records that it is for are what is lost.
+  if (!slot.ring.fits(sizeof thread) || !slot.ring.put(&thread.header, record_type::thread, sizeof thread))
+    return false;
   slot.tid = thread.tid;
   memcpy(slot.name, thread.name, sizeof slot.name);
   return true;

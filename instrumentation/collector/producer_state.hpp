@@ -17,8 +17,7 @@ namespace sluice::collector::detail {
 
 /// Where rings go, as `start` was told.
 struct connection {
-  sockaddr_un address{};
-  socklen_t address_bytes = 0;
+  door to{};
   clock_kind clock = clock_kind::tsc;
   std::size_t ring_bytes = 0;
   std::int64_t rank = -1;
@@ -33,8 +32,10 @@ struct forgetful {
   std::atomic<std::uint32_t> epoch;  ///< Number of the connection in force. 0: none, or we are a new child.
   std::atomic<std::uint32_t> lock;  ///< Guards `connection` and the unmapping of rings; never held across a system call
                                     ///< that can wait.
-  std::atomic<std::uint64_t> ringless_events;  ///< Lost by threads that could not make a ring.
+  std::atomic<std::uint64_t> ringless_events;  ///< Lost by threads that had no ring, before there was an account.
   std::atomic<std::uint64_t> ringless_memory_events;
+  /// Where such losses are counted once there is a ring: a second view of the first one's header, which stays mapped. Null: none yet.
+  std::atomic<ring_header*> account;
   alignas(64) std::atomic<std::uint64_t> texts[text_slots];    ///< Keys this process has sent; 0: free.
   alignas(64) std::atomic<std::uint64_t> stacks[stack_slots];  ///< The same of stacks and frames.
 };
@@ -107,8 +108,16 @@ class region_lock {
 
 enum class ring_made : std::uint8_t { yes, later, writer_gone };
 
-/// Makes a ring and sends it to the writer. `slot` is ours and empty (`changing`). Changes errno.
-[[nodiscard]] ring_made make_ring(ring_slot& slot, const connection& to) noexcept;
+/// Makes a ring and sends it to the writer. `slot` is ours and empty (`changing`). `why` is set unless it is made. Changes errno.
+[[nodiscard]] ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) noexcept;
+
+/// A second view of `ring`'s header at `view` (null: at any place), which outlives the ring's own mapping; null if there is no memory.
+[[nodiscard]] void* view_account(ring_header* ring, void* view) noexcept;
+
+/// Leaves a note for a writer that no ring of this process reaches, in place of an earlier one. Needs no descriptor.
+void leave_note(const connection& to, no_ring_reason why, std::uint64_t events, std::uint64_t memory_events) noexcept;
+/// There is a ring after all, which counts what the note said.
+void take_note_back(const connection& to) noexcept;
 
 /// Returns the ring's memory. `slot` is ours (`changing`).
 void unmap_ring(ring_slot& slot) noexcept;

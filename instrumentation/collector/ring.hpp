@@ -15,9 +15,9 @@
 ///
 ///   byte 0        64          128             192                    256      320          4096       4096 + capacity
 ///   | what it is | head      | tail, gone    | lost: total, memory, | closed | who it is  |  ...     | records ...   |
-///   |            |           |               | first, last, layers  |        | (identity) |          |               |
-///   | written    | by the    | by the        | by the producer      | by the | once       |
-///   | once       | producer  | consumer      |                      | prod.  |
+///   |            |           |               | first, last, layers  | lost   | (identity) |          |               |
+///   | written    | by the    | by the        | by the producer      | by its | once       |
+///   | once       | producer  | consumer      |                      | process|
 ///
 /// `head` and `tail` count bytes for ever; a record lies at `position & (capacity - 1)` and never wraps: when it would,
 /// a padding record fills the end (of padding, only type and words are there if 8 bytes are left). `head` is stored with
@@ -66,6 +66,9 @@ struct ring_header {
   std::atomic<std::uint64_t> lost_layers;  ///< Of memory events among these; 0: the producer does not say.
 
   alignas(64) std::atomic<std::uint32_t> closed;  ///< The producer said goodbye: nothing follows.
+  /// Lost by threads of this process and copy that had no ring, ever; in one of its rings only. Any thread adds to them.
+  std::atomic<std::uint64_t> ringless_events;
+  std::atomic<std::uint64_t> ringless_memory_events;
 
   alignas(64) ring_identity identity;
 };
@@ -166,16 +169,6 @@ class ring_producer {
     const bool wants = wants_reader_;
     wants_reader_ = false;
     return wants;
-  }
-
-  /// Counts records that never reached `put` because their thread had no ring.
-  void adopt_loss(std::uint64_t events, std::uint64_t memory_events, std::uint64_t time) noexcept {
-    if (events == 0) return;
-    note_lost_span(time, memory_events == 0 ? 0 : all_layers);
-    lost_ += events;
-    lost_memory_ += memory_events;
-    reconsider();
-    publish_loss();
   }
 
   /// Records lost since the last report; they are in the header too, where the reader finds them if we die.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <utility>
@@ -40,9 +41,9 @@ producer_identity copy_identity(const ring_identity& shared) {
 /// glibc copies more than 2 KiB at once by `rep movsb`, of which AMD's Zen 3 and Zen 4 make a slow copy where the two lie unluckily
 /// (sourceware.org, bug 30994).
 void append_in_pieces(std::span<const std::byte> bytes, std::vector<std::byte>& to) {
-  constexpr std::size_t a_piece = 2048;
-  for (; bytes.size() > a_piece; bytes = bytes.subspan(a_piece))
-    to.insert(to.end(), bytes.begin(), bytes.begin() + a_piece);
+  constexpr std::size_t a_step = 2048;
+  for (; bytes.size() > a_step; bytes = bytes.subspan(a_step))
+    to.insert(to.end(), bytes.begin(), bytes.begin() + a_step);
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
@@ -103,6 +104,7 @@ ring_reader& ring_reader::operator=(ring_reader&& other) noexcept {
   std::swap(tail_, other.tail_);
   std::swap(clock_, other.clock_);
   std::swap(useless_, other.useless_);
+  std::swap(has_more_, other.has_more_);
   std::swap(ended_, other.ended_);
   std::swap(identity_, other.identity_);
   return *this;
@@ -120,7 +122,42 @@ void ring_reader::copy_out(std::uint64_t from, std::size_t bytes, std::vector<st
   append_in_pieces({data, bytes - first}, into);
 }
 
-result<std::size_t> ring_reader::drain(std::vector<std::byte>& into) {
+namespace {
+
+constexpr std::size_t a_piece = std::size_t{1} << 20;
+
+/// How many of `bytes` are whole records; `sound` is false where the next one's length cannot be right.
+std::size_t whole_records(std::span<const std::byte> bytes, bool& sound) {
+  std::size_t whole = 0;
+  while (bytes.size() - whole >= sizeof(std::uint64_t)) {
+    const record_head head = head_at(bytes.data() + whole);
+    const std::size_t least = head.type == record_type::padding ? sizeof(std::uint64_t) : sizeof(record_header);
+    sound = head.bytes >= least && head.bytes <= maximum_record_bytes;
+    if (!sound || head.bytes > bytes.size() - whole) break;
+    whole += head.bytes;
+  }
+  return whole;
+}
+
+}  // namespace
+
+/// In pieces, so that memory that nobody has written (a sparse file has any amount of it) is not read for its own sake.
+std::size_t ring_reader::copy_whole_records(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into,
+                                            bool& sound) const {
+  std::size_t taken = 0;
+  while (sound && taken < bytes) {
+    const std::size_t place = into.size();
+    copy_out(from + taken, std::min(a_piece, bytes - taken), into);
+    const std::size_t whole = whole_records(std::span(into).subspan(place), sound);
+    into.resize(place + whole);
+    taken += whole;
+    if (whole == 0) break;  // What is left is a part of a record.
+  }
+  return taken;
+}
+
+result<std::size_t> ring_reader::drain(std::vector<std::byte>& into, std::size_t most) {
+  has_more_ = false;
   if (useless_) return 0;
   const std::uint64_t head = header_->head.load(std::memory_order_acquire);
   const std::uint64_t bytes = head - tail_;
@@ -129,10 +166,21 @@ result<std::size_t> ring_reader::drain(std::vector<std::byte>& into) {
     return fail(error_code::corrupt, "a ring whose head has run " + std::to_string(bytes) + " bytes ahead");
   }
   // Copied out before anyone looks at it: the other side cannot change what has been checked.
-  copy_out(tail_, static_cast<std::size_t>(bytes), into);
-  tail_ = head;
+  std::size_t taken = static_cast<std::size_t>(bytes);
+  if (taken <= std::min(a_piece, most)) {
+    copy_out(tail_, taken, into);
+  } else {
+    bool sound = true;
+    const std::size_t asked = std::min(taken, std::max(most, maximum_record_bytes));
+    taken = copy_whole_records(tail_, asked, into, sound);
+    // What lies before it is sound, and is taken; the next call finds it first.
+    useless_ = !sound && taken == 0;
+    if (useless_) return fail(error_code::corrupt, "a ring with a record whose length cannot be right");
+    has_more_ = taken < bytes;
+  }
+  tail_ += taken;
   header_->tail.store(tail_, std::memory_order_release);
-  return static_cast<std::size_t>(bytes);
+  return taken;
 }
 
 bool ring_reader::closed() const { return ended_ || header_->closed.load(std::memory_order_acquire) != 0; }
@@ -144,6 +192,9 @@ ring_reader::losses ring_reader::lost() const {
   found.first = header_->first_lost.load(std::memory_order_relaxed);
   found.last = header_->last_lost.load(std::memory_order_relaxed);
   found.layers = header_->lost_layers.load(std::memory_order_relaxed);
+  found.ringless_events = header_->ringless_events.load(std::memory_order_acquire);
+  found.ringless_memory_events =
+      std::min(header_->ringless_memory_events.load(std::memory_order_relaxed), found.ringless_events);
   return found;
 }
 

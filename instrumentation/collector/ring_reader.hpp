@@ -43,9 +43,13 @@ class ring_reader {
   [[nodiscard]] clock_kind clock() const { return clock_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
 
-  /// Appends everything published since the last call to `into` and frees its room in the ring. Returns the bytes
-  /// appended. Error: corrupt; the ring is then useless, and further calls append nothing. O(bytes).
-  [[nodiscard]] result<std::size_t> drain(std::vector<std::byte>& into);
+  /// Appends what was published since the last call to `into`, whole records and about `most` bytes at most, and frees their room in
+  /// the ring. Returns the bytes appended. What is more than a piece is looked at as it is copied: past a record whose length cannot be
+  /// right nothing is read. Error: corrupt; the ring is then useless, and further calls append nothing. O(bytes).
+  [[nodiscard]] result<std::size_t> drain(std::vector<std::byte>& into, std::size_t most = maximum_ring_bytes);
+
+  /// The last `drain` left something in the ring for the next.
+  [[nodiscard]] bool has_more() const { return has_more_; }
 
   /// The producer will write nothing more. Ask before a last `drain`.
   [[nodiscard]] bool closed() const;
@@ -55,6 +59,8 @@ class ring_reader {
     std::uint64_t events = 0, memory_events = 0;
     std::uint64_t first = 0, last = 0;  ///< Of the unreported ones; in the ring's clock.
     std::uint64_t layers = 0;           ///< Of memory events among those, a bit each; 0: not told.
+    std::uint64_t ringless_events = 0,
+                  ringless_memory_events = 0;  ///< Of threads that had no ring; as in `ring_header`.
   };
   [[nodiscard]] losses lost() const;
 
@@ -67,12 +73,15 @@ class ring_reader {
  private:
   ring_reader(ring_header* header, std::size_t capacity);
   void copy_out(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into) const;
+  std::size_t copy_whole_records(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into,
+                                 bool& sound) const;
 
   ring_header* header_ = nullptr;
   std::size_t capacity_ = 0;
   std::uint64_t tail_ = 0;
   clock_kind clock_ = clock_kind::tsc;
   bool useless_ = false;
+  bool has_more_ = false;
   bool ended_ = false;
   producer_identity identity_;
 };

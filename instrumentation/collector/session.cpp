@@ -126,6 +126,7 @@ result<session_summary> session::stop() {
   summary.lost_events = s.rows.lost_events();
   summary.lost_memory_events = s.rows.lost_memory_events();
   summary.processes = s.rows.processes_heard();
+  summary.unheard_processes = s.unheard + s.turned_away + s.sockets.turned_away();
   summary.warnings = s.warnings;
   return summary;
 }

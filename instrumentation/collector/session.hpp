@@ -43,10 +43,12 @@ struct session_summary {
   std::uint64_t bytes = 0;          ///< Size of the file.
   std::uint64_t events = 0;         ///< Event rows written, the recorder's own included.
   std::uint64_t device_events = 0;  ///< Of those, what a driver or a device did: 0 means no CUDA activity was seen.
-  std::uint64_t lost_events = 0;    ///< Dropped because a ring was full.
+  std::uint64_t lost_events = 0;    ///< Dropped because a ring was full, or there was none.
   std::uint64_t lost_memory_events = 0;  ///< Of those, allocations and frees.
   std::uint64_t processes = 0;           ///< That recorded something.
-  std::vector<std::string> warnings;     ///< What the user should know, one line each; they are in the trace as well.
+  std::uint64_t unheard_processes =
+      0;                              ///< That had something to record, or tried to, and no way to; `warnings` say why.
+  std::vector<std::string> warnings;  ///< What the user should know, one line each; they are in the trace as well.
 };
 
 /// A recording in progress. Thread-safe, `stops_within` and `stop` excepted (one thread calls them).

@@ -28,8 +28,8 @@ struct open_ring {
 
 /// A recorded process and whether it may still say something.
 struct client {
-  client(std::uint64_t number, const producer_identity& identity, recorded_process& p)
-      : pid(number), start_time(identity.start_time), image(identity.image), process(&p), watch(number) {}
+  client(std::uint64_t number, const producer_identity& identity, recorded_process& p, process_watch w)
+      : pid(number), start_time(identity.start_time), image(identity.image), process(&p), watch(std::move(w)) {}
 
   std::uint64_t pid;
   std::uint64_t start_time;  ///< With `image`: what tells two users of one pid apart. Both 0: it has said nothing yet.
@@ -65,7 +65,10 @@ struct session::state {
   std::chrono::steady_clock::time_point last_flush = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_dump;  ///< On a trigger.
   int dumps = 0;
-  std::string dump_asked;  ///< Why; "" if nobody did.
+  std::size_t first_ring = 0;     ///< Of the next turn: where the last one had no room for more.
+  std::uint64_t turned_away = 0;  ///< Rings that came and were too many.
+  std::uint64_t unheard = 0;      ///< Processes that said that they had no ring.
+  std::string dump_asked;         ///< Why; "" if nobody did.
   bool ring_failed = false;
 
   // Everyone's.
@@ -83,25 +86,36 @@ struct session::state {
   std::uint64_t sync_done = 0;
   std::optional<error> failure;  ///< The file's first.
 
-  /// The thread's function: turns until `stopping`, then the end.
+  /// The thread's function: turns until `stopping`, then the end. Whatever goes wrong in it ends the recording, not the process.
   void run();
 
   void ask(session_request r);
   void wake_up() const;
 
  private:
+  void record();
+  void end_file();
+  void end_early(const char* why);
   std::uint64_t take_requests();
   void serve(const session_request& r);
   void add_command(std::uint64_t pid, const std::string& text);
   void welcome_arrivals();
   recorded_process& process_of(const producer_identity& identity, std::uint64_t pid);
-  bool turn();
+  /// What is left in a ring when a turn has taken so much waits for the next.
+  struct turned {
+    bool filling = false;  ///< One of the rings fills fast.
+    bool more = false;     ///< Something is left.
+  };
+  turned turn();
+  bool take_from(open_ring& ring, std::size_t& room, turned& found);
+  void take_all();
+  void take_notes();
+  [[nodiscard]] process_watch watch(std::uint64_t pid) const;
   void ask_for_links();
   void drop_closed_rings(bool all);
   void notice_ended_processes();
   void end(client& c);
   void flush();
-  void close();
   void keep_ring();
   void consider_dump();
   void dump(const std::string& reason);

@@ -1,10 +1,14 @@
 // What the writer thread does, turn after turn.
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <exception>
 #include <future>
 #include <map>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -23,26 +27,75 @@ namespace {
 constexpr std::chrono::milliseconds idle_period{200};  // A new ring, or a request, ends it.
 constexpr std::size_t most_warnings = 100;
 constexpr int most_dumps = 16;
+/// What a turn takes at most, and of one ring: it lies in memory until the next turn has written it.
+constexpr std::size_t most_of_turn = std::size_t{64} << 20;
+constexpr std::size_t most_of_ring = std::size_t{16} << 20;
+/// A mapping each, of which Linux gives a process 65,530.
+constexpr std::size_t most_rings = std::size_t{1} << 15;
+constexpr std::size_t most_clients = std::size_t{1} << 14;
+
+/// Of the descriptors that this process may open, half are for watching others by.
+std::size_t most_watched() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<std::size_t>(limit.rlim_cur / 2) : 512;
+}
+
+const char* words_of(no_ring_reason why) {
+  switch (why) {
+    case no_ring_reason::descriptors:
+      return "it had no descriptor left (ulimit -n)";
+    case no_ring_reason::file_limit:
+      return "its limit on the size of files is less than a ring (ulimit -f)";
+    case no_ring_reason::memory:
+      return "it had no memory for a ring";
+    case no_ring_reason::slots:
+      return "it had more threads at once than are recorded";
+    case no_ring_reason::refused:
+      break;
+  }
+  return "it reached no socket of the recorder's (is it in a namespace or a chroot of its own?)";
+}
 }  // namespace
 
 void session::state::run() {
+  try {
+    record();
+    end_file();
+  } catch (const std::bad_alloc&) {
+    end_early("the recorder has no memory left");
+  } catch (const std::exception& e) {
+    end_early(e.what());
+  }
+  const std::lock_guard lock(mutex);
+  sync_done = UINT64_MAX;
+  ended = true;
+  synced.notify_all();
+  over.notify_all();
+}
+
+void session::state::record() {
   bool filling = false;
   bool last = false;
   while (!last) {
-    pollfd waiting[2] = {{wake.get(), POLLIN, 0}, {sockets.descriptor(), POLLIN, 0}};
+    const std::array<int, 2> doors = sockets.descriptors();
+    pollfd waiting[3] = {{wake.get(), POLLIN, 0}, {doors[0], POLLIN, 0}, {doors[1], POLLIN, 0}};
     // A ring that fills fast is emptied again soon; one that is half full knocks. While nobody is heard there is no hurry.
     const auto period = filling ? std::chrono::milliseconds(1) : rings.empty() ? idle_period : options.drain_period;
-    ::poll(waiting, 2, static_cast<int>(period.count()));
+    ::poll(waiting, std::size(waiting), static_cast<int>(period.count()));
     last = stopping.load(std::memory_order_acquire);
     const std::uint64_t sync_wanted = take_requests();
     welcome_arrivals();
     if (last) {
       for (const auto& ring : rings) ring->reader.say_gone();
     }
-    filling = turn();
-    if (sync_wanted != 0 || !dump_asked.empty()) {
-      turn();  // What the first one took, the second one writes.
-      rows.settle(true);
+    const turned found = turn();
+    filling = found.filling || found.more;
+    if (last || sync_wanted != 0 || !dump_asked.empty()) {
+      if (found.more) take_all();
+      if (sync_wanted != 0 || !dump_asked.empty()) {
+        turn();  // What the first one took, the second one writes.
+        rows.settle(true);
+      }
     }
     if (!dump_asked.empty()) dump(std::exchange(dump_asked, {}));
     drop_closed_rings(last);
@@ -60,16 +113,11 @@ void session::state::run() {
       synced.notify_all();
     }
   }
-  close();
-  const std::lock_guard lock(mutex);
-  sync_done = UINT64_MAX;
-  ended = true;
-  synced.notify_all();
-  over.notify_all();
 }
 
 /// The end of the file, and what is still to be found out for it, unless nobody waits for that.
-void session::state::close() {
+void session::state::end_file() {
+  take_notes();
   rows.finish(read_clocks());
   if (!hurried) ask_for_links();
   if (options.sources && !hurried) {
@@ -82,6 +130,36 @@ void session::state::close() {
   const std::lock_guard lock(mutex);
   if (!closed && !failure) failure = closed.error();
   if (!left_alone && !failure) failure = left_alone.error();
+}
+
+/// Nobody is heard from here on, and what takes memory is let go of first. The file opens as one whose writer was killed does, if
+/// there is not even enough to end it.
+void session::state::end_early(const char* why) {
+  for (const auto& ring : rings) ring->reader.say_gone();
+  rings.clear();
+  sockets.close();
+  rows.abandon();
+  try {
+    const std::string text = std::string("the recording ended early: ") + why;
+    {
+      const std::lock_guard lock(mutex);
+      if (!failure)
+        failure = error{error_code::unavailable, text, file.path(), error::no_offset, "it holds what came before"};
+    }
+    rows.add_message(severity::error, text);
+    static_cast<void>(file.flush());
+    static_cast<void>(analysis::finish(file));
+  } catch (const std::exception&) {
+    static_cast<void>(file.flush());
+  }
+}
+
+/// Everything that was in the rings when this was called: a sender that never stops cannot keep it.
+void session::state::take_all() {
+  std::size_t turns = 1;
+  for (const auto& ring : rings) turns += ring->reader.capacity() / most_of_ring + 1;
+  while (turn().more && --turns != 0) {
+  }
 }
 
 /// Several GPUs, of whose links no process told: CUPTI did not record them. The answer may take some 100 ms, or never come where a GPU
@@ -165,7 +243,7 @@ void session::state::add_command(std::uint64_t pid, const std::string& text) {
   identity.host = ours.host;
   identity.boot_id = ours.boot_id;
   identity.command = text;
-  clients.emplace_back(pid, identity, rows.add_process(identity, pid));
+  clients.emplace_back(pid, identity, rows.add_process(identity, pid), watch(pid));
 }
 
 void session::state::welcome_arrivals() {
@@ -181,6 +259,12 @@ void session::state::welcome_arrivals() {
     }
     auto ring = std::make_unique<open_ring>(std::move(a.reader));
     const producer_identity& identity = ring->reader.identity();
+    if (rings.size() >= most_rings || clients.size() >= most_clients) {
+      if (turned_away++ == 0)
+        complaints.push_back("more processes or threads at once than are recorded: what others do is lost");
+      ring->reader.say_gone();
+      continue;
+    }
     ring->source.process = &process_of(identity, a.pid != 0 ? a.pid : identity.pid);
     ring->source.clock = ring->reader.clock();
     ring->source.copy = identity.copy;
@@ -194,7 +278,8 @@ recorded_process& session::state::process_of(const producer_identity& identity, 
   for (client& c : clients) {
     if (c.pid != pid) continue;
     if (c.start_time == identity.start_time && c.image == identity.image) {
-      c.ended = false;  // A ring that it sent before it ended.
+      // A ring that it sent before it ended.
+      if (std::exchange(c.ended, false)) c.watch = watch(pid);
       return *c.process;
     }
     // It may have ended already: a short one's end is heard of before its ring.
@@ -210,30 +295,72 @@ recorded_process& session::state::process_of(const producer_identity& identity, 
   for (client& c : clients) {
     if (c.pid == pid && !c.ended) end(c);
   }
-  clients.emplace_back(pid, identity, rows.add_process(identity, pid));
+  clients.emplace_back(pid, identity, rows.add_process(identity, pid), watch(pid));
   return *clients.back().process;
 }
 
-/// Drains every ring once. True if one of them fills fast.
-bool session::state::turn() {
-  bool filling = false;
-  for (const auto& ring : rings) {
-    // Looked at before the drain: what a producer wrote before it closed is then sure to be drained.
-    const bool closing = ring->reader.closed();
-    if (!ring->source.broken) {
-      const auto drained = rows.take(ring->source, ring->reader);
-      if (!drained) {
-        ring->source.broken = true;
-        add_warning("a ring of process " + std::to_string(ring->source.process->names.row.pid) +
-                    " is unusable: " + drained.error().message);
-      } else if (*drained > ring->reader.capacity() / 4) {
-        filling = true;
-      }
+process_watch session::state::watch(std::uint64_t pid) const {
+  const auto watched =
+      std::count_if(clients.begin(), clients.end(), [](const client& c) { return c.watch.has_descriptor(); });
+  return process_watch(pid, static_cast<std::size_t>(watched) < most_watched());
+}
+
+/// Drains every ring once, as far as there is room.
+session::state::turned session::state::turn() {
+  turned found;
+  std::size_t room = most_of_turn;
+  const std::size_t count = rings.size();
+  const std::size_t first = count == 0 ? 0 : first_ring % count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = (first + i) % count;
+    if (!take_from(*rings[at], room, found)) {
+      first_ring = at;
+      break;
     }
-    ring->closing = ring->closing || closing || ring->source.broken;
   }
   rows.advance(read_clocks());
-  return filling;
+  for (const auto& ring : rings) rows.take_ringless_loss(ring->source, ring->reader.lost());
+  return found;
+}
+
+/// False: there is no room for this ring in this turn.
+bool session::state::take_from(open_ring& ring, std::size_t& room, turned& found) {
+  if (room < maximum_record_bytes) {
+    found.more = true;
+    return false;
+  }
+  // Looked at before the drain: what a producer wrote before it closed is then sure to be drained.
+  const bool closing = ring.reader.closed();
+  if (!ring.source.broken) {
+    const auto drained = rows.take(ring.source, ring.reader, std::min(room, most_of_ring));
+    if (!drained) {
+      ring.source.broken = true;
+      add_warning("a ring of process " + std::to_string(ring.source.process->names.row.pid) +
+                  " is unusable: " + drained.error().message);
+    } else {
+      room -= std::min(room, *drained);
+      found.filling = found.filling || *drained > ring.reader.capacity() / 4;
+      found.more = found.more || ring.reader.has_more();
+    }
+  }
+  ring.closing = ring.closing || ring.source.broken || (closing && !ring.reader.has_more());
+  return true;
+}
+
+/// Processes that had no ring to tell anything by.
+void session::state::take_notes() {
+  for (const loss_note& note : sockets.notes()) {
+    ++unheard;
+    const auto known = std::find_if(clients.begin(), clients.end(), [&](const client& c) { return c.pid == note.pid; });
+    producer_identity identity;
+    identity.pid = note.pid;
+    identity.command = note.program;
+    recorded_process& process = known != clients.end() ? *known->process : rows.add_process(identity, note.pid);
+    rows.add_untold_loss(process, note.events, note.memory_events);
+    add_warning("process " + std::to_string(note.pid) + " (" + note.program +
+                ") could not be recorded: " + words_of(note.why) + "; it lost at least " + std::to_string(note.events) +
+                " events, " + std::to_string(note.memory_events) + " of them allocations and frees");
+  }
 }
 
 void session::state::drop_closed_rings(bool all) {
@@ -241,6 +368,7 @@ void session::state::drop_closed_rings(bool all) {
       std::stable_partition(rings.begin(), rings.end(), [&](const auto& ring) { return !all && !ring->closing; });
   std::for_each(gone, rings.end(), [&](const auto& ring) {
     rows.take_unreported_loss(ring->source, ring->reader.lost());
+    rows.take_ringless_loss(ring->source, ring->reader.lost());
     ring->reader.say_gone();
   });
   rings.erase(gone, rings.end());
@@ -263,6 +391,7 @@ void session::state::notice_ended_processes() {
 
 void session::state::end(client& c) {
   c.ended = true;
+  c.watch = {};
   for (const auto& ring : rings) {
     if (ring->source.process == c.process) ring->reader.end();
   }
