@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -75,19 +76,15 @@ class stop_on_signal {
     sigemptyset(&signals_);
     for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals_, each);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    waiter_ = std::thread([this] {
-      const timespec moment{0, 50'000'000};
-      while (!over_) {
-        if (const int got = sigtimedwait(&signals_, nullptr, &moment); got > 0) {
-          signal_ = got;
-          stop_.request_stop();
-        }
-      }
-    });
+    try {
+      waiter_ = std::thread([this] { wait(); });
+    } catch (const std::system_error&) {
+      pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // No thread is to be had: they end the program, as ever.
+    }
   }
   ~stop_on_signal() {
     over_ = true;
-    waiter_.join();
+    if (waiter_.joinable()) waiter_.join();
   }
   stop_on_signal(const stop_on_signal&) = delete;
   stop_on_signal& operator=(const stop_on_signal&) = delete;
@@ -97,6 +94,16 @@ class stop_on_signal {
   [[nodiscard]] int signal() const { return signal_; }
 
  private:
+  void wait() {
+    const timespec moment{0, 50'000'000};
+    while (!over_) {
+      if (const int got = sigtimedwait(&signals_, nullptr, &moment); got > 0) {
+        signal_ = got;
+        stop_.request_stop();
+      }
+    }
+  }
+
   sigset_t signals_{};
   std::stop_source stop_;
   std::atomic<bool> over_{false};
@@ -131,7 +138,7 @@ int run(const demo_options& options) {
   const std::string output = options.output.empty() ? free_name(options.name) : options.output;
   if (const auto possible = check_output(output, recording_kind(), options.force); !possible) {
     complain(possible.error().to_string());
-    return status_failed;
+    return status_of(possible.error());
   }
   const bool recorded_already = std::getenv(collector::socket_variable) != nullptr;
   const auto device = workloads::choose_device(choice_of(options.device));

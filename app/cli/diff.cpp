@@ -232,7 +232,7 @@ int print(const diff_verb& wanted) {
   const auto text = run(wanted);
   if (!text) {
     complain(text.error().to_string());
-    return text.error().code == error_code::invalid_argument ? status_usage : status_failed;
+    return status_of(text.error());
   }
   if (std::fwrite(text->data(), 1, text->size(), stdout) != text->size() || std::fflush(stdout) != 0) {
     complain("cannot write the differences: the output was closed or is full");

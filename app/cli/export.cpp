@@ -21,8 +21,6 @@
 namespace sluice::cli {
 namespace {
 
-constexpr int status_interrupted = 130;  // As shells have it: 128 + SIGINT.
-
 struct wish {
   std::string file;
   std::string out;
@@ -101,8 +99,7 @@ int export_file(const wish& wanted) {
   const auto done = run(wanted, **as);
   if (!done) {
     complain(done.error().to_string());
-    if (done.error().code == error_code::cancelled) return status_interrupted;
-    return done.error().code == error_code::invalid_argument ? status_usage : status_failed;
+    return status_of(done.error());
   }
   for (const std::string& each : done->notes) std::fprintf(stderr, "sluice: note: %s\n", each.c_str());
   if (wanted.out != "-")

@@ -43,7 +43,7 @@ int write_trace(const generate_verb& options) {
                                               : generate::tile(options.recording, what.events, options.output);
   if (!made) {
     complain(made.error().to_string());
-    return status_failed;
+    return status_of(made.error());
   }
   std::printf("%s: %llu events, %llu bytes, %.2f bytes an event\n", options.output.c_str(),
               static_cast<unsigned long long>(made->events), static_cast<unsigned long long>(made->bytes),

@@ -57,7 +57,7 @@ int import(const wish& wanted) {
   }
   if (!done) {
     complain(done.error().to_string());
-    return status_failed;
+    return status_of(done.error());
   }
   print(*done, wanted, out);
   return 0;

@@ -1,12 +1,15 @@
 // The command line: one verb a file, dispatched from here.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/cli/standard_files.hpp"
@@ -17,6 +20,20 @@
 namespace sluice::cli {
 
 void complain(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }
+
+namespace {
+
+std::atomic<int> cancelling_signal{SIGINT};
+static_assert(std::atomic<int>::is_always_lock_free);  // A signal handler writes it.
+
+}  // namespace
+
+void note_cancelling_signal(int number) { cancelling_signal = number; }
+
+int status_of(const error& why) {
+  if (why.code == error_code::cancelled) return 128 + cancelling_signal;
+  return why.code == error_code::invalid_argument ? status_usage : status_failed;
+}
 
 namespace {
 
@@ -146,6 +163,7 @@ int main(int argc, char** argv) {
     return status;
   } catch (const std::exception& surprise) {
     sluice::cli::complain(surprise.what());
-    return sluice::cli::status_failed;
+    const bool recording = argc > 1 && std::string_view(argv[1]) == "record";
+    return recording ? sluice::cli::status_not_recorded : sluice::cli::status_failed;
   }
 }

@@ -38,7 +38,7 @@ int merge_files(const merge_verb& wanted) {
   const auto made = run(wanted);
   if (!made) {
     complain(made.error().to_string());
-    return made.error().code == error_code::invalid_argument ? status_usage : status_failed;
+    return status_of(made.error());
   }
   for (std::size_t i = 0; i < made->said.size(); ++i)
     std::printf("%s: %s\n", wanted.files[i].c_str(), made->said[i].c_str());

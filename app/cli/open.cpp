@@ -91,7 +91,7 @@ action declare_open(CLI::App& command) {
     }
     if (auto shown = show(*wanted); !shown) {
       complain(shown.error().to_string());
-      return status_failed;
+      return status_of(shown.error());
     }
     return 0;
   };

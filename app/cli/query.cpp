@@ -18,8 +18,6 @@
 namespace sluice::cli {
 namespace {
 
-constexpr int status_interrupted = 130;  // As shells have it: 128 + SIGINT.
-
 struct wish {
   std::string file;
   std::string text;
@@ -52,8 +50,7 @@ bool put(std::string& text) {
 
 int fail_with(const error& why) {
   complain(why.to_string());
-  if (why.code == error_code::cancelled) return status_interrupted;
-  return why.code == error_code::invalid_argument ? status_usage : status_failed;
+  return status_of(why);
 }
 
 int print(query::sql_statement& rows, query::sql_format as) {

@@ -361,7 +361,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       "a\n"
       "second one cuts that short.\n"
       "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"
-      "125: CMD succeeded, or was not started, and nothing could be recorded.");
+      "125: CMD succeeded, or was not started, and there is no recording, or its file was deleted, moved or damaged.");
   return [options, &command, after_dashes] {
     options->command = command.remaining();
     options->misplaced_option = !options->command.empty() && options->command[0].starts_with('-');

@@ -16,7 +16,10 @@ namespace {
 std::atomic<bool> stopped{false};
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writes it
 
-void stop(int) { stopped = true; }
+void stop(int number) {
+  note_cancelling_signal(number);
+  stopped = true;
+}
 
 }  // namespace
 

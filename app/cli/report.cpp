@@ -41,7 +41,7 @@ int print(const report_options& options) {
                                      &options.sources_from);
   if (!opened) {
     complain(opened.error().to_string());
-    return status_failed;
+    return status_of(opened.error());
   }
   const auto now = (*opened)->latest();
   std::optional<analysis::time_range> range;
@@ -49,7 +49,7 @@ int print(const report_options& options) {
     const auto parsed = parse_range(options.range, analysis::whole_of(*now));
     if (!parsed) {
       complain(parsed.error().to_string());
-      return status_usage;
+      return status_of(parsed.error());
     }
     range = *parsed;
   }

@@ -203,7 +203,7 @@ action declare_screenshot(CLI::App& command) {
     }
     if (auto drawn = draw(*wanted); !drawn) {
       complain(drawn.error().to_string());
-      return drawn.error().code == error_code::invalid_argument ? status_usage : status_failed;
+      return status_of(drawn.error());
     }
     return 0;
   };

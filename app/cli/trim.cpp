@@ -46,7 +46,7 @@ int trim_file(const trim_verb& wanted) {
   const auto made = run(wanted);
   if (!made) {
     complain(made.error().to_string());
-    return made.error().code == error_code::invalid_argument ? status_usage : status_failed;
+    return status_of(made.error());
   }
   std::printf("%s: %s, %s from before, %s\n", wanted.output.c_str(), format_some(made->events, "event").c_str(),
               format_some(made->live, "live block").c_str(), format_bytes(made->bytes).c_str());

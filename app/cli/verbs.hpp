@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "core/error.hpp"
+
 namespace CLI {
 class App;
 }
@@ -15,13 +17,19 @@ namespace sluice::cli {
 /// Runs the verb and returns the program's exit status. It reports its own errors with `complain`.
 using action = std::function<int()>;
 
-/// Exit statuses that every verb shares.
+/// Exit statuses, the same for all verbs: 0, done; these; and 128 + n if signal n ended the verb.
 inline constexpr int status_failed = 1;  ///< The verb could not do what it was asked.
-inline constexpr int status_usage = 2;   ///< The command line makes no sense.
+inline constexpr int status_usage = 2;   ///< The command line, or what it names, makes no sense.
 inline constexpr int status_not_recorded =
     125;  ///< `record` only: CMD succeeded, or never ran, and nothing was recorded.
 inline constexpr int status_not_executable = 126;  ///< `record` only: CMD exists but cannot run.
 inline constexpr int status_not_found = 127;       ///< `record` only: no such CMD.
+
+/// Of a verb that ended with this error: `status_usage` for invalid_argument, 128 + n for what signal n cancelled, else `status_failed`.
+[[nodiscard]] int status_of(const error& why);
+
+/// What `status_of` says of work that is cancelled from now on. Async-signal-safe.
+void note_cancelling_signal(int number);
 
 /// Prints "sluice: `line`" on standard error.
 void complain(const std::string& line);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "core/analysis/finish.hpp"
@@ -83,11 +84,17 @@ void session::open(const std::string& path, bool live) {
   started->path = path;
   started->live = live;
   load* raw = started.get();
-  started->worker = std::thread([raw, memory = memory_bytes, folders = sources_from, wake = wake_] {
-    raw->work(memory, folders, wake);
-    raw->finished = true;
-    if (wake) wake();
-  });
+  try {
+    started->worker = std::thread([raw, memory = memory_bytes, folders = sources_from, wake = wake_] {
+      raw->work(memory, folders, wake);
+      raw->finished = true;
+      if (wake) wake();
+    });
+  } catch (const std::system_error& refused) {
+    failures_.push_back({error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
+                         path, error::no_offset, "allow more processes and threads (ulimit -u)"});
+    return;
+  }
   loads_.push_back(std::move(started));
 }
 

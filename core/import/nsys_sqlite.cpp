@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 
 #include "core/import/call_table.hpp"
@@ -36,8 +37,14 @@ class nsys_importer {
       for (const auto& table : from_.tables())
         if (table.name == each.plan.table) all += table.rows;
     }
-    nsys_reader reader(from_, std::move(plans));
-    while (const nsys_reader::batch* batch = reader.next()) {
+    std::optional<nsys_reader> reader;
+    try {
+      reader.emplace(from_, std::move(plans));
+    } catch (const std::system_error& refused) {
+      return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
+                  "allow more processes and threads (ulimit -u)");
+    }
+    while (const nsys_reader::batch* batch = reader->next()) {
       step& now = steps_[batch->plan];
       for (std::size_t i = 0; i < batch->rows.size(); ++i) now.take({batch->rows, batch->rows.row(i)});
       now.rows += batch->rows.size();
@@ -45,7 +52,7 @@ class nsys_importer {
       if (auto on = work_.advance(static_cast<double>(done) / static_cast<double>(std::max(all, done + 1))); !on)
         return on;
     }
-    for (const auto& broken : reader.broken()) {
+    for (const auto& broken : reader->broken()) {
       const std::string_view name = steps_[broken.plan].plan.table;
       work_.not_understood("tables that cannot be read to their ends: " + std::string(name.substr(0, 60)));
       work_.say(trace::severity::warning, broken.why.to_string());

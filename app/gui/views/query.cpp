@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <system_error>
 
 #include "app/gui/format.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -88,9 +89,13 @@ bool query_view::busy() const { return wanted_ || (task_ && !task_->done()) || s
 
 void query_view::reset() {
   cancel();
-  if (task_)
-    given_up_.push_back(
-        std::async(std::launch::async, [old = std::shared_ptr(std::move(task_))]() mutable { old.reset(); }));
+  try {
+    if (task_)
+      given_up_.push_back(
+          std::async(std::launch::async, [old = std::shared_ptr(std::move(task_))]() mutable { old.reset(); }));
+  } catch (const std::system_error&) {
+    task_.reset();  // No thread is to be had: its end is waited for here.
+  }
   std::erase_if(given_up_, ready);
   answer_.reset();
   trace_.reset();
@@ -138,12 +143,16 @@ void query_view::save(const std::string& path) {
     return;
   }
   save_cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  saving_ = std::async(std::launch::async,
-                       [trace = trace_, text = task_->text(), path, stop = save_cancelled_, wake = wake_] {
-                         const auto rows = exports::write_answer(trace, text, path, *stop);
-                         if (wake) wake();
-                         return rows ? path + ": " + format_some(*rows, "row") : rows.error().to_string();
-                       });
+  try {
+    saving_ = std::async(std::launch::async,
+                         [trace = trace_, text = task_->text(), path, stop = save_cancelled_, wake = wake_] {
+                           const auto rows = exports::write_answer(trace, text, path, *stop);
+                           if (wake) wake();
+                           return rows ? path + ": " + format_some(*rows, "row") : rows.error().to_string();
+                         });
+  } catch (const std::system_error&) {
+    said_ = path + ": not saved: cannot start a thread; allow more processes and threads (ulimit -u)";
+  }
 }
 
 void query_view::take_saved() {

@@ -112,7 +112,7 @@ TEST_F(Demo, RecordsOnTheSimulatedDeviceAndSaysSo) {
 TEST_F(Demo, NeverReplacesAFileThatIsNoRecording) {
   std::ofstream(folder / "precious.py") << "print()\n";
   const outcome refused = run({"leak", "--device", "sim", "-o", "precious.py"});
-  EXPECT_EQ(refused.status, 1);
+  EXPECT_EQ(refused.status, 2) << "as of every verb";
   EXPECT_THAT(refused.err, HasSubstr("precious.py: exists and is not a recording"));
   EXPECT_EQ(text("precious.py"), "print()\n");
 }

@@ -1,0 +1,156 @@
+// Exit statuses: whatever the surroundings refuse, a verb says so in one line and its status can be relied on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+using collector::recorded;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string sluice = SLUICE_BINARY_DIR "/sluice ";
+const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
+
+class Statuses : public SluiceProgram {
+ protected:
+  /// A line for the shell, in the folder. What it prints on standard error is in `err`, unless it sends that elsewhere.
+  outcome shell(const std::string& line) const {
+    const std::string whole = "cd " + file(".") + " && { " + line + "\n} 2>err";
+    const int status = std::system(whole.c_str());
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), "", content_of(file("err"))};
+  }
+
+  static void expect_one_line(const outcome& of) {
+    EXPECT_EQ(std::count(of.err.begin(), of.err.end(), '\n'), 1) << of.err;
+  }
+
+  void make_recording() const {
+    ASSERT_EQ(shell(sluice + "generate --events 20000 -o t.sluice >made").status, 0) << content_of(file("err"));
+  }
+};
+
+const char* const printing[] = {"--version",
+                                "--help",
+                                "record --help",
+                                "report --help",
+                                "demo --list",
+                                "query --schema",
+                                "report t.sluice",
+                                "report t.sluice --format json",
+                                "diff t.sluice t.sluice",
+                                "trim t.sluice --force -o cut.sluice",
+                                "query t.sluice 'SELECT count(*) FROM allocations'"};
+
+// Tried: a full disk under the standard output.
+TEST_F(Statuses, WhatCouldNotBePrintedIsAFailure) {
+  make_recording();
+  for (const std::string what : printing) {
+    const outcome full = shell(sluice + what + " >/dev/full");
+    EXPECT_EQ(full.status, 1) << what;
+    expect_one_line(full);
+  }
+}
+
+// Tried: no standard output at all; the first file that is opened must not take its place.
+TEST_F(Statuses, AClosedOutputIsAFailureToo) {
+  make_recording();
+  for (const std::string what : printing) EXPECT_EQ(shell(sluice + what + " >&-").status, 1) << what;
+}
+
+// Tried: head, which closes the pipe early: a program in a pipeline ends quietly then.
+TEST_F(Statuses, AClosedPipeEndsItQuietly) {
+  make_recording();
+  const outcome ended =
+      shell("{ " + sluice + "query t.sluice 'SELECT * FROM allocations'; echo $? >status; } | head -1 >first");
+  EXPECT_EQ(content_of(file("status")), "141\n");
+  EXPECT_EQ(ended.err, "");
+}
+
+// Tried: no standard files: what is printed must not land in the recording.
+TEST_F(Statuses, MissingStandardFilesDoNotSpoilARecording) {
+  EXPECT_EQ(shell(sluice + "record -o t.sluice -- " + guest + " succeed <&- >&- 2>&-").status, 0);
+  const recorded found(file("t.sluice"));
+  EXPECT_TRUE(found.snapshot().complete());
+  EXPECT_EQ(found.all<trace::alloc_event>().size(), 1U);
+  EXPECT_EQ(shell(sluice + "record -o t.sluice -- no-such-command <&- >&- 2>&-").status, 127);
+}
+
+/// As a user with a limit that root would not have.
+class LimitedStatuses : public Statuses {
+ protected:
+  void SetUp() override {
+    std::filesystem::permissions(file("."), std::filesystem::perms::all);
+    if (geteuid() == 0) prefix_ = "setpriv --reuid=65534 --regid=65534 --clear-groups ";
+    if (limited("exec /bin/true").status != 0)
+      GTEST_SKIP() << "skipped: no program of ours can be run as another user here";
+    if (limited("/bin/true; exit 0").status == 0) GTEST_SKIP() << "skipped: RLIMIT_NPROC is not enforced here";
+  }
+
+  [[nodiscard]] outcome limited(const std::string& line, const std::string& limit = "-u 1") const {
+    write("limited.sh", "ulimit " + limit + " || exit 99\n" + line + "\n");
+    return shell(prefix_ + "sh ./limited.sh >out");
+  }
+
+ private:
+  std::string prefix_;
+};
+
+// Tried: no process and no thread is to be had.
+TEST_F(LimitedStatuses, WithoutAThreadNothingIsRecordedAndTheCommandDoesNotRun) {
+  const outcome refused = limited("exec " + sluice + "record -o r.sluice -- touch ran");
+  EXPECT_EQ(refused.status, 125) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("ulimit -u"));
+  expect_one_line(refused);
+  EXPECT_FALSE(exists("ran"));
+  EXPECT_FALSE(exists("r.sluice"));
+}
+
+// Tried: the same of verbs that use threads to be faster.
+TEST_F(LimitedStatuses, VerbsDoWithoutThreadsOrSayWhyNot) {
+  const outcome made = limited("exec " + sluice + "generate --events 300000 -o big.sluice");
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(limited("exec " + sluice + "report big.sluice").status, 0);
+  EXPECT_EQ(limited("exec " + sluice + "query big.sluice 'SELECT count(*) FROM allocations'").status, 0);
+  EXPECT_EQ(limited("exec " + sluice + "export big.sluice -o big.json").status, 0);
+  const outcome imported = limited("exec " + sluice + "import big.json -o again.sluice");
+  EXPECT_EQ(imported.status, 1) << imported.err;
+  EXPECT_THAT(imported.err, HasSubstr("cannot start a thread"));
+  expect_one_line(imported);
+  const outcome demo = limited("exec " + sluice + "demo leak --device sim -o demo.sluice");
+  EXPECT_EQ(demo.status, 1) << demo.err;
+  EXPECT_THAT(demo.err, HasSubstr("cannot start the thread"));
+}
+
+// Tried: no descriptors beyond the standard ones, and hardly any memory.
+TEST_F(LimitedStatuses, WithoutDescriptorsOrMemoryNothingIsRecorded) {
+  for (const std::string limit : {"-n 3", "-n 4", "-n 5", "-v 60000"}) {
+    const outcome refused = limited("exec " + sluice + "record -o r.sluice -- touch ran", limit);
+    EXPECT_TRUE(refused.status == 125 || refused.status == 127) << limit << ": " << refused.status << refused.err;
+    EXPECT_FALSE(exists("ran")) << limit;
+  }
+}
+
+// Tried: each of the signals that ask a program to end, while a verb works.
+TEST_F(Statuses, AVerbThatIsCancelledSaysByWhichSignal) {
+  make_recording();
+  ASSERT_EQ(shell(sluice + "generate --events 1000000 -o big.sluice >made").status, 0);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const pid_t child = begin_sluice({"export", "big.sluice", "--force", "-o", "big.json"});
+    usleep(150'000);
+    kill(child, number);
+    EXPECT_EQ(end_sluice(child).status, 128 + number);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
