@@ -84,7 +84,10 @@ void session::process_exited(std::uint64_t pid, int status) {
   state_->ask({session_request::kind::process_exited, pid, status, {}});
 }
 
-void session::publish() { state_->ask({session_request::kind::publish, 0, 0, {}}); }
+void session::publish() {
+  state_->publish_asked.store(true, std::memory_order_relaxed);
+  state_->ask({session_request::kind::publish, 0, 0, {}});
+}
 
 void session::begin_now() { state_->ask({session_request::kind::begin_now, 0, 0, {}}); }
 
@@ -117,6 +120,7 @@ result<session_summary> session::stop() {
   state_->wake_up();
   state_->thread.join();
   state& s = *state_;
+  if (s.publish_asked) s.publish();  // The thread may have ended early, before it came to that.
   if (s.failure) return tl::unexpected<error>(*s.failure);
   session_summary summary;
   summary.path = s.file.path();

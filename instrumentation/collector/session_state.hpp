@@ -76,6 +76,7 @@ struct session::state {
   std::thread thread;
   std::atomic<bool> stopping{false};
   std::atomic<bool> hurried{false};  ///< See `cut_short`.
+  std::atomic<bool> publish_asked{false};
   std::atomic<std::size_t> living{0};
   mutable std::mutex mutex;  ///< Guards what follows.
   std::condition_variable synced;
@@ -91,6 +92,8 @@ struct session::state {
 
   void ask(session_request r);
   void wake_up() const;
+  /// Puts the file in its place; does nothing the second time. For the thread, and for `stop` once it has ended.
+  void publish();
 
  private:
   void record();

@@ -211,10 +211,7 @@ void session::state::serve(const session_request& r) {
       return;
     }
     case session_request::kind::publish:
-      if (const auto published = file.publish(); !published) {
-        file.publish_where_it_is();
-        add_warning(published.error().to_string() + "; the recording is " + file.path());
-      }
+      publish();
       return;
     case session_request::kind::dump:
       dump_asked = r.text;
@@ -229,6 +226,13 @@ void session::state::serve(const session_request& r) {
       rows.update(*exited->process);
       return;
   }
+}
+
+void session::state::publish() {
+  const auto published = file.publish();
+  if (published) return;
+  file.publish_where_it_is();
+  add_warning(published.error().to_string() + "; the recording is " + file.path());
 }
 
 /// A process that may never speak: all there is to know of it comes from us, its parent.
