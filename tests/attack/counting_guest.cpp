@@ -1,0 +1,70 @@
+// What is recorded while recorders are killed and worn out: a program that counts what it says, where its count outlives it.
+//
+//   counting_guest COUNTS SLOT EVENTS EACH_MS
+//
+// It says that blocks are allocated and freed: EVENTS times (0: until it is killed), so many each millisecond. The number of those
+// that it said is at SLOT in the file COUNTS, 8 bytes a slot, in memory that the file's readers share. A block's size is its number.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "instrumentation/collector/producer.hpp"
+
+namespace {
+
+using namespace sluice::collector;
+
+constexpr std::uint64_t most_live = 64;  // blocks
+
+void allocate(std::uint64_t number) {
+  alloc_record record{};
+  record.header.time = now();
+  record.address = (number % most_live + 1) << 20;
+  record.bytes = number;
+  record.device = no_device;
+  record.kind = 1;  // Of the driver's layer, device memory.
+  emit(record);
+}
+
+void release(std::uint64_t number) {
+  free_record record{};
+  record.header.time = now();
+  record.address = (number % most_live + 1) << 20;
+  emit(record);
+}
+
+/// The slot's counter, in the file; null if that is not to be had.
+std::atomic<std::uint64_t>* counter(const char* path, std::size_t slot) {
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  constexpr std::size_t page = 4096;
+  const std::size_t begin = slot * 8 / page * page;
+  void* const memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(begin));
+  close(file);
+  if (memory == MAP_FAILED) return nullptr;
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<char*>(memory) + (slot * 8 - begin));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 64;
+  const auto number = [&](int at) { return std::strtoull(argv[at], nullptr, 10); };
+  auto* const said = counter(argv[1], number(2));
+  if (said == nullptr) return 66;
+  const std::uint64_t wanted = number(3);
+  const std::uint64_t each_ms = number(4);
+  if (!start()) return 69;
+  for (std::uint64_t i = 1; wanted == 0 || i <= wanted; ++i) {
+    allocate(i);
+    said->store(2 * i - 1);
+    release(i);
+    said->store(2 * i);
+    if (each_ms != 0 && i % each_ms == 0) usleep(1000);
+  }
+  return 0;
+}
