@@ -7,9 +7,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "core/replacement.hpp"
-
 #include "core/regular_file.hpp"
+#include "core/replacement.hpp"
 #include "core/user_folder.hpp"
 
 namespace sluice::gui {
@@ -64,8 +63,12 @@ settings::settings(std::string folder) : folder_(std::move(folder)) {
   const auto text = read_regular_file(folder_ + "/settings", largest_file);
   if (!text && text.error().code != error_code::not_found)
     trouble_ = "the settings are not read: " + text.error().to_string();
-  std::istringstream file(text.value_or(""));
-  for (std::string line; std::getline(file, line);) {
+  std::istringstream lines(text.value_or(""));
+  read(lines);
+}
+
+void settings::read(std::istream& lines) {
+  for (std::string line; std::getline(lines, line);) {
     const auto space = line.find(' ');
     if (space == std::string::npos) continue;
     const std::string key = line.substr(0, space);
@@ -103,18 +106,22 @@ void settings::add_query(const std::string& text) {
   save();
 }
 
+void settings::write(std::ostream& lines) const {
+  lines << "theme " << (theme == theme_kind::light ? "light" : "dark") << '\n'
+        << "text " << static_cast<int>(text_scale * 100 + 0.5F) << '\n'
+        << "memory " << (memory_by_category ? "categories" : "plain") << '\n'
+        << "width " << width << "\nheight " << height << '\n';
+  for (const std::string& path : recent_)
+    if (path.find('\n') == std::string::npos) lines << "recent " << path << '\n';
+  for (const std::string& query : queries_) lines << "query " << escaped(query) << '\n';
+}
+
 void settings::save() const {
   if (folder_.empty()) return;
   std::error_code failed;
   fs::create_directories(folder_, failed);
   std::ostringstream text;
-  text << "theme " << (theme == theme_kind::light ? "light" : "dark") << '\n'
-       << "text " << static_cast<int>(text_scale * 100 + 0.5F) << '\n'
-       << "memory " << (memory_by_category ? "categories" : "plain") << '\n'
-       << "width " << width << "\nheight " << height << '\n';
-  for (const std::string& path : recent_)
-    if (path.find('\n') == std::string::npos) text << "recent " << path << '\n';
-  for (const std::string& query : queries_) text << "query " << escaped(query) << '\n';
+  write(text);
   keep(folder_ + "/settings", text.str());
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "app/gui/theme.hpp"
+#include "app/gui/theme_kind.hpp"
 
 namespace sluice::gui {
 
@@ -32,6 +33,10 @@ class settings {
   /// Long ones are not kept.
   void add_query(const std::string& text);
   void save() const;
+  /// Takes over what `lines` says, a setting a line; what makes no sense is passed over.
+  void read(std::istream& lines);
+  /// The same lines, as `save` keeps them.
+  void write(std::ostream& lines) const;
   /// Where the layout of the panels is kept, as ImGui writes it; empty: nowhere.
   [[nodiscard]] std::string layout_file() const { return folder_.empty() ? "" : folder_ + "/layout.ini"; }
   void save_layout(std::string_view text) const;

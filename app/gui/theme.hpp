@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "app/gui/theme_kind.hpp"
 #include "core/analysis/categories.hpp"
 #include "core/query/answers.hpp"
 #include "imgui.h"
@@ -10,8 +11,6 @@
 struct ImFont;
 
 namespace sluice::gui {
-
-enum class theme_kind : std::uint8_t { dark, light };
 
 /// The colours and measures everything is drawn with. Categories use the Okabe-Ito palette, which stays apart under the
 /// common colour-vision deficiencies (Okabe and Ito, "Color Universal Design", 2008), shifted in lightness per theme;

@@ -28,5 +28,13 @@ target chrome_json_target();
 target nsys_sqlite_target();
 target rmm_csv_target();
 target torch_snapshot_target();
+target pickle_target();
+target gz_input_target();
+target live_file_target();
+target symbol_file_target();
+target sql_text_target();
+target socket_messages_target();
+target settings_target();
+target options_text_target();
 
 }  // namespace sluice::fuzz

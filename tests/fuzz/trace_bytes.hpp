@@ -1,44 +1,14 @@
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstring>
-#include <string>
 
 #include "core/trace/checksum.hpp"
 #include "core/trace/layout.hpp"
+#include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"
 
 /// Bytes as a trace file.
 namespace sluice::fuzz {
-
-/// A file in memory, with a path.
-class memory_file {
- public:
-  memory_file() : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {}
-  explicit memory_file(std::span<const std::uint8_t> content) : memory_file() {
-    for (std::size_t at = 0; at < content.size();) {
-      const auto written = ::write(descriptor_, content.data() + at, content.size() - at);
-      if (written <= 0) break;
-      at += static_cast<std::size_t>(written);
-    }
-  }
-  memory_file(const memory_file&) = delete;
-  memory_file& operator=(const memory_file&) = delete;
-  ~memory_file() { ::close(descriptor_); }
-
-  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-  [[nodiscard]] bytes content() const {
-    bytes all(static_cast<std::size_t>(::lseek(descriptor_, 0, SEEK_END)));
-    const auto got = ::pread(descriptor_, all.data(), all.size(), 0);
-    all.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-    return all;
-  }
-
- private:
-  int descriptor_;
-};
 
 template <class Part>
 inline void mend(bytes& file, std::size_t at, Part& part) {

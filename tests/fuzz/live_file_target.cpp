@@ -1,0 +1,107 @@
+// A recording that is read while it is written, by who means ill: it grows, is cut and grows again under its reader, and what it becomes
+// may be anything. The input is | three cuts u16, in 65536ths of the file | file |; its checksums are mended.
+#include <array>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "core/query/engine.hpp"
+#include "core/trace/reader.hpp"
+#include "core/trace/writer.hpp"
+#include "tests/core/trace/random_rows.hpp"
+#include "tests/fuzz/trace_bytes.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+using cuts = std::array<std::uint16_t, 3>;
+
+void read_rows(const trace::snapshot& snapshot) {
+  std::uint64_t rows = 0;
+#define SLUICE_READ(row, kind) (void)snapshot.for_each<trace::row>([&](const trace::row&) { ++rows; });
+  SLUICE_FOR_EACH_ROW(SLUICE_READ)
+#undef SLUICE_READ
+}
+
+/// What a window does that has the file open.
+void ask(query::engine& engine) {
+  engine.refresh();
+  while (engine.busy()) std::this_thread::yield();
+  const auto tracks = engine.ask_now(query::tracks_question{});
+  if (tracks) (void)engine.ask_now(query::statistics_question{(*tracks)->span});
+}
+
+void run(std::span<const std::uint8_t> input) {
+  cuts at{};
+  if (input.size() < sizeof at) return;
+  std::memcpy(at.data(), input.data(), sizeof at);
+  const bytes whole = mended(input.subspan(sizeof at));
+  const auto place = [&](std::uint16_t share) { return whole.size() * share >> 16; };
+  const std::size_t first = place(at[0]);
+  const std::size_t second = std::max(first, place(at[1]));
+  const std::size_t third = std::min(second, place(at[2]));
+  const std::span<const std::uint8_t> all(whole);
+
+  memory_file file(all.first(first));
+  trace::reader_options options;
+  options.cache_bytes = std::size_t{1} << 20;
+  const auto opened = trace::file::open(file.path(), options);
+  if (!opened) return;
+  const auto before = (*opened)->latest();
+  const std::size_t chunks = before->chunks().size();
+  query::engine_options answering;
+  answering.threads = 1;
+  query::engine engine(*opened, answering);
+  file.append(all.subspan(first, second - first));
+  (void)(*opened)->refresh();
+  ask(engine);
+  file.cut(third);
+  (void)(*opened)->refresh();
+  read_rows(*(*opened)->latest());
+  file.append(all.subspan(third));
+  (void)(*opened)->refresh();
+  read_rows(*(*opened)->latest());
+  read_rows(*before);
+  ask(engine);
+  if (before->chunks().size() != chunks) __builtin_trap();  // A snapshot stays what it was.
+}
+
+template <class Row>
+void add_rows(trace::file_writer& writer, std::mt19937_64& random) {
+  for (int i = 0; i < 2; ++i) writer.add(trace::testing::random_row<Row>(random));
+}
+
+/// Some flushes, so that cuts fall between chunks and within them.
+bytes recording(bool closed) {
+  const memory_file file;
+  auto writer = trace::file_writer::create(file.path());
+  if (!writer) return {};
+  std::mt19937_64 random(11);
+  for (int flushes = 0; flushes < 2; ++flushes) {
+#define SLUICE_ADD(row, kind) add_rows<trace::row>(*writer, random);
+    SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+    (void)writer->flush();
+  }
+  if (closed) (void)writer->close();
+  return file.content();
+}
+
+bytes with_cuts(const cuts& at, const bytes& file) {
+  bytes input(sizeof at);
+  std::memcpy(input.data(), at.data(), sizeof at);
+  input.insert(input.end(), file.begin(), file.end());
+  return input;
+}
+
+std::vector<bytes> seeds() {
+  const bytes grows = recording(false);
+  return {with_cuts({20000, 40000, 40000}, grows), with_cuts({33000, 60000, 30000}, grows),
+          with_cuts({50000, 65535, 65535}, recording(true))};
+}
+
+}  // namespace
+
+target live_file_target() { return {"live_file", run, seeds}; }
+
+}  // namespace sluice::fuzz

@@ -1,0 +1,37 @@
+// What a command line says of times and subjects, and the pattern of a search: texts that people write, and scripts.
+#include <string>
+
+#include "app/cli/range_option.hpp"
+#include "core/analysis/time_range.hpp"
+#include "core/export/export.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+void run(std::span<const std::uint8_t> input) {
+  const std::string text(input.begin(), input.end());
+  const analysis::time_range whole{-5, 2'000'000'000};
+  if (const auto range = cli::parse_range(text, whole)) {
+    const bool within = range->begin >= -analysis::latest_time && range->end <= analysis::latest_time;
+    if (!within || range->end <= range->begin || range->length() <= 0) __builtin_trap();
+  }
+  if (const auto subject = exports::parse_subject(text); subject && subject->id == 0) __builtin_trap();
+  (void)exports::find_format(text);
+  (void)exports::format_of_file(text);
+}
+
+std::vector<bytes> seeds() {
+  std::vector<bytes> made;
+  for (const std::string_view text : {"1.5s:2s", "200ms:", ":0.5", "-1e-3us:9e18ns", "1:2:3", "stream:7",
+                                      "process:18446744073709551615", "a.csv", "trace.json.gz"}) {
+    made.emplace_back(text.begin(), text.end());
+  }
+  return made;
+}
+
+}  // namespace
+
+target options_text_target() { return {"options_text", run, seeds}; }
+
+}  // namespace sluice::fuzz

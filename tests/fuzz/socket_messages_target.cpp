@@ -1,0 +1,129 @@
+// What clients send to the recorder's socket, descriptors included. The input is | clients u8 | and for each of them
+// | what u8 | length u8 | bytes |: `what` says how many descriptors come with the bytes, of which kind, and whether the bytes begin as a
+// greeting does.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "instrumentation/collector/listener.hpp"
+#include "instrumentation/collector/protocol.hpp"
+#include "instrumentation/collector/ring.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+constexpr std::size_t most_clients = 8;
+constexpr unsigned most_descriptors = 8;
+
+/// A descriptor of a kind that may be sent by mistake, or by malice.
+int descriptor_of(unsigned kind, std::span<const std::uint8_t> content) {
+  if (kind == 0) return ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (kind == 1) return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int file = memfd_create("fuzz-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const std::size_t sizes[] = {0, 100, collector::ring_data_offset + collector::minimum_ring_bytes};
+  const std::size_t size = sizes[std::min(kind, 4U) - 2];
+  if (ftruncate(file, static_cast<off_t>(size)) != 0) return file;
+  (void)!pwrite(file, content.data(), std::min(content.size(), size), 0);
+  if (content.size() % 2 == 0) (void)fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  return file;
+}
+
+int connected(const collector::listener& to) {
+  sockaddr_un address{};
+  socklen_t length = 0;
+  const int client = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (!collector::socket_address(to.name().c_str(), address, length) ||
+      ::connect(client, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    __builtin_trap();
+  }
+  return client;
+}
+
+void send(int client, std::span<const std::uint8_t> content, unsigned what) {
+  const unsigned descriptors = what % most_descriptors;
+  const unsigned kind = what / most_descriptors % 5;
+  bytes message(content.begin(), content.end());
+  if (what >= 128) {
+    const collector::hello greeting{};
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(&greeting);
+    message.insert(message.begin(), begin, begin + sizeof greeting);
+  }
+  iovec part{message.data(), message.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * most_descriptors)> control{};
+  std::array<int, most_descriptors> files{};
+  for (unsigned i = 0; i < descriptors; ++i) files[i] = descriptor_of(kind, content);
+  msghdr whole{};
+  whole.msg_iov = &part;
+  whole.msg_iovlen = 1;
+  if (descriptors > 0) {
+    whole.msg_control = control.data();
+    whole.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors);
+    cmsghdr* const head = CMSG_FIRSTHDR(&whole);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int) * descriptors);
+    std::memcpy(CMSG_DATA(head), files.data(), sizeof(int) * descriptors);
+  }
+  (void)::sendmsg(client, &whole, MSG_NOSIGNAL);
+  for (unsigned i = 0; i < descriptors; ++i) ::close(files[i]);
+}
+
+/// The lowest free number of a descriptor: grows when one was forgotten.
+int lowest_free() {
+  const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(file);
+  return file;
+}
+
+void run(std::span<const std::uint8_t> input) {
+  const int before = lowest_free();
+  {
+    static std::vector<std::string> complaints;
+    complaints.clear();
+    auto heard = collector::listener::open();
+    if (!heard || input.empty()) return;
+    std::vector<int> clients;
+    const std::size_t count = input.front() % most_clients;
+    for (input = input.subspan(1); clients.size() < count && input.size() >= 2;) {
+      const std::size_t length = std::min<std::size_t>(input[1], input.size() - 2);
+      clients.push_back(connected(*heard));
+      if (input[0] != 0) send(clients.back(), input.subspan(2, length), input[0]);  // 0: it stalls.
+      input = input.subspan(2 + length);
+    }
+    for (int turn = 0; turn < 2; ++turn) {
+      (void)heard->take(complaints);
+      for (const int client : clients) ::close(client);
+      clients.clear();
+    }
+  }
+  if (lowest_free() != before) __builtin_trap();
+}
+
+std::vector<bytes> seeds() {
+  const auto client = [](std::uint8_t what, const bytes& content) {
+    bytes made{what, static_cast<std::uint8_t>(content.size())};
+    made.insert(made.end(), content.begin(), content.end());
+    return made;
+  };
+  bytes all{5};
+  for (const bytes& each : {client(128 + 4 * 8 + 1, {}), client(128 + 3 * 8 + 2, {1}), client(0, {}),
+                            client(1, bytes(16, 7)), client(128, {})}) {
+    all.insert(all.end(), each.begin(), each.end());
+  }
+  bytes one{1};
+  const bytes ring = client(128 + 4 * 8 + 1, bytes(200, 0));
+  one.insert(one.end(), ring.begin(), ring.end());
+  return {all, one};
+}
+
+}  // namespace
+
+target socket_messages_target() { return {"socket_messages", run, seeds}; }
+
+}  // namespace sluice::fuzz
