@@ -2,14 +2,20 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "app/cli/number_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/query/sql.hpp"
@@ -22,16 +28,20 @@ struct wish {
   std::string file;
   std::string text;
   std::string format = "table";
+  std::optional<double> timeout;  ///< Seconds.
   bool schema = false;
   std::vector<std::string> sources_from;
 };
 
-/// While it lives, Ctrl-C ends the query and not the program, so that what there is gets written.
+/// While it lives, Ctrl-C ends the query and not the program, so that what there is gets written. A second Ctrl-C ends the program.
 class interruptible {
  public:
   explicit interruptible(query::sql_database& asked) {
     asked_ = &asked;
-    before_ = std::signal(SIGINT, [](int) { asked_->interrupt(); });
+    before_ = std::signal(SIGINT, [](int) {
+      asked_->interrupt();
+      std::signal(SIGINT, SIG_DFL);
+    });
   }
   ~interruptible() { std::signal(SIGINT, before_); }
   interruptible(const interruptible&) = delete;
@@ -42,18 +52,41 @@ class interruptible {
   void (*before_)(int) = nullptr;
 };
 
+using clock = std::chrono::steady_clock;
+
+/// Ends the program some time after the deadline. A query ends by itself when SQLite, or a table, next looks at the time; a function
+/// that takes long and a reader that does not take the output look at nothing.
+class last_resort {
+ public:
+  explicit last_resort(clock::time_point deadline)
+      : waits_([this, deadline](const std::stop_token& over) {
+          constexpr auto grace = std::chrono::seconds(1);
+          std::unique_lock lock(mutex_);
+          if (ended_.wait_until(lock, over, deadline + grace, [&] { return over.stop_requested(); })) return;
+          if (over.stop_requested()) return;
+          complain("the query took longer than it may and could not be interrupted");
+          ::_exit(status_failed);
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any ended_;
+  std::jthread waits_;
+};
+
 bool put(std::string& text) {
   const bool done = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   text.clear();
   return done;
 }
 
-int fail_with(const error& why) {
+int fail_with(const error& why, std::optional<clock::time_point> deadline = {}) {
   complain(why.to_string());
-  return status_of(why);
+  const bool late = why.code == error_code::cancelled && deadline && clock::now() >= *deadline;
+  return late ? status_failed : status_of(why);
 }
 
-int print(query::sql_statement& rows, query::sql_format as) {
+int print(query::sql_statement& rows, query::sql_format as, std::optional<clock::time_point> deadline) {
   constexpr std::size_t enough = 1 << 16;
   query::sql_writer writer(as, rows.columns());
   std::string text;
@@ -61,7 +94,7 @@ int print(query::sql_statement& rows, query::sql_format as) {
     const auto more = rows.step();
     if (!more) {
       std::fflush(stdout);
-      return fail_with(more.error());
+      return fail_with(more.error(), deadline);
     }
     if (!*more) break;
     writer.row(rows, text);
@@ -87,15 +120,22 @@ int ask(const wish& wanted) {
   const std::string text = wanted.text == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : wanted.text;
   const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
   if (!opened) return fail_with(opened.error());
-  auto asked = query::sql_database::open((*opened)->latest());
+  query::sql_options options;
+  std::optional<last_resort> by_time;
+  if (wanted.timeout) {
+    options.deadline =
+        clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(*wanted.timeout));
+    by_time.emplace(*options.deadline);
+  }
+  auto asked = query::sql_database::open((*opened)->latest(), options);
   if (!asked) return fail_with(asked.error());
   const interruptible by_user(**asked);
   auto rows = (*asked)->prepare(text);
-  if (!rows) return fail_with(rows.error());
+  if (!rows) return fail_with(rows.error(), options.deadline);
   const auto as = wanted.format == "csv"    ? query::sql_format::csv
                   : wanted.format == "json" ? query::sql_format::json
                                             : query::sql_format::table;
-  return print(*rows, as);
+  return print(*rows, as, options.deadline);
 }
 
 }  // namespace
@@ -109,6 +149,9 @@ action declare_query(CLI::App& command) {
       ->type_name("table|csv|json")
       ->capture_default_str();
   add_sources_option(command, wanted->sources_from);
+  command.add_option("--timeout", wanted->timeout, "End the query after this long; without it, it may run for ever")
+      ->check(number_between(0.001, 1e9))
+      ->type_name("SECONDS");
   command.add_flag("--schema", wanted->schema, "List the tables and their columns");
   return [wanted] { return ask(*wanted); };
 }

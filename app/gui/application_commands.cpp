@@ -229,13 +229,14 @@ void application::add_selection_commands() {
                  .keys = {ImGuiKey_Escape},
                  .run =
                      [this](const argument&) {
+                       if (query_->busy()) return query_->cancel();
                        session_.select({session_.active()->id, selection_kind::none, 0});
                        session_.select_range(std::nullopt);
                        session_.set_moment(std::nullopt);
                      },
                  .enabled =
                      [this, ready] {
-                       return ready() && (session_.range() || session_.moment() ||
+                       return ready() && (query_->busy() || session_.range() || session_.moment() ||
                                           session_.selected().kind != selection_kind::none);
                      }});
   commands_.add({.id = "selection.set",

@@ -30,19 +30,27 @@ class moved_kind {
 
   /// Once all chunks are known.
   virtual void begin(const trace::snapshot&) {}
-  /// Writes the rows that begin before `end`, the end of an epoch; all of them if it is the `last`.
-  virtual result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last) = 0;
+  /// Writes the rows that begin before `end`, the end of an epoch; all of them if it is the `last`. Asks `goes_on` before it reads a
+  /// chunk, for a recording without epochs is moved in one go.
+  virtual result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last,
+                            const std::function<bool()>& goes_on) = 0;
 
  protected:
+  static tl::unexpected<error> given_up(const trace::snapshot& from) {
+    return fail(error_code::cancelled, "putting the recording in order was cancelled", from.path());
+  }
+
   std::vector<std::size_t> chunks_;
 };
 
 template <class Row>
 class moved_table final : public moved_kind {
  public:
-  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns, bool) override {
+  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns, bool,
+                    const std::function<bool()>& goes_on) override {
     std::vector<Row> rows;
     for (const std::size_t chunk : chunks_) {
+      if (!goes_on()) return given_up(from);
       if (auto got = from.read_into<Row>(chunk, rows); !got) return got;
       for (const Row& row : rows) to.add(row);
     }
@@ -61,7 +69,8 @@ class moved_events final : public moved_kind {
     }
   }
 
-  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last) override {
+  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last,
+                    const std::function<bool()>& goes_on) override {
     const auto is_due = [&](std::size_t i) {
       return i < chunks_.size() && (last || from.chunks()[chunks_[i]].min_time < end);
     };
@@ -71,6 +80,7 @@ class moved_events final : public moved_kind {
       coming += std::min<std::size_t>(from.chunks()[chunks_[i]].rows, to.options().rows_per_chunk);
     rows_.reserve(written_ + coming);
     while (is_due(next_)) {
+      if (!goes_on()) return given_up(from);
       if (waiting() >= most_waiting)
         if (auto written = write_first(waiting(), end, to); !written) return written;
       if (auto got = read(from, chunks_[next_++]); !got) return got;
@@ -207,12 +217,11 @@ result<void> compact(const trace::snapshot& from, std::span<const trace::epoch_r
                      const std::function<bool()>& goes_on) {
   const auto [tables, events] = kinds_in(from);
   for (const auto& [type, kind] : tables)
-    if (auto moved = kind->move(from, to, latest_time, true); !moved) return moved;
+    if (auto moved = kind->move(from, to, latest_time, true, goes_on); !moved) return moved;
   for (std::size_t i = 0; i < std::max<std::size_t>(epochs.size(), 1); ++i) {
-    if (!goes_on()) return fail(error_code::cancelled, "putting the recording in order was cancelled", from.path());
     const bool last = i + 1 >= epochs.size();
     for (const auto& [type, kind] : events)
-      if (auto moved = kind->move(from, to, last ? latest_time : epochs[i].end, last); !moved) return moved;
+      if (auto moved = kind->move(from, to, last ? latest_time : epochs[i].end, last, goes_on); !moved) return moved;
   }
   return {};
 }

@@ -16,7 +16,7 @@ namespace sluice::analysis {
 /// it: so who asks about an epoch reads hardly anything that lies elsewhere. What kinds have few of is in chunks that go on over epochs.
 /// Attributes and links, of which the last word counts, stay in the order in which they came. Ids stay.
 ///
-/// `goes_on` is asked between epochs. O(events * log(those of a kind that came together)); of each kind it holds what one epoch and the chunks
+/// `goes_on` is asked before each chunk that is read. O(events * log(those of a kind that came together)); of each kind it holds what one epoch and the chunks
 /// that begin in it hold, but no more than 131,072 rows and a chunk: what comes later than that is not put in order. Errors: io, corrupt, no_space; cancelled.
 [[nodiscard]] result<void> compact(const trace::snapshot& from, std::span<const trace::epoch_row> epochs,
                                    trace::file_writer& to, const std::function<bool()>& goes_on);

@@ -105,7 +105,7 @@ figures_gatherer::figures_gatherer(const trace::snapshot& of, const step_facts& 
       beside_(beside),
       range_(bounded(range)),
       measured_(range_),
-      unfreed_(range_),
+      unfreed_(of, range_),
       imports_(*beside.owners, range_),
       steps_(steps, beside.memories, range_),
       unused_(of, range_),

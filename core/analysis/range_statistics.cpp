@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/analysis/index.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -222,7 +223,7 @@ void add_direction(const direction_work& work, const portion& of, direction_sum&
     const double bytes = bytes_inside(item, of.all);
     into.all.bytes += bytes;
     part.bytes += bytes;
-    into.all.total += clipped(item, of.all);
+    saturating_add(into.all.total, clipped(item, of.all));
     // One that took no time, or has not ended, has no bandwidth.
     if (item.end <= item.begin || item.end == latest_time) return;
     const double bandwidth = bandwidth_of(item);
@@ -233,9 +234,10 @@ void add_direction(const direction_work& work, const portion& of, direction_sum&
       into.all.fastest = item.event;
     }
   });
-  into.all.busy += work.busy.busy(of.part.begin, of.part.end);
+  saturating_add(into.all.busy, work.busy.busy(of.part.begin, of.part.end));
   into.all.maximum_bandwidth = std::max(into.all.maximum_bandwidth, work.rate.over(of.part.begin, of.part.end).maximum);
-  for (const auto& [side, covered] : work.parts) into.parts[side].busy += covered.busy(of.part.begin, of.part.end);
+  for (const auto& [side, covered] : work.parts)
+    saturating_add(into.parts[side].busy, covered.busy(of.part.begin, of.part.end));
 }
 
 std::vector<transfer_statistics> tell_transfers(const std::map<direction_key, direction_sum>& sums,
@@ -277,7 +279,7 @@ void count_named(by_name& names, const slice_item& item, time_range range) {
   of.name = item.name;
   ++of.count;
   const time_ns length = clipped(item, range);
-  of.total += length;
+  saturating_add(of.total, length);
   // Of two that are equal the first one by id, in whichever order they come.
   const bool first_of_equals = length == of.longest && item.event < of.longest_event;
   if (length > of.longest || of.longest_event == trace::event_id::none || first_of_equals) {
@@ -313,7 +315,7 @@ void add_devices(const device_activity_index& devices, const portion& of, by_nam
       if (!of.is_new(item)) return;
       if (item.kind == static_cast<std::uint8_t>(slice_kind::kernel)) {
         ++sum.counted.kernels;
-        sum.counted.kernel_total += clipped(item, of.all);
+        saturating_add(sum.counted.kernel_total, clipped(item, of.all));
         count_named(kernels, item, of.all);
       } else if (item.kind == static_cast<std::uint8_t>(slice_kind::memset)) {
         ++sum.counted.memsets;
@@ -324,11 +326,11 @@ void add_devices(const device_activity_index& devices, const portion& of, by_nam
     device_sum& sum = into[id];
     sum.was_busy = true;
     const auto busy = [&](const summaries::coverage& what) { return what.busy(of.part.begin, of.part.end); };
-    sum.counted.kernel_busy += busy(work.kernels);
-    sum.counted.copy_busy += busy(work.copies);
-    sum.either_busy += busy(work.either);
-    sum.counted.busy += busy(work.anything);
-    sum.counted.memset_busy += busy(work.memsets);
+    saturating_add(sum.counted.kernel_busy, busy(work.kernels));
+    saturating_add(sum.counted.copy_busy, busy(work.copies));
+    saturating_add(sum.either_busy, busy(work.either));
+    saturating_add(sum.counted.busy, busy(work.anything));
+    saturating_add(sum.counted.memset_busy, busy(work.memsets));
   }
 }
 
@@ -342,7 +344,7 @@ std::vector<device_activity> tell_devices(const std::map<trace::device_id, devic
       of.last = std::min(range.end, of.last);
     }
     of.copy_only = sum.either_busy - of.kernel_busy;
-    of.overlap = of.kernel_busy + of.copy_busy - sum.either_busy;
+    of.overlap = of.kernel_busy - (sum.either_busy - of.copy_busy);  // Neither part can overflow.
     if (sum.was_busy && (of.busy > 0 || of.kernels > 0 || of.memsets > 0)) all.push_back(of);
   }
   return all;
@@ -363,17 +365,18 @@ void add_thread(const thread_work& work, const portion& of, thread_statistics& i
   work.ranges.for_each(of.part.begin, of.part.end, [&](const slice_item& item, std::uint16_t) {
     if (of.is_new(item) && item.kind == static_cast<std::uint8_t>(slice_kind::range)) count_named(ranges, item, of.all);
   });
-  into.call_busy += work.call_busy.busy(of.part.begin, of.part.end);
-  into.wait_busy += work.wait_busy.busy(of.part.begin, of.part.end);
-  into.file_busy += work.file_busy.busy(of.part.begin, of.part.end);
+  saturating_add(into.call_busy, work.call_busy.busy(of.part.begin, of.part.end));
+  saturating_add(into.wait_busy, work.wait_busy.busy(of.part.begin, of.part.end));
+  saturating_add(into.file_busy, work.file_busy.busy(of.part.begin, of.part.end));
 }
 
 std::vector<thread_statistics> tell_threads(const std::map<thread_key, thread_statistics>& sums) {
   std::vector<thread_statistics> all;
   for (const auto& [key, of] : sums)
     if (of.calls > 0 || of.wait_busy > 0 || of.file_operations > 0) all.push_back(of);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.call_busy + a.wait_busy > b.call_busy + b.wait_busy; });
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return saturating_sum(a.call_busy, a.wait_busy) > saturating_sum(b.call_busy, b.wait_busy);
+  });
   return all;
 }
 

@@ -31,10 +31,19 @@ void sort_out(std::vector<unfreed_block>& largest) {
 
 }  // namespace
 
+bool cut_end::hides(const block_record& block) const {
+  constexpr std::int64_t killed = 128;  // And more: by a signal.
+  if (block.born < from_) return false;
+  const trace::process_row* process = of_.tables().processes.find(block.process);
+  if (has_ended(process)) return process->exit_status > killed;
+  const bool recorded = process != nullptr && process->mode != trace::recording_mode::unknown;
+  return recorded || (!of_.complete() && !of_.growing());
+}
+
 void unfreed_gatherer::add(const memory_use& from, time_range run) {
   for (const block_record& block : from.blocks()) {
     if (!block.allocated || block.freed() || block.freed_after() || block.born_before() || block.imported()) continue;
-    if (!run.holds(block.born) || !range_.holds(block.born)) continue;
+    if (!run.holds(block.born) || !range_.holds(block.born) || cut_.hides(block)) continue;
     gathered& of = groups_[{block.process, block.level, block.kind}];
     of.births.push_back(block.born);
     unfreed_group& group = of.group;

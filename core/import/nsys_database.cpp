@@ -3,7 +3,10 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 
 namespace sluice::importing {
@@ -18,8 +21,36 @@ struct finish {
 };
 using statement = std::unique_ptr<sqlite3_stmt, finish>;
 
-/// As a URI: SQLite takes "immutable" in no other way.
-std::string uri_of(const std::string& path) {
+namespace fs = std::filesystem;
+
+/// What SQLite keeps beside a database lies beside the file itself, wherever a link to it may be.
+fs::path beside(const std::string& path, const char* ending) {
+  std::error_code failed;
+  fs::path file = fs::canonical(path, failed);
+  if (failed) file = path;
+  return file += ending;
+}
+
+/// A regular file with something in it; a link could lead to any file.
+bool has_content(const fs::path& path) {
+  std::error_code failed;
+  return fs::symlink_status(path, failed).type() == fs::file_type::regular && fs::file_size(path, failed) > 0 &&
+         !failed;
+}
+
+/// A journal whose transaction did not end; one that is kept for the next has a head of zeros.
+bool is_hot_journal(const fs::path& path) {
+  constexpr std::array<unsigned char, 8> magic = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+  if (!has_content(path)) return false;
+  std::array<char, 8> head{};
+  std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+  return std::equal(magic.begin(), magic.end(), head.begin(),
+                    [](unsigned char a, char b) { return a == static_cast<unsigned char>(b); });
+}
+
+/// As a URI: SQLite takes "immutable" in no other way. With a write-ahead log it is not immutable: SQLite looks for the log then, and
+/// takes no locks and keeps no shared memory, so that nothing is written into the folder.
+std::string uri_of(const std::string& path, bool with_log) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string uri = "file:";
   for (const char c : path) {
@@ -34,10 +65,10 @@ std::string uri_of(const std::string& path) {
       uri += digits[byte & 15U];
     }
   }
-  return uri + "?mode=ro&immutable=1";
+  return uri + (with_log ? "?mode=ro&vfs=unix-none" : "?mode=ro&immutable=1");
 }
 
-std::string quoted(std::string_view name) {
+std::string sql_name(std::string_view name) {
   std::string made = "\"";
   for (const char c : name) made += c == '"' ? std::string("\"\"") : std::string(1, c);
   return made + '"';
@@ -183,11 +214,18 @@ result<nsys_database> nsys_database::open(const std::string& path) {
   made.path_ = path;
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
-  const int opened = sqlite3_open_v2(uri_of(path).c_str(), &handle, flags, nullptr);
+  const fs::path journal = beside(path, "-journal");
+  made.half_written_ = is_hot_journal(journal);
+  // To undo a transaction SQLite would write, and follow the names that a journal holds: the file is read as it is then.
+  const bool with_log = !made.half_written_ && has_content(beside(path, "-wal"));
+  const int opened = sqlite3_open_v2(uri_of(path, with_log).c_str(), &handle, flags, nullptr);
   made.handle_.reset(handle);
   if (handle == nullptr) return fail(error_code::io, "there is not enough memory to open it", path);
   if (opened != SQLITE_OK) return made.failed("open it");
   restrict(handle);
+  // The log stays as it is, and its index is in this process's memory.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  if (with_log) sqlite3_exec(handle, "PRAGMA locking_mode=EXCLUSIVE", nullptr, nullptr, nullptr);
   sqlite3_exec(handle, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-8192", nullptr, nullptr,
                nullptr);
   if (auto read = made.read_schema(); !read) return tl::unexpected<error>(read.error());
@@ -207,13 +245,13 @@ result<void> nsys_database::read_schema() {
   if (step != SQLITE_DONE && step != SQLITE_ROW) return failed("read its schema");
   for (table& each : tables_) {
     std::vector<std::string>& columns = columns_.emplace_back();
-    if (sqlite3_prepare_v2(handle_.get(), ("PRAGMA table_info(" + quoted(each.name) + ")").c_str(), -1, &raw,
+    if (sqlite3_prepare_v2(handle_.get(), ("PRAGMA table_info(" + sql_name(each.name) + ")").c_str(), -1, &raw,
                            nullptr) == SQLITE_OK) {
       const statement info(raw);
       while (sqlite3_step(info.get()) == SQLITE_ROW) columns.push_back(column_text(info.get(), 1));
     }
-    if (sqlite3_prepare_v2(handle_.get(), ("SELECT max(rowid) FROM " + quoted(each.name)).c_str(), -1, &raw, nullptr) ==
-        SQLITE_OK) {
+    if (sqlite3_prepare_v2(handle_.get(), ("SELECT max(rowid) FROM " + sql_name(each.name)).c_str(), -1, &raw,
+                           nullptr) == SQLITE_OK) {
       const statement highest(raw);
       if (sqlite3_step(highest.get()) == SQLITE_ROW) {
         each.rows = static_cast<std::uint64_t>(std::max<sqlite3_int64>(0, sqlite3_column_int64(highest.get(), 0)));
@@ -251,9 +289,9 @@ result<void> nsys_database::read(std::string_view name, std::span<const nsys_col
   std::string query = "SELECT " + std::string(row_sink::function) + '(';
   for (const nsys_column& column : columns) {
     if (&column != columns.data()) query += ',';
-    query += has(name, column.name) ? quoted(column.name) : "NULL";
+    query += has(name, column.name) ? sql_name(column.name) : "NULL";
   }
-  query += ") FROM " + quoted(name);
+  query += ") FROM " + sql_name(name);
   if (!where.empty()) query += " WHERE " + std::string(where);
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(handle_.get(), query.c_str(), -1, &raw, nullptr) != SQLITE_OK) {

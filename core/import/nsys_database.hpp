@@ -39,8 +39,8 @@ struct nsys_rows {
   [[nodiscard]] std::string_view text(std::int64_t cell) const;
 };
 
-/// One file, opened for reading only, as it is: no lock, no journal, no view, trigger, virtual table or extension of it is used, and
-/// SQLite's limits are drawn tight. A row is held at a time, and no text is longer than 1 MiB. Not thread-safe.
+/// One file, opened for reading only, with the write-ahead log beside it if there is one. Nothing is written; no lock, no other journal,
+/// no view, trigger, virtual table or extension of it is used, and SQLite's limits are drawn tight. A row is held at a time, and no text is longer than 1 MiB. Not thread-safe.
 class nsys_database {
  public:
   /// Errors: io, corrupt.
@@ -49,6 +49,9 @@ class nsys_database {
   nsys_database(nsys_database&&) noexcept;
   nsys_database& operator=(nsys_database&&) noexcept;
   ~nsys_database();
+
+  /// A journal beside the file says that its last transaction did not end: what is in the file may be half of that.
+  [[nodiscard]] bool half_written() const { return half_written_; }
 
   struct table {
     std::string name;
@@ -77,6 +80,7 @@ class nsys_database {
 
   std::unique_ptr<sqlite3, close> handle_;
   std::string path_;
+  bool half_written_ = false;
   std::vector<table> tables_;
   std::vector<std::vector<std::string>> columns_;
 };

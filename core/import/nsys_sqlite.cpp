@@ -578,6 +578,9 @@ result<void> import_nsys_sqlite(job& work) {
                 work.source().path(), "nsys export --type sqlite makes one");
   }
   if (auto begun = work.begin(session_start(*from)); !begun) return begun;
+  if (from->half_written()) {
+    work.not_understood("unfinished transaction, whose journal lies beside the file (the file may be half written)");
+  }
   return nsys_importer(work, *from).run();
 }
 

@@ -202,7 +202,7 @@ const std::span<const figure_column> readable_name_columns = name_parts;
 
 made_rows make_blocks(sql_context& context, std::optional<analysis::time_range> /*range*/) {
   const analysis::index* index = context.analysed();
-  if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
   return std::make_shared<const block_rows>(context, *index);
 }
 

@@ -34,7 +34,7 @@ made_rows measured(sql_context& context, std::optional<analysis::time_range> ran
     return rows;
   }
   const analysis::index* index = context.analysed();
-  if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
   const analysis::time_range of = analysis::bounded(range.value_or(analysis::whole_of(*context.trace)));
   add(*rows, analysis::measure(*index, context.trace->tables(), of));
   return rows;
@@ -174,7 +174,7 @@ made_rows make_steps(sql_context& context, std::optional<analysis::time_range> /
     return rows;
   }
   const analysis::index* index = context.analysed();
-  if (index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
   for (const auto& [process, list] : index->tensors(*context.trace)->steps->lists()) add(process, list);
   return rows;
 }
@@ -192,7 +192,7 @@ constexpr std::array finding_columns = {
 made_rows make_findings(sql_context& context, std::optional<analysis::time_range> range) {
   const analysis::digest* whole = range ? nullptr : context.whole();
   const analysis::index* index = whole != nullptr ? nullptr : context.analysed();
-  if (whole == nullptr && index == nullptr) return fail(error_code::cancelled, "the query was interrupted");
+  if (whole == nullptr && index == nullptr) return tl::unexpected(context.stop_reason());
   static constexpr std::array<std::string_view, 3> severities = {"info", "warning", "error"};
   const analysis::naming names{*context.frames};
   const analysis::summary all = whole != nullptr ? analysis::summarise(whole->figures, *context.trace, names)

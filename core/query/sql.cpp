@@ -167,7 +167,7 @@ struct sql_database::state {
 
   /// The error of what has just failed, in one line.
   error why(int code) {
-    if (context.stopped()) return {error_code::cancelled, "the query was interrupted", {}, error::no_offset, {}};
+    if (context.stopped()) return context.stop_reason();
     if (context.failure) return *std::exchange(context.failure, std::nullopt);
     error made{error_code::invalid_argument, joined_lines(sqlite3_errmsg(db)), "query", error::no_offset,
                std::string(hint)};
@@ -267,7 +267,7 @@ result<sql_statement> sql_database::prepare(std::string_view text) {
 }
 
 result<bool> sql_statement::step() {
-  if (state_->of->context.stopped()) return fail(error_code::cancelled, "the query was interrupted");
+  if (state_->of->context.stopped()) return tl::unexpected(state_->of->context.stop_reason());
   const int code = sqlite3_step(state_->running);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,7 @@ struct sql_options {
   std::size_t memory_bytes = std::size_t{1} << 30;   ///< SQLite's own; a query that needs more fails.
   std::size_t scratch_bytes = std::size_t{8} << 30;  ///< Temporary files of sorting and grouping, likewise.
   const std::atomic<bool>* cancelled = nullptr;      ///< As `interrupt`, where a flag is there already; may be null.
+  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< As `interrupt` at that time.
 };
 
 struct sql_column {

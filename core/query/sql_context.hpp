@@ -30,7 +30,19 @@ struct sql_context {
   std::shared_ptr<const analysis::step_facts> steps;  ///< As the digest tells them.
   bool looked_for_digest = false;
 
-  [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled); }
+  [[nodiscard]] bool timed_out() const {
+    return options.deadline && std::chrono::steady_clock::now() >= *options.deadline;
+  }
+  [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled) || timed_out(); }
+  /// Why it stopped.
+  [[nodiscard]] error stop_reason() const {
+    const bool late = !interrupted && (cancelled == nullptr || !*cancelled) && timed_out();
+    return {error_code::cancelled,
+            late ? "the query took longer than it may" : "the query was interrupted",
+            {},
+            error::no_offset,
+            late ? "narrow it, as by a range of time or a LIMIT, or give it more time" : ""};
+  }
   /// The analyses' index of the whole trace; null if interrupted on the way. O(trace) the first time.
   const analysis::index* analysed();
   /// What the file says of the whole recording, or what a large one that has no end is summed up to say; null if nothing, or if there is

@@ -299,7 +299,7 @@ bool may_hold(const rows_table& table, const rows_cursor& cursor, std::size_t ch
 }
 
 result<row_span> load(const rows_table& table, std::size_t chunk) {
-  if (table.context->stopped()) return fail(error_code::cancelled, "the query was interrupted");
+  if (table.context->stopped()) return tl::unexpected(table.context->stop_reason());
   return table.of->read(*table.context->trace, table.chunks[chunk]);
 }
 
@@ -369,6 +369,23 @@ int seek_by_index(rows_cursor& cursor) {
   return SQLITE_OK;
 }
 
+/// Sorts by value, equals in their order. False if the query was stopped on the way: to sort millions takes seconds.
+bool sort_entries(std::vector<column_lookup::entry>& entries, const sql_context& context) {
+  struct stopped {};
+  constexpr std::size_t between_looks = std::size_t{1} << 16;
+  std::size_t compared = 0;
+  const auto less = [&](const auto& a, const auto& b) {
+    if (++compared % between_looks == 0 && context.stopped()) throw stopped{};
+    return a.value < b.value;
+  };
+  try {
+    std::stable_sort(entries.begin(), entries.end(), less);
+  } catch (const stopped&) {
+    return false;
+  }
+  return true;
+}
+
 /// An index on a column, if there is memory for it. O(rows log rows).
 result<void> build(rows_table& table, std::size_t column, column_lookup& lookup) {
   const std::size_t bytes = static_cast<std::size_t>(table.rows) * sizeof(column_lookup::entry);
@@ -384,7 +401,7 @@ result<void> build(rows_table& table, std::size_t column, column_lookup& lookup)
         entries.push_back({value.integer, static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(row)});
     }
   }
-  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+  if (!sort_entries(entries, *table.context)) return tl::unexpected(table.context->stop_reason());
   table.context->lookup_bytes += bytes;
   table.taken += bytes;
   lookup.entries = std::move(entries);

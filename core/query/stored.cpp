@@ -177,6 +177,27 @@ std::optional<result<typename Question::answer_type>> answer_by_part(const Quest
   return answer_to(question, about_part(from, **part, from.provisional));
 }
 
+/// The step that an index of one epoch knows of: the next one, if it lies inside the epoch.
+result<memory_step> step_within(std::size_t epoch, const memory_step_question& question, const sources& from) {
+  const auto part = from.stored->parts->get(epoch, epoch, scope_of(question));
+  if (!part) return tl::unexpected(part.error());
+  return answer_to(question, about_part(from, **part, from.provisional));
+}
+
+/// Goes from epoch to epoch until a step is found: memory holds no more than the cache of parts keeps.
+std::optional<result<memory_step>> answer_by_part(const memory_step_question& question, const sources& from) {
+  if (!from.stored->parts) return std::nullopt;
+  const analysis::part_store& store = from.stored->parts->store();
+  const std::size_t last = question.forward ? store.epochs().size() - 1 : 0;
+  for (std::size_t epoch = store.epoch_at(question.time);; question.forward ? ++epoch : --epoch) {
+    if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+    auto step = step_within(epoch, question, from);
+    // A block that crosses into another epoch is known in both, with its whole life.
+    const bool inside = step && step->time != trace::unknown_time && store.run_of(epoch, epoch).holds(step->time);
+    if (!step || inside || epoch == last) return step;
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace,

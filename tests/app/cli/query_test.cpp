@@ -75,6 +75,26 @@ TEST_F(QueryVerb, MistakesAreOneLineAndAStatusOfTheirOwn) {
   EXPECT_EQ(run("query nowhere.sluice 'SELECT 1'").status, 1);
 }
 
+TEST_F(QueryVerb, EndsAnEndlessStatementWhenItsTimeIsUp) {
+  for (const char* endless : {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+                              "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100000)"
+                              " SELECT count(*) FROM c a, c b, c d ORDER BY a.x * b.x - d.x"}) {
+    const outcome said = run(std::string("query %F '") + endless + "' --timeout 0.2");
+    EXPECT_EQ(said.status, 1) << endless;
+    EXPECT_THAT(said.err, HasSubstr("the query took longer than it may")) << endless;
+    EXPECT_EQ(std::count(said.err.begin(), said.err.end(), '\n'), 1) << endless;
+  }
+  EXPECT_EQ(run("query %F 'SELECT 1 AS a' --timeout 60 --format csv").out, "a\n1\n");
+  EXPECT_EQ(run("query %F 'SELECT 1' --timeout 0").status, 2);
+}
+
+TEST_F(QueryVerb, EndsWhenItsTimeIsUpThoughNobodyReadsTheAnswer) {
+  const outcome said =
+      run("query %F 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c' --timeout 0.2 "
+          "--format csv | (sleep 3; wc -c >size)");
+  EXPECT_THAT(said.err, HasSubstr("could not be interrupted"));
+}
+
 TEST_F(QueryVerb, ListsItsTables) { EXPECT_THAT(run("query --schema").out, HasSubstr("### transfers")); }
 
 TEST_F(QueryVerb, ExportsByTheNameOfTheOutput) {

@@ -69,6 +69,22 @@ TEST_F(figures_of_a_range, take_the_share_of_a_transfer_that_lies_inside) {
   EXPECT_DOUBLE_EQ(all.transfers[0].fastest_bandwidth, 10.0 * gb) << "of the whole transfer";
 }
 
+TEST_F(figures_of_a_range, stay_at_the_limit_where_lengths_add_up_to_more) {
+  made_.standard_tables();
+  for (int i = 0; i < 3; ++i) {
+    made_.add_copy(INT64_MIN + 1, INT64_MAX - 1, 1000);
+    made_.add_kernel(INT64_MIN + 1, INT64_MAX - 1, "endless");
+  }
+  const range_statistics all = over(INT64_MIN, INT64_MAX);
+  ASSERT_EQ(all.transfers.size(), 1U);
+  EXPECT_EQ(all.transfers[0].total, INT64_MAX);
+  ASSERT_EQ(all.devices.size(), 1U);
+  EXPECT_EQ(all.devices[0].kernel_total, INT64_MAX);
+  EXPECT_GE(all.devices[0].overlap, 0);
+  ASSERT_EQ(all.kernels.size(), 1U);
+  EXPECT_EQ(all.kernels[0].total, INT64_MAX);
+}
+
 TEST_F(figures_of_a_range, say_how_long_the_device_waited_for_copies) {
   made_.standard_tables();
   made_.add_copy(0, 40, 1000);

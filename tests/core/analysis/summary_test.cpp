@@ -87,6 +87,29 @@ TEST(summary, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use)
   }
 }
 
+TEST(summary, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_recording_that_was_cut) {
+  const auto unfreed = [](trace::time_ns process_end, std::int64_t exit_status, trace::recording_mode mode) {
+    recording made;
+    trace::process_row process;
+    process.id = trace::process_id{1};
+    process.end = process_end;
+    process.exit_status = exit_status;
+    process.mode = mode;
+    made.writer().add(process);
+    made.add_alloc(1 * ms, 1, mib);
+    made.add_alloc(600 * ms, 2, mib);
+    made.add_kernel(900 * ms, 1000 * ms);
+    const summary all = summary_of(made);
+    return all.unfreed.empty() ? 0 : all.unfreed[0].count;
+  };
+  using mode = trace::recording_mode;
+  EXPECT_EQ(unfreed(1000 * ms, 0, mode::timeline), 2U);
+  EXPECT_EQ(unfreed(1000 * ms, 1, mode::timeline), 2U);
+  EXPECT_EQ(unfreed(1000 * ms, 137, mode::timeline), 1U) << "killed";
+  EXPECT_EQ(unfreed(trace::unknown_time, -1, mode::memory), 1U) << "it outlived the recording";
+  EXPECT_EQ(unfreed(trace::unknown_time, -1, mode::unknown), 2U) << "an import tells no ends";
+}
+
 TEST(summary, calls_blocks_that_keep_coming_and_never_go_a_leak) {
   recording made;
   made.standard_tables();

@@ -124,6 +124,22 @@ TEST(ImportFile, LeavesNothingBehindWhenItIsCancelled) {
   EXPECT_EQ(folder.files(), 1U);
 }
 
+TEST(ImportFile, CancelledWhileTheTraceIsFinishedLeavesNothing) {
+  const own_folder folder;
+  std::string log(log_head);
+  for (int i = 1; i < 40'000; ++i) log += "7,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,64,0x0\n";
+  const std::string path = folder.write("rmm.csv", log);
+  std::atomic<bool> cancel = false;
+  options with;
+  with.least_summed_up = 1;
+  with.cancel = &cancel;
+  with.progress = [&](double share) { cancel = share >= 1; };  // All is read: what follows is the last phase.
+  const auto cancelled = import_file(path, folder.file("out.sluice"), with);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code, error_code::cancelled);
+  EXPECT_EQ(folder.files(), 1U);
+}
+
 TEST(ImportFile, TellsHowFarItIs) {
   const own_folder folder;
   std::string log(log_head);

@@ -3,6 +3,8 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <new>
 
 #include "tests/core/import/files.hpp"
@@ -37,6 +39,84 @@ class ThousandRows : public ::testing::Test {
   nsys_database database_;
   nsys_rows rows_;
 };
+
+/// Opens a database, makes changes, and copies it with what lies beside it while it is still open: as if its writer were killed.
+std::string copy_of_open_database(const testing::own_folder& folder, const std::string& mode,
+                                  const std::string& changes) {
+  const std::string live = folder.file("live.sqlite"), copy = folder.file("copy.sqlite");
+  sqlite3* db = nullptr;
+  EXPECT_EQ(sqlite3_open(live.c_str(), &db), SQLITE_OK);
+  const auto run = [&](const std::string& text) {
+    EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+  };
+  run("PRAGMA journal_mode=" + mode + "; CREATE TABLE t(number INTEGER, name TEXT); INSERT INTO t VALUES(1,'a');");
+  if (mode == "wal") run("PRAGMA wal_checkpoint(TRUNCATE)");
+  run(changes);
+  for (const char* ending : {"", "-wal", "-journal"}) {
+    std::error_code missing;
+    std::filesystem::copy_file(live + ending, copy + ending, missing);
+  }
+  sqlite3_close(db);
+  return copy;
+}
+
+std::size_t rows_in(const nsys_database& from) {
+  nsys_rows rows;
+  std::size_t count = 0;
+  EXPECT_TRUE(from.read(
+      "t", number_and_name, {}, 100, [&] { return &rows; },
+      [&](const nsys_rows* batch) { return (count += batch->size()) != 0; }));
+  return count;
+}
+
+std::vector<std::string> names_in(const testing::own_folder& folder) {
+  std::vector<std::string> names;
+  for (const auto& each : std::filesystem::directory_iterator(folder.file("."))) {
+    names.push_back(each.path().filename().string() + ' ' + std::to_string(each.file_size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(NsysDatabase, IsReadWithItsWriteAheadLogAndTheFolderStaysAsItIs) {
+  const testing::own_folder folder;
+  const std::string path = copy_of_open_database(folder, "wal", "INSERT INTO t VALUES(2,'b'),(3,'c')");
+  ASSERT_GT(std::filesystem::file_size(path + "-wal"), 0U);
+  const auto before = names_in(folder);
+  {
+    const auto opened = nsys_database::open(path);
+    ASSERT_TRUE(opened) << opened.error().to_string();
+    EXPECT_EQ(rows_in(*opened), 3U);
+    EXPECT_FALSE(opened->half_written());
+    EXPECT_EQ(names_in(folder), before);
+  }
+  EXPECT_EQ(names_in(folder), before);
+}
+
+TEST(NsysDatabase, SaysThatItsLastTransactionDidNotEnd) {
+  const testing::own_folder folder;
+  // A cache of one page: changes are in the file before they are whole.
+  const std::string path = copy_of_open_database(
+      folder, "delete",
+      "PRAGMA cache_size=1; BEGIN; WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<9999)"
+      "INSERT INTO t SELECT x, 'name ' || x FROM c;");
+  ASSERT_TRUE(std::filesystem::exists(path + "-journal"));
+  const auto before = names_in(folder);
+  const auto opened = nsys_database::open(path);
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  EXPECT_TRUE(opened->half_written());
+  EXPECT_EQ(names_in(folder), before);
+}
+
+TEST(NsysDatabase, DoesNotFollowALinkInThePlaceOfItsLog) {
+  const testing::own_folder folder;
+  const std::string path = copy_of_open_database(folder, "wal", "INSERT INTO t VALUES(2,'b')");
+  std::filesystem::rename(path + "-wal", folder.file("elsewhere"));
+  std::filesystem::create_symlink(folder.file("elsewhere"), path + "-wal");
+  const auto opened = nsys_database::open(path);
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  EXPECT_EQ(rows_in(*opened), 1U);
+}
 
 TEST_F(ThousandRows, ComeInOrderInBatchesOfAtMostAsManyAsAreAskedFor) {
   for (const std::size_t most : {1U, 300U, 500U, 1000U, 1001U}) {
