@@ -143,7 +143,6 @@ std::unique_ptr<private_folder> private_folder::make() {
   for (const std::filesystem::path& place :
        {std::filesystem::temp_directory_path(none), std::filesystem::path("/tmp")}) {
     std::string name = (place / "sluice-XXXXXX").string();
-    // ':' ends a name in SLUICE_SOCKET only where it is the first; a path may have others.
     if (place.empty() || name.size() + sizeof "/socket" > door::longest_name) continue;
     if (::mkdtemp(name.data()) != nullptr) return std::make_unique<private_folder>(std::move(name));
   }

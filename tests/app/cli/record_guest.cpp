@@ -90,6 +90,14 @@ int print_inheritance() {
 
 int behave(const std::string& how) {
   if (how == "print-inheritance") return print_inheritance();  // Before our own producer is there.
+  if (how == "no-descriptors") {
+    const rlimit none{3, 3};
+    setrlimit(RLIMIT_NOFILE, &none);
+    start();
+    for (int i = 0; i < 5; ++i) allocate(0x1000);
+    stop();
+    return 0;
+  }
   start();
   allocate(0x1000);
   if (how == "succeed") return 0;

@@ -13,7 +13,9 @@
 #include <thread>
 
 #include "instrumentation/collector/clock_line.hpp"
+#include "instrumentation/collector/listener.hpp"
 #include "instrumentation/collector/producer.hpp"
+#include "instrumentation/collector/producer_losses.hpp"
 #include "instrumentation/collector/protocol.hpp"
 #include "tests/instrumentation/collector/recording.hpp"
 #include "tests/instrumentation/collector/ring_pair.hpp"
@@ -23,16 +25,25 @@ namespace {
 
 using namespace trace;
 
-int connect_to(const char* name) {
+int connect_to(const char* socket) {
+  door to;
   sockaddr_un address{};
   socklen_t length = 0;
-  if (!socket_address(name, address, length)) return -1;
-  const int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (!parse_door(socket, to) || !socket_address(to.name, address, length)) return -1;
+  const int s = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (connect(s, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
     close(s);
     return -1;
   }
   return s;
+}
+
+/// What somebody says who has the recording's secret.
+hello greeting_of(const char* socket) {
+  door to;
+  hello greeting;
+  if (parse_door(socket, to)) std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
+  return greeting;
 }
 
 /// One message, with files attached.
@@ -83,7 +94,7 @@ TEST(Session, HostileClientsAreIgnored) {
     send(client(), "x", 1, {});
     const std::string garbage(3000, '\xff');
     send(client(), garbage.data(), garbage.size(), {});
-    const hello greeting;
+    const hello greeting = greeting_of(r.socket());
     send(client(), &greeting, sizeof greeting, {});  // A greeting without a ring.
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     send(client(), &greeting, sizeof greeting, {null});
@@ -107,6 +118,81 @@ TEST(Session, HostileClientsAreIgnored) {
   EXPECT_EQ(open_descriptors(), descriptors_before) << "descriptors that were sent must be closed";
 }
 
+TEST(Session, NobodyIsHeardWithoutItsSecret) {
+  recording r;
+  ring_pair ring(minimum_ring_bytes, clock_kind::monotonic_ns);
+  for (int i = 0; i < 300; ++i) {
+    hello greeting = greeting_of(r.socket());
+    greeting.secret[i % secret_bytes] ^= 1;
+    const int client = connect_to(r.socket());
+    send(client, &greeting, sizeof greeting, {ring.file()});
+    close(client);
+  }
+  const recorded trace = r.finish();
+  EXPECT_EQ(r.summary.processes, 0u);
+  EXPECT_EQ(r.summary.unheard_processes, 0u) << "a stranger is no process of this recording";
+  ASSERT_EQ(r.summary.warnings.size(), 1u) << "said once, whatever the crowd";
+}
+
+TEST(Session, TheSecretIsInNoWarningAndNoFile) {
+  recording r;
+  const std::string secret(r.socket(), 2 * secret_bytes);
+  close(connect_to(r.socket()));
+  const int client = connect_to(r.socket());
+  const hello greeting = greeting_of(r.socket());
+  send(client, &greeting, sizeof greeting, {});
+  close(client);
+  (void)r.finish();
+  for (const std::string& warning : r.summary.warnings) EXPECT_EQ(warning.find(secret), std::string::npos) << warning;
+}
+
+TEST(Session, SaysOfAProcessWithoutARingWhatItLostAndWhy) {
+  recording r;
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    start(r.socket(), {});
+    alloc_record alloc{};
+    for (int i = 0; i < 70; ++i) emit(alloc);
+    mark(1);
+    stop();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  (void)r.finish();
+  EXPECT_EQ(r.summary.unheard_processes, 1u);
+  EXPECT_EQ(r.summary.lost_events, 71u);
+  EXPECT_EQ(r.summary.lost_memory_events, 70u);
+  ASSERT_EQ(r.summary.warnings.size(), 1u);
+  EXPECT_NE(r.summary.warnings[0].find("no descriptor"), std::string::npos) << r.summary.warnings[0];
+}
+
+TEST(Session, CountsWhatThreadsLoseThatComeAndGoWhileItStandsStill) {
+  const auto door = listener::open();
+  ASSERT_TRUE(door.has_value());
+  ASSERT_TRUE(start(door->name().c_str(), {.ring_bytes = minimum_ring_bytes}));
+  std::uint64_t dropped = 0;
+  for (int i = 0; i < 50; ++i) {
+    std::thread([&] {
+      for (int n = 0; n < 500; ++n) {
+        alloc_record alloc{};
+        alloc.header.time = now();
+        dropped += emit(alloc) ? 0 : 1;
+      }
+    }).join();
+  }
+  EXPECT_GT(dropped, 20'000u);
+  EXPECT_EQ(lost_memory_events(), dropped);
+  std::vector<std::string> complaints;
+  const auto arrived = door->take(complaints);
+  std::uint64_t said = 0;
+  for (const arrival& ring : arrived)
+    said += ring.reader.lost().memory_events + ring.reader.lost().ringless_memory_events;
+  EXPECT_EQ(said, dropped) << "what the writer finds in the rings";
+  stop();
+}
+
 TEST(Session, ARingThatGoesBadCostsOnlyItself) {
   recording r;
   std::mt19937_64 random(3);
@@ -120,7 +206,7 @@ TEST(Session, ARingThatGoesBadCostsOnlyItself) {
     }
     ring.header().head = i == 0 ? ~std::uint64_t{0} : random() % (minimum_ring_bytes / 8) * 8;
     const int client = connect_to(r.socket());
-    const hello greeting;
+    const hello greeting = greeting_of(r.socket());
     send(client, &greeting, sizeof greeting, {ring.file()});
     close(client);
   }
@@ -286,7 +372,7 @@ TEST(Session, ANewProgramUnderThePidOfAnOldOneIsANewProcess) {
     marker.step = static_cast<std::int64_t>(image);
     ring.producer.put(&marker.header, record_type::marker, sizeof marker);
     const int client = connect_to(r.socket());
-    const hello greeting;
+    const hello greeting = greeting_of(r.socket());
     send(client, &greeting, sizeof greeting, {ring.file()});
     close(client);
     ASSERT_TRUE(r.live().sync().has_value());
