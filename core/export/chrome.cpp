@@ -16,6 +16,7 @@
 #include "core/export/kernel_names.hpp"
 #include "core/export/memory_in_order.hpp"
 #include "core/format.hpp"
+#include "core/utf8.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -72,12 +73,9 @@ void append_json(std::string& to, std::string_view text) {
     } else if (c < 0x80) {
       to += text[i];
     } else {
-      const std::size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 1;
-      bool whole = length > 1 && c < 0xf5 && i + length <= text.size();
-      for (std::size_t k = 1; k < length && whole; ++k)
-        whole = (static_cast<unsigned char>(text[i + k]) & 0xc0U) == 0x80U;
-      to += whole ? text.substr(i, length) : std::string_view("?");
-      if (whole) i += length - 1;
+      const std::size_t length = utf8_length(text.substr(i));
+      to += length > 0 ? text.substr(i, length) : std::string_view("?");
+      if (length > 0) i += length - 1;
     }
   }
   to += '"';
@@ -257,7 +255,7 @@ class chrome_writer {
 
   result<void> calls() {
     return what_.for_each<trace::api_call_event>([&](const trace::api_call_event& row) -> result<void> {
-      begin('X', "cuda_runtime", what_.text(row.name, text_role::plain), row.time);
+      begin('X', "cuda_runtime", what_.text(row.name, text_role::code), row.time);
       duration(row.time, row.end);
       on_thread(row.process, row.thread);
       event_ += fmt::format(R"(,"args":{{"correlation":{})", correlation_of(row.correlation, row.id));
@@ -299,7 +297,7 @@ class chrome_writer {
 
   result<void> kernels() {
     return what_.for_each<trace::kernel_event>([&](const trace::kernel_event& row) -> result<void> {
-      begin_work(row, "kernel", kernel_names_(row.name));
+      begin_work(row, "kernel", what_.text(kernel_names_(row.name), text_role::code));
       event_ += fmt::format(R"(,"grid":[{},{},{}],"block":[{},{},{}],"registers per thread":{},"shared memory":{})",
                             row.grid_x, row.grid_y, row.grid_z, row.block_x, row.block_y, row.block_z, row.registers,
                             row.static_shared + row.dynamic_shared);
@@ -402,7 +400,7 @@ class chrome_writer {
 
   result<void> pools() {
     return what_.for_each<trace::pool_event>([&](const trace::pool_event& row) -> result<void> {
-      const std::string name = analysis::pool_label(row.pool, what_.tables());
+      const std::string name(what_.text(analysis::pool_label(row.pool, what_.tables()), text_role::plain));
       auto done = counter(row.process, name + " reserved", row.time, std::to_string(row.reserved));
       return done ? counter(row.process, name + " used", row.time, std::to_string(row.used)) : done;
     });
@@ -471,7 +469,7 @@ class chrome_writer {
     result<void> done;
     for (const trace::process_row& row : what_.tables().processes.rows()) {
       std::string text(what_.text(row.command, text_role::arguments));
-      if (text.empty()) text = analysis::process_label(row.id, what_.tables());
+      if (text.empty()) text = what_.text(analysis::process_label(row.id, what_.tables()), text_role::plain);
       if (done) done = name("process_name", pid_of(row.id), 0, text);
     }
     for (const trace::device_row& row : what_.tables().devices.rows())
@@ -483,7 +481,7 @@ class chrome_writer {
     for (const trace::stream_row& row : what_.tables().streams.rows())
       if (done)
         done = name("thread_name", device_number(row.device), streams_.at(row.id),
-                    analysis::stream_label(row.id, what_.tables()));
+                    what_.text(analysis::stream_label(row.id, what_.tables()), text_role::plain));
     return done;
   }
 

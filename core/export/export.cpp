@@ -50,6 +50,8 @@ job::job(const trace::snapshot& from, const options& wanted)
   for (const trace::chunk_info& chunk : from.chunks())
     if (trace::is_event(chunk.type)) all_bytes_ += chunk.stored_bytes;
   for (const trace::host_row& host : from.tables().hosts.rows()) redactor_.learn_host(from.tables().text(host.name));
+  if (redactor_.active())
+    for (const trace::string_row& row : from.tables().strings.rows()) redactor_.learn_users(row.text);
 }
 
 const std::atomic<bool>& job::cancelled() const {

@@ -32,6 +32,7 @@ std::string frame_text(const symbols::frame_line& line, job& what) {
     place = what.text(line.file.empty() ? line.module : line.file, text_role::path);
     if (!line.file.empty() && line.line != 0) place += ":" + std::to_string(line.line);
   }
+  text = what.text(text, text_role::code);
   if (!place.empty()) text += " (" + place + ")";
   std::replace(text.begin(), text.end(), ';', ',');
   std::replace_if(

@@ -37,8 +37,9 @@ int weight(text_role role) {
     case text_role::path:
       return 2;
     case text_role::message:
-      return 1;
     case text_role::plain:
+      return 1;
+    case text_role::code:
       break;
   }
   return 0;
@@ -117,9 +118,10 @@ void kept_tables::close() {
 }
 
 void kept_tables::write(trace::file_writer& to, redactor& redact) const {
-  // Names of machines first: they must not stand in messages either.
+  // Names of machines and users first: they must not stand in messages either.
   std::vector<const trace::string_row*> texts;
   for (const trace::string_row& row : all_.strings.rows()) {
+    redact.learn_users(row.text);
     if (const auto role = texts_.find(raw(row.id)); role != texts_.end()) {
       texts.push_back(&row);
       if (role->second == text_role::host) redact.learn_host(row.text);

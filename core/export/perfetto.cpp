@@ -109,7 +109,7 @@ class perfetto_writer {
     for (const trace::process_row& row : what_.tables().processes.rows()) {
       const std::int32_t pid = pids_[row.id] = own_number(row.pid, raw(row.id), taken);
       std::string name(what_.text(row.command, text_role::arguments));
-      if (name.empty()) name = analysis::process_label(row.id, what_.tables());
+      if (name.empty()) name = what_.text(analysis::process_label(row.id, what_.tables()), text_role::plain);
       if (row.rank >= 0) name += fmt::format(", rank {}", row.rank);
       out_.process_track(uuid_of({place::process, raw(row.id)}), pid, name);
     }
@@ -123,10 +123,12 @@ class perfetto_writer {
     const trace::tables& tables = what_.tables();
     switch (key.of) {
       case place::thread:
-        return analysis::thread_label(static_cast<trace::thread_id>(key.id), tables);
+        return std::string(
+            what_.text(analysis::thread_label(static_cast<trace::thread_id>(key.id), tables), text_role::plain));
       case place::stream: {
         const trace::stream_row* row = tables.streams.find(static_cast<trace::stream_id>(key.id));
-        const std::string name = analysis::stream_label(static_cast<trace::stream_id>(key.id), tables);
+        const std::string name(
+            what_.text(analysis::stream_label(static_cast<trace::stream_id>(key.id), tables), text_role::plain));
         return row == nullptr ? name : name + ", " + analysis::device_label(row->device, tables);
       }
       case place::device:
@@ -280,7 +282,7 @@ class perfetto_writer {
 
   [[nodiscard]] std::string_view name_of(const slice& item) {
     if (item.fixed_name != nullptr) return item.fixed_name;
-    if (item.is_kernel) return kernel_names_(item.name);
+    if (item.is_kernel) return what_.text(kernel_names_(item.name), text_role::code);
     return what_.text(item.name, item.fixed_category != nullptr && item.track.of == place::files ? text_role::path
                                                                                                  : text_role::plain);
   }
@@ -371,7 +373,7 @@ class perfetto_writer {
     });
     if (!done) return done;
     done = what_.for_each<trace::pool_event>([&](const trace::pool_event& row) -> result<void> {
-      const std::string name = analysis::pool_label(row.pool, what_.tables());
+      const std::string name(what_.text(analysis::pool_label(row.pool, what_.tables()), text_role::plain));
       const std::uint64_t parent = parent_of(row.process);
       const auto both = {std::tuple(place::pool_reserved, " reserved", row.reserved),
                          std::tuple(place::pool_used, " used", row.used)};

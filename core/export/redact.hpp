@@ -15,8 +15,8 @@ using query::text_role;
 struct redaction {
   bool paths = false;        ///< Directories; the names of files stay, so that stacks stay readable.
   bool arguments = false;    ///< What follows a program's name on its command line.
-  bool environment = false;  ///< Values of NAME=value in messages.
-  bool hosts = false;        ///< Names and boot ids of machines.
+  bool environment = false;  ///< Values of NAME=value and of --options, wherever they stand.
+  bool hosts = false;        ///< Names, addresses and boot ids of machines; names of users.
   bool sources = false;      ///< Lines of source kept in the recording.
   [[nodiscard]] static constexpr redaction all() { return {true, true, true, true, true}; }
   [[nodiscard]] constexpr bool any() const { return paths || arguments || environment || hosts || sources; }
@@ -38,16 +38,25 @@ class redactor {
   /// Names that must not stand in messages either; hosts that `text` was given are known already.
   void learn_host(std::string_view name);
 
+  /// Learns the users whose folders `text` names (/home/NAME, /Users/NAME, C:\Users\NAME). Give it every text before the first
+  /// is rewritten.
+  void learn_users(std::string_view text);
+
  private:
   [[nodiscard]] std::string path(std::string_view text);
   [[nodiscard]] std::string arguments(std::string_view text);
   [[nodiscard]] std::string message(std::string_view text);
+  [[nodiscard]] std::string code(std::string_view text);
+  [[nodiscard]] std::string word(std::string_view text);
+  [[nodiscard]] std::string without_names(std::string text) const;
   [[nodiscard]] const std::string& numbered(std::unordered_map<std::string, std::string>& names, std::string_view text,
                                             std::string_view word);
 
   redaction what_;
   std::unordered_map<std::string, std::string> directories_;
   std::unordered_map<std::string, std::string> hosts_;
+  std::unordered_map<std::string, std::string> users_;
+  std::unordered_map<std::string, std::string> addresses_;  ///< URLs, and user@host.
   std::string last_;
 };
 

@@ -284,7 +284,7 @@ class snapshot_writer {
     const auto* row = tables_.frames.find(id);
     const trace::string_id none{};
     out_.open_dictionary();
-    put("name", job_.text(row == nullptr ? none : row->function, text_role::plain));
+    put("name", job_.text(row == nullptr ? none : row->function, text_role::code));
     const trace::string_id file = row == nullptr ? none : row->file != none ? row->file : row->module;
     put("filename", job_.text(file, text_role::path));
     put("line", row == nullptr ? 0 : row->line);

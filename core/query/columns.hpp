@@ -52,7 +52,8 @@ enum class id_kind : std::uint8_t {
 
 /// What a text may give away; see core/export/redact.hpp.
 enum class text_role : std::uint8_t {
-  plain,      ///< Names of functions, kernels, scopes, devices.
+  plain,      ///< Whatever nothing else is said of. It is redacted as a message is, so that a new column cannot leak.
+  code,       ///< Names of functions and kernels.
   path,       ///< Of a file.
   arguments,  ///< A command line.
   host,       ///< The name or the boot id of a machine.

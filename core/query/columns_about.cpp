@@ -99,7 +99,8 @@ constexpr entry entries[] = {
 
     {"frame", "Places in code that stacks lead through"},
     {"frame.kind", "native, python or kernel"},
-    {"frame.function", "As recorded; null for native code, whose symbols are looked up when it is shown"},
+    {"frame.function", "As recorded; null for native code, whose symbols are looked up when it is shown",
+     text_role::code},
     {"frame.file", "Source file, as recorded", text_role::path},
     {"frame.module", "The file of native code", text_role::path},
     {"frame.line", "In the source file; 0: not known"},
@@ -185,7 +186,7 @@ constexpr entry entries[] = {
     {"memset.value", "What it was set to"},
 
     {"kernel", "Kernels on the device's timeline"},
-    {"kernel.name", "As recorded: C++ symbols are not demangled"},
+    {"kernel.name", "As recorded: C++ symbols are not demangled", text_role::code},
     {"kernel.enqueued", "When the call was entered"},
     {"kernel.grid_x", "Blocks in the grid"},
     {"kernel.grid_y", "Blocks in the grid"},
@@ -198,7 +199,7 @@ constexpr entry entries[] = {
     {"kernel.dynamic_shared", "Bytes of shared memory the launch asked for"},
 
     {"api_call", "Calls into the driver or the runtime, on their host threads"},
-    {"api_call.name", "Of the function"},
+    {"api_call.name", "Of the function", text_role::code},
     {"api_call.status", "What it returned; 0 is success"},
     {"api_call.bytes", "What it moved or asked for; 0 if that means nothing"},
 

@@ -40,6 +40,31 @@ TEST(Redact, FindsPathsVariablesAndHostsInMessages) {
   EXPECT_EQ(some.text("batch=4 took 3 ms", text_role::message), "batch=4 took 3 ms");
 }
 
+TEST(Redact, TakesATextOfNoRoleForAMessage) {
+  redactor some{redaction::all()};
+  some.learn_users("/home/ada/late.py");
+  EXPECT_EQ(some.text("step of ada in /srv/secret/x.bin", text_role::plain), "step of user1 in dir1/x.bin");
+  EXPECT_EQ(some.text("train_ada.py, adapter", text_role::plain), "train_user1.py, adapter");
+  EXPECT_EQ(some.text("token=abc,def --password hunter2 end", text_role::plain),
+            "token=[redacted] --password [redacted] end");
+  EXPECT_EQ(some.text("KEY=\"a b\" end", text_role::plain), "KEY=[redacted] end");
+  EXPECT_EQ(some.text("https://u:pw@site/x?key=1 and me@site and 10.0.0.7", text_role::plain),
+            "address1 and address2 and host1");
+  EXPECT_EQ(some.text("open 'C:\\Users\\my name\\a.txt'", text_role::plain).find("my name"), std::string::npos);
+}
+
+TEST(Redact, KeepsNamesOfCodeButNotPathsInThem) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("void f<float, 4>(a/b)", text_role::code), "void f<float, 4>(a/b)");
+  EXPECT_EQ(some.text("triton_/tmp/secret/k.py", text_role::code), "dir1/k.py");
+}
+
+TEST(Redact, KnowsAMachineWithoutItsDomain) {
+  redactor some{redaction::all()};
+  some.learn_host("node17.cluster");
+  EXPECT_EQ(some.text("on node17, not node170", text_role::plain), "on host1, not node170");
+}
+
 TEST(Redact, LeavesOutOnlyWhatWasNamed) {
   redaction hosts;
   hosts.hosts = true;
