@@ -151,22 +151,22 @@ int run(const demo_options& options) {
   const stop_on_signal signals;
   if (device->simulated()) {
     const std::string why = options.device == "sim" ? std::string() : " (" + runtime::why_unavailable() + ")";
-    std::fprintf(stderr, "using the simulated device%s\n", why.c_str());
+    remark("using the simulated device" + why);
   }
   workloads::demo_options how;
   how.device = device->simulated() ? workloads::device_choice::simulated : workloads::device_choice::cuda;
   if (device->simulated()) how.output = output;  // else `sluice record` writes it
   how.wall_seconds = options.paced ? options.seconds : 0;
   how.stop = signals.token();
-  how.say = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
+  how.say = [](const std::string& line) { say(line); };
   const auto outcome = workloads::run_demo(*what, how);
   if (!outcome) {
     complain(outcome.error().to_string());
     return status_failed;
   }
   if (!how.output.empty()) {
-    std::printf("%s: %s%s\n", output.c_str(), format_bytes(outcome->file_bytes).c_str(),
-                outcome->lost_events == 0 ? "" : ", some events were lost");
+    say(output + ": " + format_bytes(outcome->file_bytes) +
+        (outcome->lost_events == 0 ? "" : ", some events were lost"));
   }
   return outcome->stopped ? 128 + signals.signal() : 0;
 }

@@ -101,10 +101,8 @@ int export_file(const wish& wanted) {
     complain(done.error().to_string());
     return status_of(done.error());
   }
-  for (const std::string& each : done->notes) std::fprintf(stderr, "sluice: note: %s\n", each.c_str());
-  if (wanted.out != "-")
-    std::fprintf(stderr, "%s: %s, %s\n", wanted.out.c_str(), format_some(done->rows, "row").c_str(),
-                 format_bytes(done->bytes).c_str());
+  for (const std::string& each : done->notes) complain("note: " + each);
+  if (wanted.out != "-") remark(wanted.out + ": " + format_some(done->rows, "row") + ", " + format_bytes(done->bytes));
   return 0;
 }
 

@@ -1,8 +1,9 @@
 // sluice generate: writes a trace of any size, for tests and measurements.
 #include "core/generate/generate.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -45,9 +46,8 @@ int write_trace(const generate_verb& options) {
     complain(made.error().to_string());
     return status_of(made.error());
   }
-  std::printf("%s: %llu events, %llu bytes, %.2f bytes an event\n", options.output.c_str(),
-              static_cast<unsigned long long>(made->events), static_cast<unsigned long long>(made->bytes),
-              static_cast<double>(made->bytes) / static_cast<double>(made->events));
+  say(fmt::format("{}: {} events, {} bytes, {:.2f} bytes an event", options.output, made->events, made->bytes,
+                  static_cast<double>(made->bytes) / static_cast<double>(made->events)));
   return 0;
 }
 

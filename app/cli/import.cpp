@@ -1,6 +1,7 @@
 // sluice import: a recording that another tool made, as a trace.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -28,17 +29,15 @@ std::string stem_of(const std::string& path) {
 }
 
 void print(const importing::report& done, const wish& wanted, const std::string& out) {
-  std::printf("%s: %llu events, imported from %s (%s)\n", out.c_str(), static_cast<unsigned long long>(done.events),
-              wanted.file.c_str(), importing::name_of(done.from));
-  for (const importing::count& each : done.read)
-    std::printf("  %12llu  %s\n", static_cast<unsigned long long>(each.number), each.what.c_str());
+  say(fmt::format("{}: {} events, imported from {} ({})", out, done.events, wanted.file,
+                  importing::name_of(done.from)));
+  for (const importing::count& each : done.read) say(fmt::format("  {:12}  {}", each.number, each.what));
   if (done.not_understood.empty()) return;
-  std::printf("not understood, and not in the trace:\n");
+  say("not understood, and not in the trace:");
   for (const importing::count& each : done.not_understood) {
-    std::printf("  %12llu  %s", static_cast<unsigned long long>(each.number), each.what.c_str());
-    if (each.offset != error::no_offset)
-      std::printf(", the first at byte %llu", static_cast<unsigned long long>(each.offset));
-    std::printf("\n");
+    const std::string first =
+        each.offset == error::no_offset ? std::string() : fmt::format(", the first at byte {}", each.offset);
+    say(fmt::format("  {:12}  {}{}", each.number, each.what, first));
   }
 }
 

@@ -19,8 +19,6 @@
 
 namespace sluice::cli {
 
-void complain(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }
-
 namespace {
 
 std::atomic<int> cancelling_signal{SIGINT};

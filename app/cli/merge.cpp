@@ -2,7 +2,6 @@
 #include "core/export/merge.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -40,10 +39,8 @@ int merge_files(const merge_verb& wanted) {
     complain(made.error().to_string());
     return status_of(made.error());
   }
-  for (std::size_t i = 0; i < made->said.size(); ++i)
-    std::printf("%s: %s\n", wanted.files[i].c_str(), made->said[i].c_str());
-  std::printf("%s: %s, %s\n", wanted.output.c_str(), format_some(made->events, "event").c_str(),
-              format_bytes(made->bytes).c_str());
+  for (std::size_t i = 0; i < made->said.size(); ++i) say(wanted.files[i] + ": " + made->said[i]);
+  say(wanted.output + ": " + format_some(made->events, "event") + ", " + format_bytes(made->bytes));
   return 0;
 }
 

@@ -75,7 +75,7 @@ class last_resort {
 };
 
 bool put(std::string& text) {
-  const bool done = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  const bool done = print_document(text);
   text.clear();
   return done;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/cli/verbs.hpp"
+#include "core/printable.hpp"
 #include "core/symbols/frames.hpp"
 
 namespace sluice::cli {
@@ -23,7 +24,7 @@ void stop(int number) {
 
 }  // namespace
 
-long_work::long_work(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) == 1) {
+long_work::long_work(std::string what) : what_(printable(what)), terminal_(isatty(STDERR_FILENO) == 1) {
   stopped = false;
   for (auto& [number, before] : before_) {
     sigaction(number, nullptr, &before);

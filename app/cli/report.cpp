@@ -56,7 +56,8 @@ int print(const report_options& options) {
   const analysis::summary all = summarise(*now, range);
   const report_subject subject{all, now->tables(), options.file};
   const std::string text = options.format == "json" ? report_json(subject) : report_text(subject);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+  const bool printed = options.format == "json" ? print_document(text) : print(text);
+  if (!printed || std::fflush(stdout) != 0) {
     complain("cannot write the report: the output was closed or is full");
     return status_failed;
   }

@@ -1,6 +1,9 @@
 #include "app/cli/text_table.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "core/printable.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -15,6 +18,11 @@ std::size_t columns_of(const std::string& text) {
 
 text_table::text_table(const std::string& sides) {
   for (const char c : sides) sides_.push_back(c == 'r' ? side::right : side::left);
+}
+
+void text_table::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
+  rows_.push_back(std::move(cells));
 }
 
 std::string text_table::text(std::size_t indent) const {

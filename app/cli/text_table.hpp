@@ -14,7 +14,8 @@ class text_table {
   /// One letter a column: 'l' left, 'r' right.
   explicit text_table(const std::string& sides);
 
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// Cells lose what would break the table or a terminal (core/printable.hpp).
+  void row(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
   /// The rows, each after `indent` spaces, columns two spaces apart. Nothing ends in a space.

@@ -2,7 +2,6 @@
 #include "core/export/trim.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -48,8 +47,8 @@ int trim_file(const trim_verb& wanted) {
     complain(made.error().to_string());
     return status_of(made.error());
   }
-  std::printf("%s: %s, %s from before, %s\n", wanted.output.c_str(), format_some(made->events, "event").c_str(),
-              format_some(made->live, "live block").c_str(), format_bytes(made->bytes).c_str());
+  say(wanted.output + ": " + format_some(made->events, "event") + ", " + format_some(made->live, "live block") +
+      " from before, " + format_bytes(made->bytes));
   return 0;
 }
 

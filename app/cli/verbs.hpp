@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "app/cli/print.hpp"
 #include "core/error.hpp"
 
 namespace CLI {
@@ -30,9 +31,6 @@ inline constexpr int status_not_found = 127;       ///< `record` only: no such C
 
 /// What `status_of` says of work that is cancelled from now on. Async-signal-safe.
 void note_cancelling_signal(int number);
-
-/// Prints "sluice: `line`" on standard error.
-void complain(const std::string& line);
 
 /// `after_dashes` is what followed "--": the command to record. It outlives the action.
 [[nodiscard]] action declare_record(CLI::App& command, std::span<const std::string> after_dashes);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/csv_text.hpp"
+#include "core/printable.hpp"
 #include "core/utf8.hpp"
 
 namespace sluice::query {
@@ -19,13 +20,6 @@ constexpr std::size_t widest = 120;  ///< Characters of a column; longer texts r
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0U) != 0x80; }));
-}
-
-/// One line, and nothing that moves a terminal's cursor.
-std::string tame(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return text;
 }
 
 }  // namespace
@@ -136,7 +130,7 @@ void sql_writer::row(const sql_statement& from, std::string& to) {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const cell value = from.at(i);
     if (value.is == cell::kind::text && !measured_) numbers_[i] = false;
-    cells.push_back(tame(text_of(value)));
+    cells.push_back(printable(text_of(value)));
   }
   waiting_.push_back(std::move(cells));
   ++rows_;

@@ -1,0 +1,26 @@
+#include "app/cli/print.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "core/printable.hpp"
+
+namespace sluice::cli {
+namespace {
+
+bool put(std::FILE* to, std::string_view text) { return std::fwrite(text.data(), 1, text.size(), to) == text.size(); }
+
+void put_line(std::FILE* to, std::string_view line) { put(to, printable(line) + "\n"); }
+
+}  // namespace
+
+bool print(std::string_view text) { return put(stdout, printable(text, line_ends::keep)); }
+
+bool print_document(std::string_view text) { return isatty(STDOUT_FILENO) == 1 ? print(text) : put(stdout, text); }
+
+void say(std::string_view line) { put_line(stdout, line); }
+void remark(std::string_view line) { put_line(stderr, line); }
+void complain(const std::string& line) { remark("sluice: " + line); }
+
+}  // namespace sluice::cli
