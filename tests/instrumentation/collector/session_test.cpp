@@ -134,7 +134,7 @@ TEST(Session, NobodyIsHeardWithoutItsSecret) {
   ASSERT_EQ(r.summary.warnings.size(), 1u) << "said once, whatever the crowd";
 }
 
-TEST(Session, TheSecretIsInNoWarningAndNoFile) {
+TEST(Session, TheSecretIsInNoWarning) {
   recording r;
   const std::string secret(r.socket(), 2 * secret_bytes);
   close(connect_to(r.socket()));
@@ -169,7 +169,7 @@ TEST(Session, SaysOfAProcessWithoutARingWhatItLostAndWhy) {
 }
 
 TEST(Session, CountsWhatThreadsLoseThatComeAndGoWhileItStandsStill) {
-  const auto door = listener::open();
+  auto door = listener::open();
   ASSERT_TRUE(door.has_value());
   ASSERT_TRUE(start(door->name().c_str(), {.ring_bytes = minimum_ring_bytes}));
   std::uint64_t dropped = 0;
