@@ -1,4 +1,5 @@
 // One target as a libFuzzer program. Started with a corpus folder as its first argument, it writes its seeds there.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -14,6 +15,8 @@ const sluice::fuzz::target& chosen() {
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  // Scratch files in memory: a disk would take most of the time.
+  if (std::filesystem::is_directory("/dev/shm")) setenv("TMPDIR", "/dev/shm", 1);
   const std::filesystem::path folder = *argc > 1 ? (*argv)[1] : "";
   if (!std::filesystem::is_directory(folder)) return 0;
   int number = 0;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/query/engine.hpp"
+#include "core/scratch_file.hpp"
 #include "core/trace/reader.hpp"
 #include "core/trace/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
@@ -73,8 +74,8 @@ void add_rows(trace::file_writer& writer, std::mt19937_64& random) {
 
 /// Some flushes, so that cuts fall between chunks and within them.
 bytes recording(bool closed) {
-  const memory_file file;
-  auto writer = trace::file_writer::create(file.path());
+  const auto folder = scratch_folder::make().value();
+  auto writer = trace::file_writer::create(folder.path() + "/seed.sluice");
   if (!writer) return {};
   std::mt19937_64 random(11);
   for (int flushes = 0; flushes < 2; ++flushes) {
@@ -84,7 +85,7 @@ bytes recording(bool closed) {
     (void)writer->flush();
   }
   if (closed) (void)writer->close();
-  return file.content();
+  return content_of(writer->path());
 }
 
 bytes with_cuts(const cuts& at, const bytes& file) {

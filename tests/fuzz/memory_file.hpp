@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -21,12 +23,6 @@ class memory_file {
   ~memory_file() { ::close(descriptor_); }
 
   [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-  [[nodiscard]] bytes content() const {
-    bytes all(static_cast<std::size_t>(::lseek(descriptor_, 0, SEEK_END)));
-    const auto got = ::pread(descriptor_, all.data(), all.size(), 0);
-    all.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-    return all;
-  }
 
   /// Writes at the end, where no one has cut the file since.
   void append(std::span<const std::uint8_t> content) {
@@ -44,5 +40,11 @@ class memory_file {
  private:
   int descriptor_;
 };
+
+/// All of a file; nothing if it cannot be read.
+inline bytes content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
 
 }  // namespace sluice::fuzz

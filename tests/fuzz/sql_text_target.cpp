@@ -1,14 +1,15 @@
 // Texts as SQL, over a small recording: nothing but reading may come of them, in bounded memory, and they end when they are told to.
+#include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <mutex>
+#include <random>
 #include <thread>
 
 #include "core/query/sql.hpp"
 #include "core/query/sql_text.hpp"
+#include "core/scratch_file.hpp"
 #include "core/trace/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
-#include "tests/fuzz/memory_file.hpp"
+#include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz {
 namespace {
@@ -45,15 +46,15 @@ alarm_clock& clock_of_queries() {
 
 std::shared_ptr<const trace::snapshot> small_recording() {
   static const auto kept = [] {
-    const memory_file content;
-    auto made = trace::file_writer::create(content.path()).value();
+    const auto place = scratch_file::make().value();
+    auto made = trace::file_writer::create(place).value();
     std::mt19937_64 random(5);
 #define SLUICE_ADD(row, kind) \
   for (int i = 0; i < 4; ++i) made.add(trace::testing::random_row<trace::row>(random));
     SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
     if (!made.close()) __builtin_trap();
-    return trace::file::open(content.path()).value()->latest();
+    return trace::file::open(place.path()).value()->latest();
   }();
   return kept;
 }

@@ -3,6 +3,7 @@
 #include "core/analysis/finish.hpp"
 #include "core/query/address_map.hpp"
 #include "core/query/engine.hpp"
+#include "core/scratch_file.hpp"
 #include "core/trace/writer.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 
@@ -106,15 +107,15 @@ void tell(trace::file_writer& made) {
 }
 
 std::vector<bytes> seeds() {
-  const memory_file file;
-  auto made = trace::file_writer::create(file.path());
+  const auto folder = scratch_folder::make().value();
+  auto made = trace::file_writer::create(folder.path() + "/seed.sluice");
   if (!made) return {};
   tell(*made);
   analysis::finish_options options;
   options.least_events = 1;
   options.epoch_events = 40;
   if (!analysis::finish(*made, options)) return {};
-  return {file.content()};
+  return {content_of(made->path())};
 }
 
 }  // namespace

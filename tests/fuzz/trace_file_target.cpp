@@ -2,6 +2,7 @@
 // hardly an input would get past them.
 #include <random>
 
+#include "core/scratch_file.hpp"
 #include "core/trace/reader.hpp"
 #include "core/trace/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
@@ -36,8 +37,8 @@ void add_rows(trace::file_writer& writer, std::mt19937_64& random) {
 
 /// A recording with each kind of row in it; closed, or as its writer left it when it died.
 bytes recording(bool closed) {
-  const memory_file file;
-  auto writer = trace::file_writer::create(file.path());
+  const auto folder = scratch_folder::make().value();
+  auto writer = trace::file_writer::create(folder.path() + "/seed.sluice");
   if (!writer) return {};
   std::mt19937_64 random(7);
 #define SLUICE_ADD(row, kind) add_rows<trace::row>(*writer, random);
@@ -48,7 +49,7 @@ bytes recording(bool closed) {
   } else {
     (void)writer->flush();
   }
-  return file.content();
+  return content_of(writer->path());
 }
 
 std::vector<bytes> seeds() { return {recording(true), recording(false)}; }
