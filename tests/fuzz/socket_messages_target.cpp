@@ -34,23 +34,33 @@ int descriptor_of(unsigned kind, std::span<const std::uint8_t> content) {
   return file;
 }
 
-int connected(const collector::listener& to) {
+/// The sockets of this process, and what a program that is recorded knows of them.
+struct recorder {
+  collector::listener heard = collector::listener::open().value();
+  collector::door door;
+  recorder() {
+    if (!collector::parse_door(heard.name().c_str(), door)) __builtin_trap();
+  }
+};
+
+int connected(const collector::door& to) {
   sockaddr_un address{};
   socklen_t length = 0;
   const int client = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (!collector::socket_address(to.name().c_str(), address, length) ||
+  if (!collector::socket_address(to.name, address, length) ||
       ::connect(client, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
     __builtin_trap();
   }
   return client;
 }
 
-void send(int client, std::span<const std::uint8_t> content, unsigned what) {
+void send(int client, std::span<const std::uint8_t> content, unsigned what, const collector::door& to) {
   const unsigned descriptors = what % most_descriptors;
   const unsigned kind = what / most_descriptors % 5;
   bytes message(content.begin(), content.end());
   if (what >= 128) {
-    const collector::hello greeting{};
+    collector::hello greeting{};
+    std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
     const auto* begin = reinterpret_cast<const std::uint8_t*>(&greeting);
     message.insert(message.begin(), begin, begin + sizeof greeting);
   }
@@ -81,27 +91,36 @@ int lowest_free() {
   return file;
 }
 
+/// What is read of one message, or of a note, where no socket is needed.
+void read_texts(std::span<const std::uint8_t> input, const collector::door& ours) {
+  const std::string text(input.begin(), input.end());
+  collector::door other;
+  (void)collector::parse_door(text.c_str(), other);
+  (void)collector::parse_note(text);
+  (void)collector::check_greeting(std::as_bytes(input), ours.secret);
+}
+
 void run(std::span<const std::uint8_t> input) {
+  static recorder ours;
+  static std::vector<std::string> complaints;
+  read_texts(input, ours.door);
+  if (input.empty()) return;
+  (void)ours.heard.take(complaints);  // What it opens once is open.
   const int before = lowest_free();
-  {
-    static std::vector<std::string> complaints;
-    complaints.clear();
-    auto heard = collector::listener::open();
-    if (!heard || input.empty()) return;
-    std::vector<int> clients;
-    const std::size_t count = input.front() % most_clients;
-    for (input = input.subspan(1); clients.size() < count && input.size() >= 2;) {
-      const std::size_t length = std::min<std::size_t>(input[1], input.size() - 2);
-      clients.push_back(connected(*heard));
-      if (input[0] != 0) send(clients.back(), input.subspan(2, length), input[0]);  // 0: it stalls.
-      input = input.subspan(2 + length);
-    }
-    for (int turn = 0; turn < 2; ++turn) {
-      (void)heard->take(complaints);
-      for (const int client : clients) ::close(client);
-      clients.clear();
-    }
+  std::vector<int> clients;
+  const std::size_t count = input.front() % most_clients;
+  for (input = input.subspan(1); clients.size() < count && input.size() >= 2;) {
+    const std::size_t length = std::min<std::size_t>(input[1], input.size() - 2);
+    clients.push_back(connected(ours.door));
+    if (input[0] != 0) send(clients.back(), input.subspan(2, length), input[0], ours.door);  // 0: it stalls.
+    input = input.subspan(2 + length);
   }
+  for (int turn = 0; turn < 2; ++turn) {
+    (void)ours.heard.take(complaints);
+    for (const int client : clients) ::close(client);
+    clients.clear();
+  }
+  complaints.clear();
   if (lowest_free() != before) __builtin_trap();
 }
 
