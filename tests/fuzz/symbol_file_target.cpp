@@ -5,13 +5,14 @@
 #include <elf.h>
 
 #include <cstring>
+#include <utility>
 
 #include "tests/fuzz/memory_file.hpp"
 
 namespace sluice::fuzz {
 namespace {
 
-/// More than a build id has anywhere; a note may say that it is larger.
+/// What symbol_file gives of an address at most, whatever nests in the file.
 constexpr std::size_t most_places = 64;
 
 void ask(symbols::symbol_file& file, std::uint64_t address) {
@@ -24,9 +25,12 @@ void run(std::span<const std::uint8_t> input) {
   if (input.size() < sizeof address) return;
   std::memcpy(&address, input.data(), sizeof address);
   const memory_file content(input.subspan(sizeof address));
-  const auto opened = symbols::symbol_file::open(content.path());
+  auto file = regular_file::open(content.path());
+  if (!file) __builtin_trap();
+  const auto opened = symbols::symbol_file::open(std::move(*file), content.path(), false);
   if (!opened) return;
   (void)(*opened)->build_id();
+  (void)(*opened)->supplement_id();
   for (const std::uint64_t offset : {0U, 1U, 16U, 4096U}) ask(**opened, address + offset);
   ask(**opened, UINT64_MAX);
 }
