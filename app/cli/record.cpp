@@ -357,9 +357,8 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->type_name("SIZE");
   command.prefix_command();
   command.footer(
-      "Signals sent to sluice go on to CMD. Once CMD has ended, a first INT or TERM lets the recording be completed, "
-      "a\n"
-      "second one cuts that short.\n"
+      "Signals sent to sluice go on to CMD. Once CMD has ended, a first INT or TERM lets the recording be completed,\n"
+      "a second one cuts that short.\n"
       "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"
       "125: CMD succeeded, or was not started, and there is no recording, or its file was deleted, moved or damaged.");
   return [options, &command, after_dashes] {
