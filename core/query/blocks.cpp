@@ -91,7 +91,7 @@ class table_of_blocks final : public gathered<block_table> {
   result<void> add(const sources& from, time_range part) override {
     if (!filter_) filter_.emplace(question_.filter, from.trace.tables());
     const auto facts = from.index.tensors(from.trace);
-    const analysis::cut_end cut(from.trace);
+    const analysis::cut_end end(from.trace);
     std::size_t seen = 0;
     for (const block_record& block : from.index.memory().blocks()) {
       if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
@@ -99,7 +99,7 @@ class table_of_blocks final : public gathered<block_table> {
       // One that lives on from the part before was counted there.
       if (part.begin != range_.begin && block.born < part.begin) continue;
       if (question_.level && block.level != *question_.level) continue;
-      if (question_.only_unfreed && (block.freed() || block.freed_after() || block.born_before() || cut.hides(block)))
+      if (question_.only_unfreed && (block.freed() || block.freed_after() || block.born_before() || end.hides(block)))
         continue;
       if (!filter_->takes(block)) continue;
       ++table_.count;
