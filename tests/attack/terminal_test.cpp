@@ -1,0 +1,82 @@
+// Names that drive a terminal, turn its text around, or run in a spreadsheet.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/app/cli/sluice_program.hpp"
+#include "tests/core/analysis/recording.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::mib;
+using testing::ms;
+using ::testing::Not;
+
+/// Sets the title, rings, colours by C1, turns text around, hides, ends the line, and is no UTF-8.
+const std::string hostile =
+    "\x1b]0;owned\x07 \xc2\x9b"
+    "31m \xe2\x80\xae"
+    "evil \xe2\x80\x8b \r\n fake line \xff";
+
+class Terminal : public SluiceProgram {
+ protected:
+  void SetUp() override {
+    testing::recording made;
+    made.standard_tables();
+    made.add_alloc(1 * ms, 1, 64 * mib, trace::memory_kind::device, trace::layer::framework, hostile);
+    made.add_alloc(2 * ms, 2, 32 * mib, trace::memory_kind::device, trace::layer::driver, "=HYPERLINK(\"x\")");
+    made.add_kernel(3 * ms, 9 * ms, hostile);
+    made.add_kernel(9 * ms, 10 * ms, "@SUM(1+1)");
+    made.add_call(3 * ms, 4 * ms, hostile);
+    static_cast<void>(made.writer().close());
+    std::filesystem::copy_file(made.path(), file("t.sluice"));
+  }
+
+  /// Nothing but printable characters and ends of lines.
+  static void expect_tame(const std::string& text) {
+    for (const char* each : {"\x1b", "\x07", "\xc2\x9b", "\xe2\x80\xae", "\xe2\x80\x8b", "\r", "\xff"})
+      EXPECT_THAT(text, Not(HasSubstr(each)));
+  }
+};
+
+// Tried: a kernel, an allocation and a call whose names are escape sequences, in all that is printed for people.
+TEST_F(Terminal, NoNameDrivesIt) {
+  for (const std::vector<std::string>& verb :
+       std::vector<std::vector<std::string>>{{"report", "t.sluice"},
+                                             {"query", "t.sluice", "SELECT name FROM kernels"},
+                                             {"diff", "t.sluice", "t.sluice"},
+                                             {"trim", "t.sluice", "-o", "\x1b[2Jcut.sluice"},
+                                             {"export", "t.sluice", "-o", "\x1b[2Jout.json"}}) {
+    SCOPED_TRACE(verb[0]);
+    const outcome done = run_sluice(verb);
+    EXPECT_EQ(done.status, 0) << done.err;
+    expect_tame(done.out);
+    expect_tame(done.err);
+  }
+}
+
+// Tried: the name of a file that does not exist, in an error.
+TEST_F(Terminal, NoErrorDrivesIt) {
+  const outcome refused = run_sluice({"report",
+                                      "\x1b[31m\xc2\x9b"
+                                      "evil.sluice"});
+  EXPECT_NE(refused.status, 0);
+  expect_tame(refused.err);
+  EXPECT_THAT(refused.err, HasSubstr("\\x1b[31m\\u{009b}evil.sluice"));
+}
+
+// Tried: names that a spreadsheet would run as formulas, in CSV for a file.
+TEST_F(Terminal, NoCellIsAFormula) {
+  const outcome asked = run_sluice({"query", "t.sluice", "--format", "csv", "SELECT name, -1 AS below FROM kernels"});
+  EXPECT_EQ(asked.status, 0) << asked.err;
+  EXPECT_THAT(asked.out, HasSubstr("\"'@SUM(1+1)\",-1\n"));
+  const outcome exported = run_sluice({"export", "t.sluice", "--table", "alloc", "-o", "a.csv"});
+  EXPECT_EQ(exported.status, 0) << exported.err;
+  EXPECT_THAT(content_of(file("a.csv")), HasSubstr("\"'=HYPERLINK(\"\"x\"\")\""));
+}
+
+}  // namespace
+}  // namespace sluice
