@@ -20,9 +20,10 @@ class RecordingGone : public SluiceProgram {
   /// Records an allocation, does `what` to the file once that is in it, and records another allocation.
   outcome record_and(const std::string& what, const std::string& then = "true") {
     std::filesystem::create_directory(file("runs"));
-    const std::string script = guest +
-                               " succeed; while [ $(stat -c %s runs/t.sluice) -lt 300 ]; do sleep 0.05; done; " + what +
-                               "; " + guest + " succeed; " + then;
+    const std::string count =
+        SLUICE_BINARY_DIR "/sluice query runs/t.sluice 'SELECT count(*) FROM allocations' --format csv";
+    const std::string script = guest + " succeed; until [ \"$(" + count + " | tail -1)\" = 1 ]; do sleep 0.05; done; " +
+                               what + "; " + guest + " succeed; " + then;
     return run_sluice({"record", "-o", "runs/t.sluice", "--", "sh", "-c", script});
   }
 
