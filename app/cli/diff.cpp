@@ -234,7 +234,7 @@ int print(const diff_verb& wanted) {
     complain(text.error().to_string());
     return status_of(text.error());
   }
-  const bool printed = wanted.format == "json" ? print_document(*text) : print(*text);
+  const bool printed = wanted.format == "json" ? print_document(*text) : cli::print(*text);
   if (!printed || std::fflush(stdout) != 0) {
     complain("cannot write the differences: the output was closed or is full");
     return status_failed;

@@ -29,10 +29,10 @@ long_work::long_work(std::string what) : what_(printable(what)), terminal_(isatt
   for (auto& [number, before] : before_) {
     sigaction(number, nullptr, &before);
     if (before.sa_handler == SIG_IGN) continue;  // As nohup wants it.
-    struct sigaction action {};
-    action.sa_handler = stop;
-    action.sa_flags = SA_RESTART;
-    sigaction(number, &action, nullptr);
+    struct sigaction cancelling {};
+    cancelling.sa_handler = stop;
+    cancelling.sa_flags = SA_RESTART;
+    sigaction(number, &cancelling, nullptr);
   }
 }
 

@@ -56,7 +56,7 @@ int print(const report_options& options) {
   const analysis::summary all = summarise(*now, range);
   const report_subject subject{all, now->tables(), options.file};
   const std::string text = options.format == "json" ? report_json(subject) : report_text(subject);
-  const bool printed = options.format == "json" ? print_document(text) : print(text);
+  const bool printed = options.format == "json" ? print_document(text) : cli::print(text);
   if (!printed || std::fflush(stdout) != 0) {
     complain("cannot write the report: the output was closed or is full");
     return status_failed;

@@ -22,7 +22,7 @@ class ForeignCode : public SluiceProgram {
 TEST_F(ForeignCode, ACommandIsRunOnce) {
   for (const std::string name : {"python", "python3.12", "python-deploy"}) {
     write_program(name, "#!/bin/sh\necho $0 $* >> runs-of-" + name + "\n");
-    EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "./" + name, "now"}).status, 0);
+    EXPECT_EQ(run_sluice({"record", "-o", name + ".sluice", "--", "./" + name, "now"}).status, 0);
     EXPECT_EQ(content_of(file("runs-of-" + name)), "./" + name + " now\n");
   }
 }
@@ -49,7 +49,7 @@ TEST_F(ForeignCode, ACommandThatIsAPipeIsNotRead) {
   ASSERT_EQ(::mkfifo(file("python3").c_str(), 0700), 0);
   write_program("train", "#!" + file("python3") + "\n");
   EXPECT_NE(run_sluice({"record", "-o", "t.sluice", "--", "./train"}).status, 0);
-  EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "/bin/true", "./python3"}).status, 0);
+  EXPECT_EQ(run_sluice({"record", "-o", "u.sluice", "--", "/bin/true", "./python3"}).status, 0);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ void plant_everywhere(const std::string& path) {
   file_writer& to = *made;
   // A host that says what it is called: its name is known from here.
   host_row host;
-  host.id = to.intern("sikrithost.example");
+  host.id = host_id{1};
   host.name = to.intern("sikrithost.example");
   to.add(host);
 #define SLUICE_PLANT(row, kind)                                                       \

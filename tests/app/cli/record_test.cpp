@@ -36,7 +36,8 @@ class Record : public SluiceProgram {
 
   outcome run(const std::vector<std::string>& arguments) { return end(begin(arguments)); }
 
-  outcome run_guest(const std::string& how) { return run({"-o", "t.sluice", "--", guest, how}); }
+  /// Replaces what an earlier run of the same test recorded.
+  outcome run_guest(const std::string& how) { return run({"-o", "t.sluice", "--force", "--", guest, how}); }
 
   void wait_until_ready() {
     while (content_of(folder_.file("out")).find("ready") == std::string::npos) usleep(2000);
@@ -137,7 +138,7 @@ TEST_F(Record, ADiskThatFillsUpIs125OnlyIfTheCommandSucceeded) {
   chmod(folder_.file("limited").c_str(), 0755);
   const auto run_limited = [&](const std::string& command) {
     const std::string line = "cd " + folder_.file(".") +
-                             " && ./limited " SLUICE_BINARY_DIR "/sluice record -o t.sluice -- " + command + " 2>err";
+                             " && ./limited " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice -- " + command + " 2>err";
     const int status = std::system(line.c_str());
     return outcome{WEXITSTATUS(status), "", content_of(folder_.file("err"))};
   };
@@ -262,14 +263,14 @@ TEST_F(Record, NamesTheFileAfterTheCommand) {
 
 TEST_F(Record, ACommandsOwnOptionsAreItsOwn) {
   EXPECT_EQ(run({"-o", "t.sluice", "echo", "-o", "--force", "--", "-n"}).out, "-o --force -- -n\n");
-  EXPECT_EQ(run({"-o", "t.sluice", "--", "echo", "--", "-o", "x"}).out, "-- -o x\n");
+  EXPECT_EQ(run({"-o", "u.sluice", "--", "echo", "--", "-o", "x"}).out, "-- -o x\n");
 }
 
 TEST_F(Record, StacksAreAsAskedFor) {
   if (!std::filesystem::exists(SLUICE_BINARY_DIR "/libsluice_capture.so"))
     GTEST_SKIP() << "skipped: built without CUDA";
   EXPECT_EQ(run({"-o", "t.sluice", "--", "sh", "-c", "echo $SLUICE_STACKS"}).out, "python\n");
-  EXPECT_EQ(run({"-o", "t.sluice", "--stacks", "all", "--", "sh", "-c", "echo $SLUICE_STACKS"}).out, "all\n");
+  EXPECT_EQ(run({"-o", "u.sluice", "--stacks", "all", "--", "sh", "-c", "echo $SLUICE_STACKS"}).out, "all\n");
   const outcome wrong = run({"-o", "t.sluice", "--stacks=ruby", "--", "true"});
   EXPECT_EQ(wrong.status, 125);
   EXPECT_THAT(wrong.err, HasSubstr("--stacks"));
