@@ -11,6 +11,7 @@
 
 #include "core/analysis/labels.hpp"
 #include "core/analysis/memory_use.hpp"
+#include "core/export/device_names.hpp"
 #include "core/export/formats.hpp"
 #include "core/export/from_zero.hpp"
 #include "core/export/kernel_names.hpp"
@@ -418,8 +419,7 @@ class chrome_writer {
     if (now.written) return {};
     now.written = true;
     const auto& [process, level, kind, device] = key;
-    const std::string where =
-        device == trace::device_id::none ? "host" : analysis::device_label(device, what_.tables());
+    const std::string where = device == trace::device_id::none ? "host" : device_name(device, what_);
     return counter(process, fmt::format("{} {}, {}", name_of(level), name_of(kind), where), now.changed,
                    std::to_string(now.bytes));
   }
@@ -473,7 +473,7 @@ class chrome_writer {
       if (done) done = name("process_name", pid_of(row.id), 0, text);
     }
     for (const trace::device_row& row : what_.tables().devices.rows())
-      if (done) done = name("process_name", devices_.at(row.id), 0, analysis::device_label(row.id, what_.tables()));
+      if (done) done = name("process_name", devices_.at(row.id), 0, device_name(row.id, what_));
     for (const trace::thread_row& row : what_.tables().threads.rows())
       if (done && row.name != trace::string_id::none)
         done = name("thread_name", pid_of(row.process), tid_of(row.process, row.id),

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/analysis/labels.hpp"
+#include "core/export/device_names.hpp"
 #include "core/export/formats.hpp"
 #include "core/export/from_zero.hpp"
 #include "core/export/in_order.hpp"
@@ -129,10 +130,10 @@ class perfetto_writer {
         const trace::stream_row* row = tables.streams.find(static_cast<trace::stream_id>(key.id));
         const std::string name(
             what_.text(analysis::stream_label(static_cast<trace::stream_id>(key.id), tables), text_role::plain));
-        return row == nullptr ? name : name + ", " + analysis::device_label(row->device, tables);
+        return row == nullptr ? name : name + ", " + device_name(row->device, what_);
       }
       case place::device:
-        return "Migrations, " + analysis::device_label(static_cast<trace::device_id>(key.id), tables);
+        return "Migrations, " + device_name(static_cast<trace::device_id>(key.id), what_);
       case place::waits:
         return "Waits";
       case place::files:
@@ -348,10 +349,9 @@ class perfetto_writer {
   std::uint64_t memory_of(trace::device_id device) {
     const track_key key{place::memory_of_device, raw(device)};
     if (described_.insert(key).second) {
-      out_.plain_track(uuid_of(key), 0,
-                       device == trace::device_id::none
-                           ? "Memory of the host"
-                           : "Memory of " + analysis::device_label(device, what_.tables()));
+      out_.plain_track(
+          uuid_of(key), 0,
+          device == trace::device_id::none ? "Memory of the host" : "Memory of " + device_name(device, what_));
     }
     return uuid_of(key);
   }

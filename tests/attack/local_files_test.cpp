@@ -138,7 +138,7 @@ TEST_F(LocalFilesOfRecordings, WhatIsMadeOfAForeignRecordingIsForeign) {
   write_recording("t.sluice", file("secret.txt"));
   ASSERT_EQ(run_sluice({"trim", "own.sluice", "-o", "part-of-own.sluice"}).status, 0);
   EXPECT_THAT(report({"part-of-own.sluice"}).out, HasSubstr(secret));
-  ASSERT_EQ(run_sluice({"trim", "t.sluice", "-o", "own.sluice"}).status, 0);
+  ASSERT_EQ(run_sluice({"trim", "t.sluice", "-o", "own.sluice", "--force"}).status, 0);
   EXPECT_THAT(report({"own.sluice"}).out, Not(HasSubstr(secret)));
   ASSERT_EQ(run_sluice({"merge", "part-of-own.sluice", "t.sluice", "-o", "both.sluice"}).status, 0);
   EXPECT_THAT(report({"both.sluice"}).out, Not(HasSubstr(secret)));

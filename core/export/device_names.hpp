@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "core/analysis/labels.hpp"
+#include "core/export/export.hpp"
+
+namespace sluice::exports {
+
+/// "NVIDIA H200 (GPU 0)", redacted as other texts are.
+[[nodiscard]] inline std::string device_name(trace::device_id id, job& what) {
+  return std::string(what.text(analysis::device_label(id, what.tables()), text_role::plain));
+}
+
+}  // namespace sluice::exports
