@@ -361,7 +361,7 @@ TEST_F(trace_file, takes_no_place_that_another_file_has_by_now) {
   ASSERT_FALSE(dropped);
   EXPECT_EQ(dropped.error().code, error_code::io);
   EXPECT_EQ(bytes().size(), 4U);
-  EXPECT_EQ(testing::files_named_after(path_), 2U) << "the two whole ones";
+  EXPECT_EQ(::sluice::testing::files_named_after(path_), 2U) << "the two whole ones";
   ASSERT_TRUE(writer.close());
   EXPECT_EQ(count_kernels(*file::open(moved).value()->latest()), 100U);
   std::filesystem::remove(moved);
