@@ -10,6 +10,7 @@
 #include "instrumentation/collector/producer_losses.hpp"
 #include "instrumentation/collector/producer_state.hpp"
 #include "instrumentation/collector/record_classes.hpp"
+#include "instrumentation/collector/ring_size.hpp"
 
 namespace sluice::collector {
 
@@ -379,21 +380,6 @@ void choose_clock(clock_kind wanted) noexcept {
   const bool no_tsc = wanted == clock_kind::tsc && !tsc_usable();
   destination.clock = no_tsc ? clock_kind::monotonic_ns : wanted;
   current_clock.store(destination.clock, std::memory_order_relaxed);
-}
-
-std::size_t sensible_ring_bytes(std::size_t asked) noexcept {
-  std::size_t bytes = minimum_ring_bytes;
-  while (bytes < asked && bytes < maximum_ring_bytes) bytes *= 2;
-  return bytes;
-}
-
-/// What `text` says, if that is a whole number and nothing else.
-std::size_t number_or(const char* text, std::size_t otherwise) noexcept {
-  if (text == nullptr || *text < '0' || *text > '9') return otherwise;
-  char* end = nullptr;
-  errno = 0;  // The caller keeps the program's.
-  const std::size_t number = strtoull(text, &end, 10);
-  return *end == '\0' && errno == 0 ? number : otherwise;
 }
 
 /// Marks the rings of the connection in force as finished. `lock` is held.

@@ -41,8 +41,8 @@ result<session> session::start(const std::string& path, const session_options& o
   if (!sockets) return tl::unexpected<error>(sockets.error());
   const clock_anchor start = read_clocks();
   auto file = trace::file_writer::create_unpublished(path, {.simulated = options.simulated,
-                                                .realtime_origin = options.simulated ? 0 : start.realtime,
-                                                .recorded_here = true});
+                                                            .realtime_origin = options.simulated ? 0 : start.realtime,
+                                                            .recorded_here = true});
   if (!file) return tl::unexpected<error>(file.error());
   auto s = std::make_unique<state>(std::move(*file), std::move(*sockets), options, start);
   if (!s->wake) return fail(error_code::unavailable, "no descriptor left for the recording");

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/cli/number_option.hpp"
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
@@ -123,16 +126,6 @@ TEST_F(Numbers, InTheEnvironmentAreCheckedToo) {
     EXPECT_EQ(tried.status, 125) << value;
     EXPECT_THAT(tried.err, AllOf(HasSubstr("SLUICE_RING_BYTES"), HasSubstr(value)));
   }
-}
-
-TEST(Sizes, AreReadWithTheirUnits) {
-  EXPECT_EQ(cli::parse_bytes("64MiB", false), std::uint64_t{64} << 20);
-  EXPECT_EQ(cli::parse_bytes("64mb", false), std::uint64_t{64} << 20);
-  EXPECT_EQ(cli::parse_bytes("400M", true), 400'000'000U);
-  EXPECT_EQ(cli::parse_bytes("1 GiB", true), std::uint64_t{1} << 30);
-  EXPECT_EQ(cli::parse_bytes("4096", true), 4096U);
-  EXPECT_EQ(cli::parse_bytes("17EiB", false), std::nullopt);
-  EXPECT_EQ(cli::parse_bytes("MiB", false), std::nullopt);
 }
 
 }  // namespace

@@ -138,7 +138,8 @@ TEST_F(Record, ADiskThatFillsUpIs125OnlyIfTheCommandSucceeded) {
   chmod(folder_.file("limited").c_str(), 0755);
   const auto run_limited = [&](const std::string& command) {
     const std::string line = "cd " + folder_.file(".") +
-                             " && ./limited " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice -- " + command + " 2>err";
+                             " && ./limited " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice -- " + command +
+                             " 2>err";
     const int status = std::system(line.c_str());
     return outcome{WEXITSTATUS(status), "", content_of(folder_.file("err"))};
   };

@@ -64,9 +64,9 @@ TEST_F(recordings, are_cut_redacted) {
   const auto report = sluice("report " + file("cut.sluice"));
   EXPECT_EQ(report.status, 0);
   EXPECT_THAT(report.said, HasSubstr("[redacted]"));
-  EXPECT_EQ(sluice("trim " + leak + " --range 5s:1s -o " + file("cut.sluice")).status, 2);
-  EXPECT_EQ(sluice("trim " + leak + " --range soon -o " + file("cut.sluice")).status, 2);
-  EXPECT_EQ(sluice("trim /nonexistent.sluice -o " + file("cut.sluice")).status, 1);
+  EXPECT_EQ(sluice("trim " + leak + " --range 5s:1s -o " + file("nothing.sluice")).status, 2);
+  EXPECT_EQ(sluice("trim " + leak + " --range soon -o " + file("nothing.sluice")).status, 2);
+  EXPECT_EQ(sluice("trim /nonexistent.sluice -o " + file("nothing.sluice")).status, 1);
   std::filesystem::copy_file(leak, file("own.sluice"));
   EXPECT_EQ(sluice("trim " + file("own.sluice") + " -o " + file("own.sluice")).status, 2);
   EXPECT_EQ(std::filesystem::file_size(file("own.sluice")), std::filesystem::file_size(leak))

@@ -244,7 +244,7 @@ TEST_F(Sql, TextForPeopleAndForPrograms) {
   EXPECT_EQ(text(sql_format::json, "SELECT 9e999 AS a, char(7, 34, 92) AS b"),
             "[\n{\"a\": null, \"b\": \"\\u0007\\\"\\\\\"}\n]\n");
   EXPECT_EQ(text(sql_format::json, "SELECT CAST(x'41ff42' AS TEXT) AS a"), "[\n{\"a\": \"A\ufffdB\"}\n]\n");
-  EXPECT_EQ(text(sql_format::table, "SELECT 'a' || char(10, 27) || 'b' AS c"), "c\na  b\n");
+  EXPECT_EQ(text(sql_format::table, "SELECT 'a' || char(10, 27) || 'b' AS c"), "c\na\\n\\x1bb\n");
   EXPECT_EQ(text(sql_format::json, "SELECT 1 AS a WHERE 0"), "[]\n");
   EXPECT_EQ(text(sql_format::csv, "SELECT 1 AS a WHERE 0"), "a\n");
   EXPECT_EQ(text(sql_format::table, "SELECT 1 AS a WHERE 0"), "a\n");
