@@ -127,8 +127,7 @@ action declare_export(CLI::App& command) {
                   "What stacks are weighed by (folded): bytes held at the peak, allocated or copied; peak if not said")
       ->type_name("peak|allocated|transferred");
   add_sources_option(command, wanted->sources_from);
-  command.add_flag("--redact", wanted->redact,
-                   "Leave out directories, arguments, environment values, host names and lines of source");
+  command.add_flag("--redact", wanted->redact, redact_help);
   command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return export_file(*wanted); };
 }

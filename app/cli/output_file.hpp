@@ -23,6 +23,11 @@ namespace sluice::cli {
 [[nodiscard]] result<void> check_output(const std::string& path, const output_kind& kind, bool force,
                                         std::span<const std::string> inputs = {});
 
+/// For the help of --redact; core/export/README.md says it at length.
+inline constexpr const char* redact_help =
+    "Leave out directories, arguments, values of NAME=value and of options, URLs, names of hosts and users,\n"
+    "and lines of source; names of files and functions stay";
+
 /// For the help of --force.
 inline constexpr const char* force_help = "Replace the output if it exists; it must be a file of the same kind";
 

@@ -59,8 +59,7 @@ action declare_trim(CLI::App& command) {
   command.add_option("FILE", wanted->file, "The recording to cut from")->required()->type_name("");
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   command.add_option("-o", wanted->output, "The recording to write")->required()->type_name("FILE");
-  command.add_flag("--redact", wanted->redact,
-                   "Leave out directories, arguments, environment values, host names and lines of source");
+  command.add_flag("--redact", wanted->redact, redact_help);
   command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return trim_file(*wanted); };
 }
