@@ -97,6 +97,7 @@ class pickle_document {
   [[nodiscard]] pickle_pairs pairs(const pickle_value& of) const {
     if (!of.is(pickle_kind::dictionary)) return {};
     const container& c = containers_[of.index()];
+    if (c.count == 0) return {};  // It has no items to point at.
     if (c.has_shape()) return {shapes_[c.shape()].data(), c.items, c.count, 1};
     return {c.items, c.items + 1, c.count / 2, 2};
   }
