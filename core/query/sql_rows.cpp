@@ -10,7 +10,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "core/query/sql_context.hpp"
+#include "core/query/virtual_table.hpp"
 
 namespace sluice::query {
 namespace {
@@ -39,7 +39,20 @@ struct column_lookup {
   bool indexed = false;
 };
 
+struct rows_cursor;
+
 struct rows_table : sqlite3_vtab {
+  using cursor = rows_cursor;
+
+  rows_table(sql_context& shared, const table& kind);
+  ~rows_table() { context->lookup_bytes -= taken; }
+  rows_table(const rows_table&) = delete;
+  rows_table& operator=(const rows_table&) = delete;
+
+  [[nodiscard]] static std::unique_ptr<rows_table> find(sql_context& shared, std::string_view name);
+  [[nodiscard]] std::string declared() const { return declaration(of->columns); }
+  int best_index(sqlite3_index_info& info) const;
+
   sql_context* context = nullptr;
   const table* of = nullptr;
   std::vector<std::size_t> chunks;  ///< Of this kind; tables have one, which is no chunk.
@@ -71,12 +84,18 @@ struct rows_cursor : sqlite3_vtab_cursor {
   std::size_t chunk = 0;
   std::size_t row = 0;
   row_span rows;
-  bool end = false;
+  bool ended = false;
   // With an index: what is still to come.
   bool by_index = false;
-  const column_lookup::entry* next = nullptr;
-  const column_lookup::entry* last = nullptr;
+  const column_lookup::entry* next_entry = nullptr;
+  const column_lookup::entry* last_entry = nullptr;
   std::size_t loaded = std::numeric_limits<std::size_t>::max();
+
+  int filter(const char* plan, int count, sqlite3_value** values);
+  int next();
+  [[nodiscard]] bool at_end() const { return ended; }
+  void read_column(sqlite3_context* to, int column) const;
+  [[nodiscard]] sqlite3_int64 row_id() const;
 };
 
 bool is_number(column_type type) {
@@ -88,43 +107,26 @@ int note_failure(rows_table& table, const error& why) {
   return why.code == error_code::cancelled ? SQLITE_INTERRUPT : SQLITE_IOERR;
 }
 
-int connect(sqlite3* db, void* data, int /*count*/, const char* const* words, sqlite3_vtab** made, char** /*message*/) {
-  auto& context = *static_cast<sql_context*>(data);
-  const table* of = find_table(words[2]);
-  if (of == nullptr) return SQLITE_ERROR;
-  auto table = std::make_unique<rows_table>();
-  static_cast<sqlite3_vtab&>(*table) = {};
-  table->context = &context;
-  table->of = of;
-  table->time_column = of->find("time");
-  table->end_column = of->find("end");
-  if (of->events) {
-    const auto chunks = context.trace->chunks();
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      if (chunks[i].type != of->type) continue;
-      table->chunks.push_back(i);
-      table->rows += chunks[i].rows;
-    }
-  } else {
-    table->chunks.push_back(0);
-    const auto all = of->read(*context.trace, 0);
-    table->rows = all ? all->count : 0;
+rows_table::rows_table(sql_context& shared, const table& kind) : sqlite3_vtab{}, context(&shared), of(&kind) {
+  time_column = of->find("time");
+  end_column = of->find("end");
+  if (!of->events) {
+    chunks.push_back(0);
+    const auto all = of->read(*context->trace, 0);
+    rows = all ? all->count : 0;
+    return;
   }
-  std::string text = "CREATE TABLE x(";
-  for (const column& each : of->columns) {
-    if (text.back() != '(') text += ", ";
-    text.append("\"").append(each.name).append("\" ").append(sql_type(each.type));
+  const auto every = context->trace->chunks();
+  for (std::size_t i = 0; i < every.size(); ++i) {
+    if (every[i].type != of->type) continue;
+    chunks.push_back(i);
+    rows += every[i].rows;
   }
-  if (const int code = sqlite3_declare_vtab(db, (text + ")").c_str()); code != SQLITE_OK) return code;
-  *made = table.release();
-  return SQLITE_OK;
 }
 
-int disconnect(sqlite3_vtab* given) {
-  auto* table = static_cast<rows_table*>(given);
-  table->context->lookup_bytes -= table->taken;
-  delete table;
-  return SQLITE_OK;
+std::unique_ptr<rows_table> rows_table::find(sql_context& shared, std::string_view name) {
+  const table* kind = find_table(name);
+  return kind == nullptr ? nullptr : std::make_unique<rows_table>(shared, *kind);
 }
 
 // --- planning -------------------------------------------------------------------------------------------------------
@@ -147,28 +149,27 @@ double rows_within(const rows_table& table, sqlite3_index_info& info, int constr
   return rows;
 }
 
-int best_index(sqlite3_vtab* given, sqlite3_index_info* info) {
-  const auto& table = *static_cast<rows_table*>(given);
+int rows_table::best_index(sqlite3_index_info& info) const {
   std::string plan;
   int arguments = 0;
-  const double all = static_cast<double>(std::max<std::uint64_t>(table.rows, 1));
-  double rows = all;
+  const double all = static_cast<double>(std::max<std::uint64_t>(rows, 1));
+  double expected = all;
   bool single = false;
-  for (int i = 0; i < info->nConstraint; ++i) {
-    const auto& each = info->aConstraint[i];
+  for (int i = 0; i < info.nConstraint; ++i) {
+    const auto& each = info.aConstraint[i];
     if (each.usable == 0 || each.iColumn < 0) continue;
     const auto column = static_cast<std::size_t>(each.iColumn);
-    if (column >= table.of->columns.size() || !is_number(table.of->columns[column].type)) continue;
+    if (column >= of->columns.size() || !is_number(of->columns[column].type)) continue;
     switch (each.op) {
       case SQLITE_INDEX_CONSTRAINT_EQ: {
         // All values of an IN at once: one scan for all of them.
-        const bool in = sqlite3_vtab_in(info, i, -1) != 0;
-        if (in) sqlite3_vtab_in(info, i, 1);
+        const bool in = sqlite3_vtab_in(&info, i, -1) != 0;
+        if (in) sqlite3_vtab_in(&info, i, 1);
         plan += "c" + std::to_string(column) + (in ? "i" : "=");
-        const bool id = table.of->columns[column].id != id_kind::none;
+        const bool id = of->columns[column].id != id_kind::none;
         single |= id && !in;
-        const bool own = table.of->columns[column].name == "id";
-        rows = std::min(rows, own && !in ? 1.0 : std::max(1.0, id ? all / 1000 : all / 10));
+        const bool own = of->columns[column].name == "id";
+        expected = std::min(expected, own && !in ? 1.0 : std::max(1.0, id ? all / 1000 : all / 10));
         break;
       }
       case SQLITE_INDEX_CONSTRAINT_GT:
@@ -177,24 +178,24 @@ int best_index(sqlite3_vtab* given, sqlite3_index_info* info) {
       case SQLITE_INDEX_CONSTRAINT_LE: {
         const bool upper = each.op == SQLITE_INDEX_CONSTRAINT_LT || each.op == SQLITE_INDEX_CONSTRAINT_LE;
         plan += "c" + std::to_string(column) + (upper ? "<" : ">");
-        if (column == table.time_column || column == table.end_column)
-          rows = std::min(rows, rows_within(table, *info, i, each.op));
+        if (column == time_column || column == end_column)
+          expected = std::min(expected, rows_within(*this, info, i, each.op));
         else
-          rows *= 0.75;
+          expected *= 0.75;
         break;
       }
       default:
         continue;
     }
-    info->aConstraintUsage[i].argvIndex = ++arguments;
-    info->aConstraintUsage[i].omit = 0;
+    info.aConstraintUsage[i].argvIndex = ++arguments;
+    info.aConstraintUsage[i].omit = 0;
   }
-  info->estimatedRows = static_cast<sqlite3_int64>(std::max(rows, 1.0));
-  info->estimatedCost = single ? rows + 20 : rows + all * 0.05 + 20;
-  if (rows <= 1) info->idxFlags = 0;
-  info->idxStr = sqlite3_mprintf("%s", plan.c_str());
-  info->needToFreeIdxStr = 1;
-  return info->idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
+  info.estimatedRows = static_cast<sqlite3_int64>(std::max(expected, 1.0));
+  info.estimatedCost = single ? expected + 20 : expected + all * 0.05 + 20;
+  if (expected <= 1) info.idxFlags = 0;
+  info.idxStr = sqlite3_mprintf("%s", plan.c_str());
+  info.needToFreeIdxStr = 1;
+  return info.idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 // --- conditions -----------------------------------------------------------------------------------------------------
@@ -339,7 +340,7 @@ int seek(rows_cursor& cursor) {
       ++cursor.chunk;
     } while (cursor.chunk < table.chunks.size() && !may_hold(table, cursor, cursor.chunk));
     if (cursor.chunk >= table.chunks.size()) {
-      cursor.end = true;
+      cursor.ended = true;
       cursor.rows = {};
       return SQLITE_OK;
     }
@@ -354,18 +355,18 @@ int seek(rows_cursor& cursor) {
 /// To the row that the next entry of the index names.
 int seek_by_index(rows_cursor& cursor) {
   rows_table& table = table_of(cursor);
-  for (; cursor.next != cursor.last; ++cursor.next) {
-    if (cursor.loaded != cursor.next->chunk) {
-      auto rows = load(table, cursor.next->chunk);
+  for (; cursor.next_entry != cursor.last_entry; ++cursor.next_entry) {
+    if (cursor.loaded != cursor.next_entry->chunk) {
+      auto rows = load(table, cursor.next_entry->chunk);
       if (!rows) return note_failure(table, rows.error());
       cursor.rows = std::move(*rows);
-      cursor.loaded = cursor.next->chunk;
+      cursor.loaded = cursor.next_entry->chunk;
     }
-    cursor.chunk = cursor.next->chunk;
-    cursor.row = cursor.next->row;
+    cursor.chunk = cursor.next_entry->chunk;
+    cursor.row = cursor.next_entry->row;
     if (cursor.row < cursor.rows.count && takes(table, cursor, cursor.rows[cursor.row])) return SQLITE_OK;
   }
-  cursor.end = true;
+  cursor.ended = true;
   return SQLITE_OK;
 }
 
@@ -426,98 +427,60 @@ int prepare_lookups(rows_cursor& cursor) {
     const auto first = std::lower_bound(lookup.entries.begin(), lookup.entries.end(), each.low, before);
     const auto last = std::upper_bound(first, lookup.entries.end(), each.low, after);
     cursor.by_index = true;
-    cursor.next = lookup.entries.data() + (first - lookup.entries.begin());
-    cursor.last = lookup.entries.data() + (last - lookup.entries.begin());
+    cursor.next_entry = lookup.entries.data() + (first - lookup.entries.begin());
+    cursor.last_entry = lookup.entries.data() + (last - lookup.entries.begin());
   }
   return SQLITE_OK;
 }
 
-int open(sqlite3_vtab* /*table*/, sqlite3_vtab_cursor** made) {
-  *made = new rows_cursor();
-  return SQLITE_OK;
-}
-
-int close(sqlite3_vtab_cursor* given) {
-  delete static_cast<rows_cursor*>(given);
-  return SQLITE_OK;
-}
-
-int filter(sqlite3_vtab_cursor* given, int /*number*/, const char* plan, int count, sqlite3_value** values) {
-  auto& cursor = *static_cast<rows_cursor*>(given);
-  sqlite3_vtab* const base = cursor.pVtab;
-  row_span kept = std::move(cursor.rows);
-  const std::size_t kept_chunk = cursor.loaded;
-  cursor = rows_cursor();
-  cursor.pVtab = base;
+int rows_cursor::filter(const char* plan, int count, sqlite3_value** values) {
+  sqlite3_vtab* const base = pVtab;
+  row_span kept = std::move(rows);
+  const std::size_t kept_chunk = loaded;
+  *this = rows_cursor();
+  pVtab = base;
   for (int i = 0; i < count && plan != nullptr && *plan == 'c'; ++i) {
     char* rest = nullptr;
     const auto column = static_cast<std::size_t>(std::strtoull(plan + 1, &rest, 10));
-    narrow(cursor, column, *rest, values[i]);
+    narrow(*this, column, *rest, values[i]);
     plan = rest + 1;
   }
-  if (cursor.empty) {
-    cursor.end = true;
+  if (empty) {
+    ended = true;
     return SQLITE_OK;
   }
-  if (const int code = prepare_lookups(cursor); code != SQLITE_OK) return code;
-  if (cursor.by_index) {
+  if (const int code = prepare_lookups(*this); code != SQLITE_OK) return code;
+  if (by_index) {
     if (kept_chunk != std::numeric_limits<std::size_t>::max()) {  // Joins ask for neighbours.
-      cursor.rows = std::move(kept);
-      cursor.loaded = kept_chunk;
+      rows = std::move(kept);
+      loaded = kept_chunk;
     }
-    return seek_by_index(cursor);
+    return seek_by_index(*this);
   }
-  cursor.chunk = std::numeric_limits<std::size_t>::max();  // `seek` begins with the one after.
-  return seek(cursor);
+  chunk = std::numeric_limits<std::size_t>::max();  // `seek` begins with the one after.
+  return seek(*this);
 }
 
-int next(sqlite3_vtab_cursor* given) {
-  auto& cursor = *static_cast<rows_cursor*>(given);
-  if (cursor.by_index) {
-    ++cursor.next;
-    return seek_by_index(cursor);
+int rows_cursor::next() {
+  if (by_index) {
+    ++next_entry;
+    return seek_by_index(*this);
   }
-  ++cursor.row;
-  return seek(cursor);
+  ++row;
+  return seek(*this);
 }
 
-int at_end(sqlite3_vtab_cursor* given) { return static_cast<rows_cursor*>(given)->end ? 1 : 0; }
-
-int read_column(sqlite3_vtab_cursor* given, sqlite3_context* to, int column) {
-  auto& cursor = *static_cast<rows_cursor*>(given);
-  const rows_table& table = table_of(cursor);
+void rows_cursor::read_column(sqlite3_context* to, int column) const {
+  const auto& table = *static_cast<const rows_table*>(pVtab);
   // Texts are those of the snapshot's tables, which outlive every statement.
-  give(
-      to,
-      table.of->columns[static_cast<std::size_t>(column)].read(cursor.rows[cursor.row], table.context->trace->tables()),
-      false);
-  return SQLITE_OK;
+  give(to, table.of->columns[static_cast<std::size_t>(column)].read(rows[row], table.context->trace->tables()), false);
 }
 
-int row_id(sqlite3_vtab_cursor* given, sqlite3_int64* id) {
-  const auto& cursor = *static_cast<rows_cursor*>(given);
-  *id = static_cast<sqlite3_int64>((static_cast<std::uint64_t>(cursor.chunk) << 32) | cursor.row);
-  return SQLITE_OK;
+sqlite3_int64 rows_cursor::row_id() const {
+  return static_cast<sqlite3_int64>((static_cast<std::uint64_t>(chunk) << 32) | row);
 }
 
-constexpr sqlite3_module make_module() {
-  sqlite3_module made{};
-  made.iVersion = 0;
-  made.xCreate = connect;
-  made.xConnect = connect;
-  made.xBestIndex = best_index;
-  made.xDisconnect = disconnect;
-  made.xDestroy = disconnect;
-  made.xOpen = open;
-  made.xClose = close;
-  made.xFilter = filter;
-  made.xNext = next;
-  made.xEof = at_end;
-  made.xColumn = read_column;
-  made.xRowid = row_id;
-  return made;
-}
-constexpr sqlite3_module rows_module = make_module();
+constexpr sqlite3_module rows_module = virtual_table<rows_table>::module();
 
 }  // namespace
 
