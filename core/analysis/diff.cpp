@@ -1,7 +1,6 @@
 #include "core/analysis/diff.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -9,6 +8,7 @@
 
 #include "core/analysis/digest.hpp"
 #include "core/analysis/index.hpp"
+#include "core/cancel.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -99,8 +99,6 @@ class stack_table {
   std::vector<stack_change> changes_;
 };
 
-const std::atomic<bool> never{false};
-
 void add_memory(side& of, bool is_after,
                 std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>, memory_change>& into,
                 std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>,
@@ -144,11 +142,12 @@ compared_figures figures_to_compare(const index& from, const trace::tables& tabl
   compared_figures made;
   for (const memory_statistics& figures : all.memory) {
     const block_filter filter{figures.level, figures.device, figures.kind};
-    made.memory.push_back({figures, live_stacks(from.memory(), filter, figures.maximum_time, never),
-                           allocating_stacks(from.memory(), filter, range, never)});
+    made.memory.push_back({figures, live_stacks(from.memory(), filter, figures.maximum_time, never_cancelled),
+                           allocating_stacks(from.memory(), filter, range, never_cancelled)});
   }
   for (const transfer_statistics& figures : all.transfers)
-    made.transfers.push_back({figures, copying_stacks(from, {figures.device, figures.direction}, range, never)});
+    made.transfers.push_back(
+        {figures, copying_stacks(from, {figures.device, figures.direction}, range, never_cancelled)});
   return made;
 }
 

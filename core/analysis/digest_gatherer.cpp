@@ -1,14 +1,12 @@
 #include "core/analysis/digest_gatherer.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "core/analysis/index.hpp"
+#include "core/cancel.hpp"
 
 namespace sluice::analysis {
 namespace {
-
-const std::atomic<bool> wanted{false};  // Nobody withdraws it.
 
 bool goes_before(const listed_block& a, const listed_block& b) {
   return a.bytes != b.bytes ? a.bytes > b.bytes : a.block < b.block;
@@ -45,8 +43,8 @@ void digest_gatherer::add_memory(const memory_use& of, const memory_key& key, ti
   memory& to = place->second;
   if (fresh) to.allocated.time = to.highest.time = made_.span.begin;
   const block_filter filter{key.level, key.device, key.kind};
-  to.allocated.join(allocating_stacks(of, filter, part, wanted));
-  const held_bytes most = most_held(of, filter, part, wanted);
+  to.allocated.join(allocating_stacks(of, filter, part, never_cancelled));
+  const held_bytes most = most_held(of, filter, part, never_cancelled);
   if (most.bytes > to.highest.bytes) to.highest = most;
 }
 
@@ -85,7 +83,7 @@ void digest_gatherer::look(const index& from, time_range run) {
   figures_.look(from, run);
   for (auto& [key, of] : memories_)
     if (run.holds(of.highest.time))
-      of.at_peak = live_stacks(from.memory(), {key.level, key.device, key.kind}, of.highest.time, wanted);
+      of.at_peak = live_stacks(from.memory(), {key.level, key.device, key.kind}, of.highest.time, never_cancelled);
 }
 
 digest digest_gatherer::take() {

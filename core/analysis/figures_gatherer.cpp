@@ -1,17 +1,15 @@
 #include "core/analysis/figures_gatherer.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <tuple>
 
 #include "core/analysis/index.hpp"
 #include "core/analysis/tensors.hpp"
+#include "core/cancel.hpp"
 
 namespace sluice::analysis {
 namespace {
-
-const std::atomic<bool> wanted{false};  // A summary is never withdrawn.
 
 void find_holders(const memory_use& memory, memory_peak& peak) {
   const memory_key key{peak.device, peak.level, peak.kind};
@@ -76,7 +74,7 @@ void copied_gatherer::add(const index& from, time_range run) {
   for (const copy_record& copy : from.copies().copies()) here.emplace(copy.device, copy.direction);
   for (const way& each : here) {
     stack_use& of = ways_.try_emplace(each, nothing()).first->second;
-    if (part.length() > 0) of.join(copying_stacks(from, {each.first, each.second}, range_, wanted, part));
+    if (part.length() > 0) of.join(copying_stacks(from, {each.first, each.second}, range_, never_cancelled, part));
   }
 }
 
@@ -163,7 +161,7 @@ void figures_gatherer::look(const index& from, time_range run) {
     if (!run.holds(peak.time)) continue;
     find_holders(from.memory(), peak);
     if (i < made_.held.size())
-      made_.held[i] = live_stacks(from.memory(), {peak.level, peak.device, peak.kind}, peak.time, wanted);
+      made_.held[i] = live_stacks(from.memory(), {peak.level, peak.device, peak.kind}, peak.time, never_cancelled);
     fragmentation_[i] = segments_.at(peak, from.memory());
     compositions_[i] = composition_at(peak, from, of_);
     unused_.look(peak, from);

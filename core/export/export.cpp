@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/analysis/index.hpp"
+#include "core/cancel.hpp"
 #include "core/export/formats.hpp"
 
 namespace sluice::exports {
@@ -55,8 +56,7 @@ job::job(const trace::snapshot& from, const options& wanted)
 }
 
 const std::atomic<bool>& job::cancelled() const {
-  static const std::atomic<bool> never{false};
-  return wanted_.cancelled == nullptr ? never : *wanted_.cancelled;
+  return wanted_.cancelled == nullptr ? never_cancelled : *wanted_.cancelled;
 }
 
 result<void> job::chunk_done(const trace::chunk_info& chunk) {

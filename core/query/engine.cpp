@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/cancel.hpp"
 #include "core/query/engine_state.hpp"
 #include "core/query/stored.hpp"
 
@@ -42,7 +43,6 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
     if (!found) return tl::unexpected<error>(found.error());
     return std::make_shared<const value_type>(std::move(*found));
   };
-  const std::atomic<bool> never{false};
   bool provisional = false;
   {
     std::unique_lock lock(state_->mutex);
@@ -51,14 +51,15 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
   state::view now;
   for (bool built = false; !built;) {
     now = state_->seen();
-    const sources by{state_->nothing,  *now.trace, never,      state_->frames, symbols::frame_book::patience::at_once,
-                     now.stored.get(), nullptr,    provisional};
+    const sources by{
+        state_->nothing,  *now.trace, never_cancelled, state_->frames, symbols::frame_book::patience::at_once,
+        now.stored.get(), nullptr,    provisional};
     if constexpr (draws<Question> && requires { question.range; })
       state_->read_ahead_of(question.range, question.width);
     auto found = now.stored ? answer_stored(question, by) : std::nullopt;
     if (found) return shared(std::move(*found));
     if (const auto answer = start_long_answer(question, by)) {
-      const auto done = answer->work(steady::time_point::max(), never);
+      const auto done = answer->work(steady::time_point::max(), never_cancelled);
       return done ? shared(answer->so_far(provisional)) : tl::unexpected<error>(done.error());
     }
     state_->want_index();
@@ -70,7 +71,7 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
     now.index = state_->index;
   }
   const std::shared_lock lock(state_->index_mutex);
-  return shared(answer_to(question, sources{*now.index, *now.trace, never, state_->frames,
+  return shared(answer_to(question, sources{*now.index, *now.trace, never_cancelled, state_->frames,
                                             symbols::frame_book::patience::at_once, nullptr, nullptr, provisional}));
 }
 

@@ -10,9 +10,9 @@
 /// The names of rows' members, read from what the compiler calls a pointer to them: the schema stays the only list.
 namespace sluice::query {
 
-namespace detail {
+namespace spelling {
 template <auto Member>
-[[nodiscard]] constexpr std::string_view spelled() {
+[[nodiscard]] constexpr std::string_view of_pointer() {
   // GCC: "... [with auto Member = &sluice::trace::event_base::id; std::string_view = ...]"; clang: "... [Member = &...::id]".
   constexpr std::string_view all = __PRETTY_FUNCTION__;
   constexpr std::size_t after = all.find("Member = ");
@@ -22,7 +22,7 @@ template <auto Member>
   constexpr std::string_view name = path.substr(last + 2);
   return name.substr(0, name.find_first_of(" )"));
 }
-}  // namespace detail
+}  // namespace spelling
 
 template <class Row>
 inline constexpr std::size_t field_count = std::tuple_size_v<decltype(trace::fields_of<Row>)>;
@@ -34,7 +34,7 @@ inline constexpr auto member_at = std::get<Index>(trace::fields_of<Row>).member;
 /// "block", "time": the name of that member.
 template <class Row, std::size_t Index>
 [[nodiscard]] constexpr std::string_view member_name() {
-  return detail::spelled<member_at<Row, Index>>();
+  return spelling::of_pointer<member_at<Row, Index>>();
 }
 
 }  // namespace sluice::query

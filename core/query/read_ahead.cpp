@@ -15,7 +15,7 @@ std::optional<double> place_of_zoom(time_range before, time_range now) {
 }
 
 /// A view that is `length` long and has `centre` at a place, 0..1 of it.
-time_range view_about(time_ns centre, double place, time_ns length) {
+time_range view_around(time_ns centre, double place, time_ns length) {
   const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(length));
   return {begin, begin + length};
 }
@@ -39,7 +39,7 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   const tile_list shown = tiles_over(range, centre, width);
   want(shown);
   const time_ns of_smaller = std::min(tiles_->longest_of_smaller(range, width), range.length());
-  const tile_list smaller = tiles_over(view_about(centre, place_, of_smaller), centre, width);
+  const tile_list smaller = tiles_over(view_around(centre, place_, of_smaller), centre, width);
   urgent_.clear();
   next_urgent_ = 0;
   in_view_ = shown.size();
@@ -49,7 +49,7 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   }
   if (const time_ns due = tiles_->longest_of_epochs(centre, width); before && zoom && range.length() / due < soon) {
     // Several are due at once, as soon as the view is as short as that.
-    want_epochs(view_about(centre, place_, due), centre);
+    want_epochs(view_around(centre, place_, due), centre);
   }
   want(smaller);
   if (!before) return !wanted_.empty() && !std::exchange(working_, true);
