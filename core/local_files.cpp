@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// More folders than a path of a source nests; bounds what a hostile one costs.
-constexpr std::size_t most_parts = 64;
+constexpr std::size_t most_folders = 64;
 
 /// The parts of `path` between its slashes, without empty ones and ".". Nothing if ".." is among them, or there are too many.
 std::vector<std::string> parts_of(std::string_view path) {
@@ -25,7 +25,7 @@ std::vector<std::string> parts_of(std::string_view path) {
     const std::string_view part = path.substr(0, end);
     path.remove_prefix(std::min(end + 1, path.size()));
     if (part.empty() || part == ".") continue;
-    if (part == ".." || parts.size() == most_parts) return {};
+    if (part == ".." || parts.size() == most_folders) return {};
     parts.emplace_back(part);
   }
   return parts;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/import/unsigned_of.hpp"
+
 namespace sluice::importing {
 namespace {
-
-std::uint64_t unsigned_of(std::int64_t number) { return static_cast<std::uint64_t>(std::max<std::int64_t>(number, 0)); }
 
 trace::memory_kind side_of(std::string_view word) {
   if (word == "Pageable") return trace::memory_kind::host;

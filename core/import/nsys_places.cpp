@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
+#include "core/import/unsigned_of.hpp"
+
 namespace sluice::importing {
 namespace {
-
-std::uint64_t unsigned_of(std::int64_t number) { return static_cast<std::uint64_t>(std::max<std::int64_t>(number, 0)); }
 
 /// "74e128b2-90b6-b409-07c8-33bee5ff6f88".
 std::pair<std::uint64_t, std::uint64_t> read_uuid(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/import/nsys_reader.hpp"
+#include "core/import/unsigned_of.hpp"
 #include "core/trace/ids.hpp"
 
 /// The tables of an Nsight Systems export that are read, and their columns, as versions from 2020 to 2025 name them. The numbers of
@@ -22,9 +23,7 @@ struct cells {
   [[nodiscard]] std::int64_t number(std::size_t column, std::int64_t otherwise = 0) const {
     return has(column) ? row[column] : otherwise;
   }
-  [[nodiscard]] std::uint64_t natural(std::size_t column) const {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(number(column), 0));
-  }
+  [[nodiscard]] std::uint64_t natural(std::size_t column) const { return unsigned_of(number(column)); }
   [[nodiscard]] std::uint32_t small(std::size_t column) const {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number(column), 0, UINT32_MAX));
   }
