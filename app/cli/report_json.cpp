@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/cli/json_values.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
 #include "core/analysis/labels.hpp"
@@ -13,17 +14,9 @@ namespace sluice::cli {
 namespace {
 
 using json = nlohmann::ordered_json;
-using trace::unknown_time;
 
 constexpr int schema_version = 1;
 
-json time_or_null(trace::time_ns time) { return time == unknown_time ? json(nullptr) : json(time); }
-json number_or_null(double value) { return value > 0 ? json(value) : json(nullptr); }
-json count_or_null(std::uint64_t value) { return value > 0 ? json(value) : json(nullptr); }
-template <class Id>
-json id_or_null(Id id) {
-  return id == Id{} ? json(nullptr) : json(raw(id));
-}
 json range_of(analysis::time_range range) { return {{"begin_ns", range.begin}, {"end_ns", range.end}}; }
 
 std::string_view word(analysis::finding_kind kind) {
@@ -100,9 +93,9 @@ std::string_view word(trace::device_kind kind) {
   return kind == trace::device_kind::cuda ? "cuda" : kind == trace::device_kind::simulated ? "simulated" : "unknown";
 }
 
-class writer {
+class json_writer {
  public:
-  explicit writer(const report_subject& subject)
+  explicit json_writer(const report_subject& subject)
       : subject_(subject), of_(subject.of), tables_(subject.tables), path_(subject.path) {}
 
   json all() const {
@@ -567,7 +560,7 @@ class writer {
 
 std::string report_json(const report_subject& subject) {
   // Names come from the recorded program: what is no UTF-8 in them is replaced.
-  return writer(subject).all().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_writer(subject).all().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace sluice::cli

@@ -31,9 +31,9 @@ std::string capital(std::string_view text) {
 }
 
 /// One report, section by section. A section without anything to say is left out.
-class writer {
+class text_writer {
  public:
-  explicit writer(const report_subject& subject)
+  explicit text_writer(const report_subject& subject)
       : subject_(subject), of_(subject.of), tables_(subject.tables), path_(subject.path) {}
 
   std::string all() {
@@ -513,6 +513,6 @@ class writer {
 
 }  // namespace
 
-std::string report_text(const report_subject& subject) { return writer(subject).all(); }
+std::string report_text(const report_subject& subject) { return text_writer(subject).all(); }
 
 }  // namespace sluice::cli

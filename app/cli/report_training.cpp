@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/cli/json_values.hpp"
 #include "app/cli/text_table.hpp"
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
@@ -14,7 +15,7 @@ namespace {
 using analysis::summary;
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t name_columns = 60;
+constexpr std::size_t columns_of_name = 60;
 constexpr std::size_t groups_shown = 6;
 constexpr std::size_t steps_shown = 12;
 
@@ -54,9 +55,9 @@ std::string_view word_of(analysis::step_source source) {
   return "none";
 }
 
-class text_writer {
+class training_writer {
  public:
-  explicit text_writer(const report_subject& subject) : of_(subject.of), tables_(subject.tables) {}
+  explicit training_writer(const report_subject& subject) : of_(subject.of), tables_(subject.tables) {}
 
   std::string all() {
     compositions();
@@ -147,10 +148,11 @@ class text_writer {
     if (group.stack != trace::stack_id::none) {
       const std::string place = symbols::place_of(group.line);
       const std::string called = symbols::name_of(group.line);
-      return shortened(place.empty() || place == called ? called : fmt::format("{}, {}", place, called), name_columns);
+      return shortened(place.empty() || place == called ? called : fmt::format("{}, {}", place, called),
+                       columns_of_name);
     }
     const std::string_view name = tables_.text(group.name);
-    return shortened(name.empty() ? "no name" : readable_name(name), name_columns);
+    return shortened(name.empty() ? "no name" : readable_name(name), columns_of_name);
   }
 
   void unused() {
@@ -185,11 +187,6 @@ class text_writer {
   const trace::tables& tables_;
   std::string text_;
 };
-
-template <class Id>
-json id_or_null(Id id) {
-  return id == Id{} ? json(nullptr) : json(raw(id));
-}
 
 json of_composition(const analysis::peak_composition& peak) {
   json shares = json::array();
@@ -265,7 +262,7 @@ json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
 
 }  // namespace
 
-std::string training_text(const report_subject& subject) { return text_writer(subject).all(); }
+std::string training_text(const report_subject& subject) { return training_writer(subject).all(); }
 
 void put_training(const report_subject& subject, json& into) {
   json compositions = json::array();
