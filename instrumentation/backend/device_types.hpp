@@ -31,6 +31,10 @@ enum class memory_space : std::uint8_t {
   managed,
 };
 
+[[nodiscard]] constexpr bool on_host(memory_space space) {
+  return space == memory_space::pageable || space == memory_space::pinned;
+}
+
 enum class backend_kind : std::uint8_t { cuda, simulated };
 
 /// What a device can do beyond what every device does. A call for what it cannot do answers `not_supported`.

@@ -8,14 +8,6 @@ namespace sluice::backend {
 
 namespace {
 
-template <class Record>
-Record at(std::uint64_t time, std::uint32_t flags = 0) {
-  Record r{};
-  r.header.time = time;
-  r.header.flags = flags;
-  return r;
-}
-
 std::uint64_t half_of_uuid(const std::array<std::uint8_t, 16>& uuid, std::size_t from) {
   std::uint64_t value = 0;
   for (std::size_t i = from; i < from + 8; ++i) value = (value << 8) | uuid[i];
@@ -26,8 +18,6 @@ std::uint64_t half_of_uuid(const std::array<std::uint8_t, 16>& uuid, std::size_t
 std::uint8_t level_of(std::uint64_t pool) {
   return static_cast<std::uint8_t>(pool != 0 ? trace::layer::pool : trace::layer::driver);
 }
-
-bool on_host(memory_space space) { return space == memory_space::pageable || space == memory_space::pinned; }
 
 }  // namespace
 
@@ -54,7 +44,7 @@ bool driver_log::on() noexcept { return collector::active(); }
 
 void driver_log::define_device(std::uint64_t now, const device_description& d) const {
   if (!on()) return;
-  auto r = at<collector::device_record>(now);
+  auto r = collector::record_at<collector::device_record>(now);
   r.device = device_;
   r.kind = static_cast<std::uint32_t>(d.kind == backend_kind::cuda ? trace::device_kind::cuda
                                                                    : trace::device_kind::simulated);
@@ -70,7 +60,7 @@ void driver_log::define_device(std::uint64_t now, const device_description& d) c
   r.attainable_h2d = static_cast<std::uint64_t>(d.attainable_h2d);
   r.attainable_d2h = static_cast<std::uint64_t>(d.attainable_d2h);
   collector::emit(r);
-  auto c = at<collector::context_record>(now);
+  auto c = collector::record_at<collector::context_record>(now);
   c.context = context_key();
   c.device = device_;
   collector::emit(c);
@@ -79,7 +69,7 @@ void driver_log::define_device(std::uint64_t now, const device_description& d) c
 void driver_log::define_stream(std::uint64_t now, std::uint32_t stream, std::uint64_t handle, int priority,
                                bool is_default) const {
   if (!on()) return;
-  auto r = at<collector::stream_record>(now, is_default ? collector::flag_default_stream : 0u);
+  auto r = collector::record_at<collector::stream_record>(now, is_default ? collector::flag_default_stream : 0u);
   r.stream = stream_key(stream);
   r.handle = handle;
   r.priority = priority;
@@ -88,7 +78,7 @@ void driver_log::define_stream(std::uint64_t now, std::uint32_t stream, std::uin
 
 void driver_log::define_pool(std::uint64_t now, std::uint64_t pool, const char* name) const {
   if (!on()) return;
-  auto r = at<collector::pool_record>(now);
+  auto r = collector::record_at<collector::pool_record>(now);
   r.pool = pool;
   r.device = device_;
   r.level = static_cast<std::uint8_t>(trace::layer::driver);
@@ -100,7 +90,7 @@ void driver_log::define_pool(std::uint64_t now, std::uint64_t pool, const char* 
 void driver_log::api_call(const call& c, std::uint64_t end, std::uint64_t stream, std::uint64_t bytes,
                           std::uint64_t source, std::uint64_t destination, std::int64_t status) const {
   if (!on()) return;
-  auto r = at<collector::api_call_record>(c.begin);
+  auto r = collector::record_at<collector::api_call_record>(c.begin);
   r.end = end;
   r.name = collector::intern(c.name);
   r.source = source;
@@ -115,7 +105,7 @@ void driver_log::api_call(const call& c, std::uint64_t end, std::uint64_t stream
 
 void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) const {
   if (!on()) return;
-  auto r = at<collector::alloc_record>(now, what.flags);
+  auto r = collector::record_at<collector::alloc_record>(now, what.flags);
   r.address = what.address;
   r.bytes = what.bytes;
   r.reserved_bytes = what.bytes;
@@ -134,7 +124,7 @@ void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) 
 
 void driver_log::freed(const call& c, const alloc& what) const {
   if (!on()) return;
-  auto r = at<collector::free_record>(c.begin, what.flags);
+  auto r = collector::record_at<collector::free_record>(c.begin, what.flags);
   r.address = what.address;
   r.stream = what.stream;
   r.correlation = c.correlation;
@@ -146,7 +136,7 @@ void driver_log::freed(const call& c, const alloc& what) const {
 
 void driver_log::free_completed(const call& c, std::uint64_t now, std::uint64_t address, std::uint64_t pool) const {
   if (!on()) return;
-  auto r = at<collector::free_completed_record>(now);
+  auto r = collector::record_at<collector::free_completed_record>(now);
   r.address = address;
   r.correlation = c.correlation;
   r.level = level_of(pool);
@@ -155,7 +145,7 @@ void driver_log::free_completed(const call& c, std::uint64_t now, std::uint64_t 
 
 void driver_log::failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const {
   if (!on()) return;
-  auto r = at<collector::alloc_failed_record>(now);
+  auto r = collector::record_at<collector::alloc_failed_record>(now);
   r.bytes = what.bytes;
   r.pool = what.pool;
   r.stream = what.stream;
@@ -171,7 +161,7 @@ void driver_log::pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t
                             trace::pool_operation operation, std::uint64_t threshold) const {
   if (!on()) return;
   const bool sampled = operation == trace::pool_operation::sample;
-  auto r = at<collector::pool_state_record>(now, sampled ? collector::flag_sampled : 0u);
+  auto r = collector::record_at<collector::pool_state_record>(now, sampled ? collector::flag_sampled : 0u);
   r.pool = pool;
   r.reserved_bytes = reserved;
   r.used_bytes = used;
@@ -182,7 +172,7 @@ void driver_log::pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t
 
 void driver_log::shared(std::uint64_t now, std::uint64_t address, std::uint64_t key, bool imported) const {
   if (!on()) return;
-  auto r = at<collector::share_record>(now);
+  auto r = collector::record_at<collector::share_record>(now);
   r.key = key;
   r.what = address;
   r.kind = static_cast<std::uint32_t>(collector::shared_thing::block);
@@ -192,7 +182,7 @@ void driver_log::shared(std::uint64_t now, std::uint64_t address, std::uint64_t 
 
 void driver_log::memory(std::uint64_t now, const memory_info& info) const {
   if (!on()) return;
-  auto r = at<collector::device_memory_record>(now, collector::flag_sampled);
+  auto r = collector::record_at<collector::device_memory_record>(now, collector::flag_sampled);
   r.free_bytes = info.free_bytes;
   r.total_bytes = info.total_bytes;
   r.device = device_;
@@ -201,7 +191,7 @@ void driver_log::memory(std::uint64_t now, const memory_info& info) const {
 
 void driver_log::copied(const call& c, const copy& what) const {
   if (!on()) return;
-  auto r = at<collector::copy_record>(what.begin, what.flags);
+  auto r = collector::record_at<collector::copy_record>(what.begin, what.flags);
   r.end = what.end;
   r.bytes = what.bytes;
   r.stream = what.stream;
@@ -221,7 +211,7 @@ void driver_log::set(const call& c, std::uint64_t begin, std::uint64_t end, std:
                      std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags,
                      std::uint64_t graph_node) const {
   if (!on()) return;
-  auto r = at<collector::memset_record>(begin, flags);
+  auto r = collector::record_at<collector::memset_record>(begin, flags);
   r.end = end;
   r.bytes = bytes;
   r.stream = stream;
@@ -238,7 +228,7 @@ void driver_log::ran(const call& c, std::uint64_t begin, std::uint64_t end, cons
                      const launch_config& shape, std::uint64_t stream, std::uint32_t flags,
                      std::uint64_t graph_node) const {
   if (!on()) return;
-  auto r = at<collector::kernel_record>(begin, flags);
+  auto r = collector::record_at<collector::kernel_record>(begin, flags);
   r.end = end;
   r.name = collector::intern(kernel.name.data(), kernel.name.size());
   r.stream = stream;
@@ -256,7 +246,7 @@ void driver_log::ran(const call& c, std::uint64_t begin, std::uint64_t end, cons
 void driver_log::migrated(std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
                           trace::direction direction, trace::migration_cause cause) const {
   if (!on()) return;
-  auto r = at<collector::migration_record>(begin);
+  auto r = collector::record_at<collector::migration_record>(begin);
   r.end = end;
   r.bytes = bytes;
   r.address = address;
@@ -268,7 +258,7 @@ void driver_log::migrated(std::uint64_t begin, std::uint64_t end, std::uint64_t 
 
 void driver_log::synced(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::sync_kind kind) const {
   if (!on()) return;
-  auto r = at<collector::sync_record>(begin);
+  auto r = collector::record_at<collector::sync_record>(begin);
   r.end = end;
   r.stream = stream;
   r.kind = static_cast<std::uint64_t>(kind);
@@ -277,7 +267,7 @@ void driver_log::synced(std::uint64_t begin, std::uint64_t end, std::uint64_t st
 
 void driver_log::event_recorded(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const {
   if (!on()) return;
-  auto r = at<collector::event_edge_record>(now);
+  auto r = collector::record_at<collector::event_edge_record>(now);
   r.event = event;
   r.stream = stream;
   collector::emit_bytes(&r.header, collector::record_type::event_record, sizeof(r));
@@ -285,14 +275,14 @@ void driver_log::event_recorded(std::uint64_t now, std::uint64_t event, std::uin
 
 void driver_log::event_waited(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const {
   if (!on()) return;
-  auto r = at<collector::event_edge_record>(now);
+  auto r = collector::record_at<collector::event_edge_record>(now);
   r.event = event;
   r.stream = stream;
   collector::emit_bytes(&r.header, collector::record_type::event_wait, sizeof(r));
 }
 
 void driver_log::watermark(std::uint64_t now) const {
-  if (on()) collector::emit(at<collector::watermark_record>(now));
+  if (on()) collector::emit(collector::record_at<collector::watermark_record>(now));
 }
 
 }  // namespace sluice::backend

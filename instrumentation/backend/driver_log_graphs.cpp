@@ -3,22 +3,10 @@
 
 namespace sluice::backend {
 
-namespace {
-
-template <class Record>
-Record at(std::uint64_t time, std::uint32_t flags = 0) {
-  Record r{};
-  r.header.time = time;
-  r.header.flags = flags;
-  return r;
-}
-
-}  // namespace
-
 void driver_log::graph_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t source,
                                std::uint64_t nodes) const {
   if (!on()) return;
-  auto r = at<collector::graph_definition_record>(now);
+  auto r = collector::record_at<collector::graph_definition_record>(now);
   r.graph = graph;
   r.source = source;
   r.nodes = nodes;
@@ -28,7 +16,7 @@ void driver_log::graph_defined(std::uint64_t now, std::uint64_t graph, std::uint
 void driver_log::node_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t stream,
                               std::string_view name, std::span<const std::uint64_t> addresses) const {
   if (!on() || addresses.empty()) return;
-  auto r = at<collector::node_touch_record>(now);
+  auto r = collector::record_at<collector::node_touch_record>(now);
   r.graph = graph;
   r.node = node;
   r.stream = stream;
@@ -39,7 +27,7 @@ void driver_log::node_defined(std::uint64_t now, std::uint64_t graph, std::uint6
 
 void driver_log::child_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t child) const {
   if (!on()) return;
-  auto r = at<collector::child_graph_record>(now);
+  auto r = collector::record_at<collector::child_graph_record>(now);
   r.graph = graph;
   r.node = node;
   r.child = child;
@@ -48,7 +36,7 @@ void driver_log::child_defined(std::uint64_t now, std::uint64_t graph, std::uint
 
 void driver_log::graph_called(const call& c, std::uint64_t graph) const {
   if (!on()) return;
-  auto r = at<collector::graph_call_record>(c.begin);
+  auto r = collector::record_at<collector::graph_call_record>(c.begin);
   r.graph = graph;
   r.correlation = c.correlation;
   collector::emit(r);
@@ -57,7 +45,7 @@ void driver_log::graph_called(const call& c, std::uint64_t graph) const {
 void driver_log::graph_launched(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t graph,
                                 std::uint64_t stream, std::uint32_t flags) const {
   if (!on()) return;
-  auto r = at<collector::graph_launch_record>(begin, flags);
+  auto r = collector::record_at<collector::graph_launch_record>(begin, flags);
   r.end = end;
   r.graph = graph;
   r.stream = stream;
@@ -68,7 +56,7 @@ void driver_log::graph_launched(const call& c, std::uint64_t begin, std::uint64_
 
 void driver_log::graph_ended(std::uint64_t now, std::uint64_t graph) const {
   if (!on()) return;
-  auto r = at<collector::graph_end_record>(now);
+  auto r = collector::record_at<collector::graph_end_record>(now);
   r.graph = graph;
   collector::emit(r);
 }

@@ -18,14 +18,6 @@ constexpr std::uint64_t largest_text = 64 << 10;  ///< Bytes of pyvenv.cfg and v
 constexpr std::size_t most_words = 64;            ///< Of a command that are looked at.
 constexpr std::size_t most_links = 16;
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, separator);)
-    if (!part.empty()) parts.push_back(part);
-  return parts;
-}
-
 bool is_executable(const fs::path& path) {
   std::error_code none;
   return fs::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
@@ -140,6 +132,14 @@ std::string cuda_of_torch(const fs::path& packages) {
 }
 
 }  // namespace
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
 
 std::string find_on_path(const std::string& name, const variable_lookup& variables) {
   std::error_code failed;

@@ -10,6 +10,9 @@
 /// by who asked for it; and nothing is loaded. Part of the program, not of the capture library.
 namespace sluice::capture {
 
+/// The parts of `text` between separators, without empty ones.
+[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
+
 /// The program that `name` stands for, as execvp finds it; empty if there is none. `variables` gives PATH; its empty and relative folders
 /// are left out.
 [[nodiscard]] std::string find_on_path(const std::string& name, const variable_lookup& variables);

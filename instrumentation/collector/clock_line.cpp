@@ -7,8 +7,8 @@
 namespace sluice::collector {
 
 namespace {
-constexpr std::int64_t second = 1'000'000'000;
-constexpr std::int64_t kept_dense = 10 * second;
+constexpr std::int64_t one_second = 1'000'000'000;
+constexpr std::int64_t kept_dense = 10 * one_second;
 }  // namespace
 
 clock_anchor read_clocks() {
@@ -42,7 +42,7 @@ void clock_line::thin_out() {
   std::size_t kept = thinned_;
   for (std::size_t i = thinned_; i < anchors_.size(); ++i) {
     const bool dense = newest - anchors_[i].monotonic < kept_dense;
-    const bool apart = kept == 0 || anchors_[i].monotonic - anchors_[kept - 1].monotonic >= second;
+    const bool apart = kept == 0 || anchors_[i].monotonic - anchors_[kept - 1].monotonic >= one_second;
     if (!dense && !apart) continue;
     anchors_[kept++] = anchors_[i];
     if (!dense) thinned_ = kept;

@@ -69,14 +69,14 @@ std::uint64_t pid_of(int client) {
 }
 
 /// The one message of a client, with the first descriptor that came with it; others are closed.
-struct message {
+struct client_message {
   ssize_t bytes = -1;  ///< -1: none yet, with errno.
   hello content{.magic = 0, .version = 0};
   int file = -1;
 };
 
-message receive(int client) {
-  message got;
+client_message receive(int client) {
+  client_message got;
   iovec part{&got.content, sizeof got.content};
   constexpr std::size_t most_files = 16;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * most_files)] = {};
@@ -213,7 +213,7 @@ void listener::accept_from(const unique_descriptor& socket, std::vector<std::str
 }
 
 void listener::hear(unique_descriptor client, std::vector<arrival>& arrivals, std::vector<std::string>& complaints) {
-  message got = receive(client.get());
+  client_message got = receive(client.get());
   if (got.bytes < 0) {
     if (errno == EAGAIN) silent_.push_back(std::move(client));
     return;

@@ -77,6 +77,15 @@ std::uint64_t introduce_lane(lane_record lane) noexcept;
 /// program's must not. True as well when nobody records: there is nothing to wait for.
 [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
 
+/// A record with this time and these flags, and zeros otherwise.
+template <class Record>
+[[nodiscard]] Record record_at(std::uint64_t time, std::uint32_t flags = 0) noexcept {
+  Record made{};
+  made.header.time = time;
+  made.header.flags = flags;
+  return made;
+}
+
 template <class Record>
 bool emit(Record record) noexcept {
   return emit_bytes(&record.header, type_of<Record>::value, sizeof(Record));

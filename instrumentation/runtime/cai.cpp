@@ -8,21 +8,21 @@ namespace sluice::runtime {
 
 namespace {
 
-constexpr const char* import_call = "import_cai";
+constexpr const char* cai_call = "import_cai";
 
 struct kind_letter {
   char letter;
   element_kind kind;
 };
-constexpr kind_letter kinds[] = {{'i', element_kind::integer},
-                                 {'u', element_kind::unsigned_integer},
-                                 {'f', element_kind::floating},
-                                 {'c', element_kind::complex},
-                                 {'b', element_kind::boolean}};
+constexpr kind_letter letters[] = {{'i', element_kind::integer},
+                                   {'u', element_kind::unsigned_integer},
+                                   {'f', element_kind::floating},
+                                   {'c', element_kind::complex},
+                                   {'b', element_kind::boolean}};
 
 element_type type_of(const std::string& text) {
   const auto unknown = [&] {
-    refuse(import_call,
+    refuse(cai_call,
            fmt::format("element type '{}': byte order, one of i u f c b, and a size in bytes were expected", text));
   };
   unsigned bytes = 0;
@@ -30,9 +30,9 @@ element_type type_of(const std::string& text) {
   const auto [end, failed] = std::from_chars(text.data() + 2, text.data() + text.size(), bytes);
   if (failed != std::errc() || end != text.data() + text.size() || bytes == 0 || bytes > 32) unknown();
   if (text[0] != '<' && !(text[0] == '|' && bytes == 1)) {
-    refuse(import_call, fmt::format("element type '{}': little endian elements were expected", text));
+    refuse(cai_call, fmt::format("element type '{}': little endian elements were expected", text));
   }
-  for (const kind_letter& k : kinds) {
+  for (const kind_letter& k : letters) {
     if (k.letter == text[1]) return {k.kind, static_cast<std::uint16_t>(8 * bytes)};
   }
   unknown();
@@ -40,7 +40,7 @@ element_type type_of(const std::string& text) {
 }
 
 std::string text_of(element_type type) {
-  for (const kind_letter& k : kinds) {
+  for (const kind_letter& k : letters) {
     if (k.kind == type.kind) return fmt::format("{}{}{}", type.bytes() == 1 ? '|' : '<', k.letter, type.bytes());
   }
   refuse("export_cai", fmt::format("the CUDA array interface has no {}; use DLPack", to_string(type)));
@@ -48,7 +48,7 @@ std::string text_of(element_type type) {
 
 // The exporter's stream by the interface's numbers, which are the driver's.
 void wait_for(std::int64_t exporter, const stream_ref& stream) {
-  if (exporter == 0) refuse(import_call, "stream 0 could be the legacy (1) or the per-thread (2) default stream");
+  if (exporter == 0) refuse(cai_call, "stream 0 could be the legacy (1) or the per-thread (2) default stream");
   const stream_ref other = exporter == 1
                                ? stream_ref(stream.device())
                                : stream_ref::from_native(stream.device(), static_cast<std::uintptr_t>(exporter));
@@ -61,8 +61,8 @@ void wait_for(std::int64_t exporter, const stream_ref& stream) {
 }  // namespace
 
 any_array import_cai(const cai_description& what, memory_owner owner, const stream_ref& stream) {
-  if (what.version < 2) refuse(import_call, fmt::format("version {}: 2 or later was expected", what.version));
-  if (what.masked) refuse(import_call, "masked arrays are not supported");
+  if (what.version < 2) refuse(cai_call, fmt::format("version {}: 2 or later was expected", what.version));
+  if (what.masked) refuse(cai_call, "masked arrays are not supported");
   foreign_array foreign;
   foreign.type = type_of(what.typestr);
   foreign.extents = what.shape;
@@ -70,22 +70,22 @@ any_array import_cai(const cai_description& what, memory_owner owner, const stre
   foreign.data = reinterpret_cast<void*>(what.data);
   foreign.read_only = what.read_only;
   const std::size_t item = foreign.type.bytes();
-  (void)element_count(foreign.extents, item, import_call);
+  (void)element_count(foreign.extents, item, cai_call);
   if (!what.strides) {
     dense_strides(foreign.extents, storage_order::c, foreign.strides);
   } else {
     if (what.strides->size() != what.shape.size()) {
-      refuse(import_call, fmt::format("{} extents and {} strides", what.shape.size(), what.strides->size()));
+      refuse(cai_call, fmt::format("{} extents and {} strides", what.shape.size(), what.strides->size()));
     }
     for (std::size_t axis = 0; axis < what.shape.size(); ++axis) {
       const std::int64_t bytes = (*what.strides)[axis];
       if (bytes % static_cast<std::int64_t>(item) != 0) {
-        refuse(import_call, fmt::format("a stride of {} bytes is no whole number of {}-byte elements", bytes, item));
+        refuse(cai_call, fmt::format("a stride of {} bytes is no whole number of {}-byte elements", bytes, item));
       }
       foreign.strides[axis] = bytes / static_cast<std::int64_t>(item);
     }
   }
-  any_array out = checked_array(foreign, stream.device(), import_call).owned_by(std::move(owner));
+  any_array out = checked_array(foreign, stream.device(), cai_call).owned_by(std::move(owner));
   if (what.stream) wait_for(*what.stream, stream);
   return out;
 }

@@ -14,7 +14,7 @@ namespace {
 // What scopes of this thread have chosen, innermost last.
 thread_local std::vector<resource_ptr> scoped;
 
-resource_ptr chosen(const device_ref& device, bool pinned) {
+resource_ptr chosen_resource(const device_ref& device, bool pinned) {
   for (auto at = scoped.rbegin(); at != scoped.rend(); ++at) {
     if ((*at)->device() == device && ((*at)->space() == memory_space::pinned) == pinned) return *at;
   }
@@ -28,7 +28,7 @@ resource_ptr first_resource(const device_ref& device, bool pinned) {
 }
 
 resource_ptr current(const device_ref& device, bool pinned) {
-  resource_ptr resource = chosen(device, pinned);
+  resource_ptr resource = chosen_resource(device, pinned);
   return resource ? resource : first_resource(device, pinned);
 }
 

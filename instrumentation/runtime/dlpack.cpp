@@ -14,16 +14,17 @@ struct coded_kind {
   type_code code;
   element_kind kind;
 };
-constexpr coded_kind kinds[] = {{type_int, element_kind::integer},     {type_uint, element_kind::unsigned_integer},
-                                {type_float, element_kind::floating},  {type_bfloat, element_kind::brain_float},
-                                {type_complex, element_kind::complex}, {type_bool, element_kind::boolean}};
+constexpr coded_kind coded_kinds[] = {
+    {type_int, element_kind::integer},     {type_uint, element_kind::unsigned_integer},
+    {type_float, element_kind::floating},  {type_bfloat, element_kind::brain_float},
+    {type_complex, element_kind::complex}, {type_bool, element_kind::boolean}};
 }  // namespace
 
-type_code code_of(element_kind kind) noexcept { return std::ranges::find(kinds, kind, &coded_kind::kind)->code; }
+type_code code_of(element_kind kind) noexcept { return std::ranges::find(coded_kinds, kind, &coded_kind::kind)->code; }
 
 std::optional<element_kind> kind_of(std::int32_t code) noexcept {
-  const auto* const found = std::ranges::find(kinds, code, &coded_kind::code);
-  if (found == std::end(kinds)) return std::nullopt;
+  const auto* const found = std::ranges::find(coded_kinds, code, &coded_kind::code);
+  if (found == std::end(coded_kinds)) return std::nullopt;
   return found->kind;
 }
 
@@ -42,17 +43,17 @@ device_type device_type_of(memory_space space) noexcept {
 
 namespace {
 
-constexpr const char* import_call = "from_dlpack";
+constexpr const char* from_call = "from_dlpack";
 constexpr const char* export_call = "to_dlpack";
 
 // --- in ----------------------------------------------------------------------------------------------------
 
 element_type type_of(dlpack::data_type type) {
-  if (type.lanes != 1) refuse(import_call, fmt::format("elements of {} lanes; 1 was expected", type.lanes));
-  if (type.bits == 0 || type.bits % 8 != 0) refuse(import_call, fmt::format("elements of {} bits", type.bits));
+  if (type.lanes != 1) refuse(from_call, fmt::format("elements of {} lanes; 1 was expected", type.lanes));
+  if (type.bits == 0 || type.bits % 8 != 0) refuse(from_call, fmt::format("elements of {} bits", type.bits));
   const auto kind = dlpack::kind_of(type.code);
   if (!kind) {
-    refuse(import_call,
+    refuse(from_call,
            fmt::format("elements of type code {}: not integers, floats, complex numbers or booleans", type.code));
   }
   return {*kind, type.bits};
@@ -66,14 +67,14 @@ void require_device(dlpack::device said, const device_ref& device) {
     case dlpack::cuda_managed:
       return;  // reached from every device, and libraries put 0 for the ordinal
     case dlpack::cpu:
-      refuse(import_call, "the tensor is in ordinary host memory; copy it with to_device");
+      refuse(from_call, "the tensor is in ordinary host memory; copy it with to_device");
     default:
-      refuse(import_call,
+      refuse(from_call,
              fmt::format("device type {}: CUDA (2), pinned (3) or managed (13) memory was expected", said.type));
   }
   if (said.id != static_cast<std::int32_t>(device.description().ordinal)) {
-    refuse(import_call, fmt::format("the tensor is on device {}, not {}: import it with that device", said.id,
-                                    device.description().ordinal));
+    refuse(from_call, fmt::format("the tensor is on device {}, not {}: import it with that device", said.id,
+                                  device.description().ordinal));
   }
 }
 
@@ -83,16 +84,16 @@ void require_space(dlpack::device said, const any_array& array) {
   const bool right = said.type == dlpack::cuda_host      ? space == memory_space::pinned
                      : said.type == dlpack::cuda_managed ? space == memory_space::managed
                                                          : space != memory_space::pinned;
-  if (!right) refuse(import_call, fmt::format("the memory is not what device type {} says", said.type));
+  if (!right) refuse(from_call, fmt::format("the memory is not what device type {} says", said.type));
 }
 
 any_array checked_tensor(const dlpack::tensor& t, bool read_only, const device_ref& device) {
   require_device(t.device, device);
   if (t.ndim < 0 || static_cast<std::size_t>(t.ndim) > most_axes) {
-    refuse(import_call, fmt::format("{} axes; 0 to {} are possible", t.ndim, most_axes));
+    refuse(from_call, fmt::format("{} axes; 0 to {} are possible", t.ndim, most_axes));
   }
   const auto rank = static_cast<std::size_t>(t.ndim);
-  if (rank != 0 && !t.shape) refuse(import_call, fmt::format("{} axes and no shape", rank));
+  if (rank != 0 && !t.shape) refuse(from_call, fmt::format("{} axes and no shape", rank));
   foreign_array what;
   what.type = type_of(t.dtype);
   what.extents.assign(t.shape, t.shape + rank);
@@ -100,14 +101,14 @@ any_array checked_tensor(const dlpack::tensor& t, bool read_only, const device_r
   if (t.strides) {
     what.strides.assign(t.strides, t.strides + rank);
   } else {
-    (void)element_count(what.extents, what.type.bytes(), import_call);
+    (void)element_count(what.extents, what.type.bytes(), from_call);
     dense_strides(what.extents, storage_order::c, what.strides);
   }
   const auto address = reinterpret_cast<std::uintptr_t>(t.data);
-  if (t.byte_offset > UINTPTR_MAX - address) refuse(import_call, "byte_offset leads past the end of memory");
+  if (t.byte_offset > UINTPTR_MAX - address) refuse(from_call, "byte_offset leads past the end of memory");
   what.data = t.data ? reinterpret_cast<void*>(address + t.byte_offset) : nullptr;
   what.read_only = read_only;
-  any_array out = checked_array(what, device, import_call);
+  any_array out = checked_array(what, device, from_call);
   require_space(t.device, out);
   return out;
 }
@@ -156,16 +157,16 @@ struct exported {
 }  // namespace
 
 any_array from_dlpack(dlpack::managed_tensor* tensor, const device_ref& device) {
-  if (!tensor) refuse(import_call, "null");
+  if (!tensor) refuse(from_call, "null");
   return take_over(tensor, checked_tensor(tensor->dl_tensor, false, device));
 }
 
 any_array from_dlpack(dlpack::managed_tensor_versioned* tensor, const device_ref& device) {
-  if (!tensor) refuse(import_call, "null");
+  if (!tensor) refuse(from_call, "null");
   if (tensor->version.major != dlpack::major_version) {
     // All that other versions promise is where the deleter is.
-    refuse(import_call, fmt::format("DLPack version {}.{}; {}.x was expected", tensor->version.major,
-                                    tensor->version.minor, dlpack::major_version));
+    refuse(from_call, fmt::format("DLPack version {}.{}; {}.x was expected", tensor->version.major,
+                                  tensor->version.minor, dlpack::major_version));
   }
   const bool read_only = (tensor->flags & dlpack::flag_read_only) != 0;
   return take_over(tensor, checked_tensor(tensor->dl_tensor, read_only, device));

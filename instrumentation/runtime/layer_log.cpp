@@ -15,13 +15,6 @@ namespace sluice::runtime::layer_log {
 
 namespace {
 
-template <class Record>
-Record at(std::uint64_t time) noexcept {
-  Record r{};
-  r.header.time = time;
-  return r;
-}
-
 std::uint64_t intern(std::string_view text) noexcept { return collector::intern(text.data(), text.size()); }
 
 /// A block's name behind those of the scopes that it was made in.
@@ -56,7 +49,7 @@ void use_clock(backend::simulated_clock* clock) noexcept { recording_clock.store
 
 void allocated(const stream_ref& stream, const block& b) noexcept {
   if (!on()) return;
-  auto r = at<collector::alloc_record>(now());
+  auto r = collector::record_at<collector::alloc_record>(now());
   r.address = b.address;
   r.bytes = b.bytes;
   r.reserved_bytes = b.reserved;
@@ -75,7 +68,7 @@ void allocated(const stream_ref& stream, const block& b) noexcept {
 
 void freed(const stream_ref& stream, const block& b) noexcept {
   if (!on()) return;
-  auto r = at<collector::free_record>(b.begin);
+  auto r = collector::record_at<collector::free_record>(b.begin);
   r.address = b.address;
   r.stream = stream.device().backend().trace_stream(stream.handle());
   r.level = byte(b.level);
@@ -85,7 +78,7 @@ void freed(const stream_ref& stream, const block& b) noexcept {
 
 void failed(const stream_ref& stream, const block& b, int status) noexcept {
   if (!on()) return;
-  auto r = at<collector::alloc_failed_record>(now());
+  auto r = collector::record_at<collector::alloc_failed_record>(now());
   r.bytes = b.bytes;
   r.pool = b.pool;
   r.stream = stream.device().backend().trace_stream(stream.handle());
@@ -121,7 +114,7 @@ std::uint64_t next_pool_key() noexcept {
 
 void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept {
   if (!on()) return;
-  auto r = at<collector::pool_record>(now());
+  auto r = collector::record_at<collector::pool_record>(now());
   r.pool = pool;
   r.device = device.description().ordinal;
   r.level = byte(trace::layer::pool);
@@ -133,7 +126,7 @@ void define_pool(const device_ref& device, std::uint64_t pool, memory_space spac
 void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
                 trace::pool_operation operation) noexcept {
   if (!on()) return;
-  auto r = at<collector::pool_state_record>(now());
+  auto r = collector::record_at<collector::pool_state_record>(now());
   r.pool = pool;
   r.reserved_bytes = reserved;
   r.used_bytes = used;
@@ -144,7 +137,7 @@ void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
 void file_io(trace::file_operation operation, std::string_view file, std::uint64_t offset, std::uint64_t bytes,
              std::uint64_t begin) noexcept {
   if (!on()) return;
-  auto r = at<collector::file_io_record>(begin);
+  auto r = collector::record_at<collector::file_io_record>(begin);
   r.end = now();
   r.file = intern(file);
   r.offset = offset;
@@ -155,7 +148,7 @@ void file_io(trace::file_operation operation, std::string_view file, std::uint64
 
 void range(std::string_view name, std::uint64_t begin) noexcept {
   if (!on()) return;
-  auto r = at<collector::range_record>(begin);
+  auto r = collector::record_at<collector::range_record>(begin);
   r.end = now();
   r.name = intern(name);
   collector::emit(r);
@@ -163,7 +156,7 @@ void range(std::string_view name, std::uint64_t begin) noexcept {
 
 void marker(std::string_view name, std::int64_t step) noexcept {
   if (!on()) return;
-  auto r = at<collector::marker_record>(now());
+  auto r = collector::record_at<collector::marker_record>(now());
   r.name = intern(name);
   r.step = step;
   collector::emit(r);
@@ -171,7 +164,7 @@ void marker(std::string_view name, std::int64_t step) noexcept {
 
 void define_counter(std::uint64_t counter, std::string_view name, trace::counter_unit unit) noexcept {
   if (!on()) return;
-  auto r = at<collector::counter_record>(now());
+  auto r = collector::record_at<collector::counter_record>(now());
   r.counter = counter;
   r.name = intern(name);
   r.unit = static_cast<std::uint32_t>(unit);
@@ -181,7 +174,7 @@ void define_counter(std::uint64_t counter, std::string_view name, trace::counter
 
 void counter(std::uint64_t counter, double value) noexcept {
   if (!on()) return;
-  auto r = at<collector::counter_value_record>(now());
+  auto r = collector::record_at<collector::counter_value_record>(now());
   r.counter = counter;
   r.value = value;
   collector::emit(r);

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 
+#include "instrumentation/backend/simulated/numbers.hpp"
+
 namespace sluice::backend::simulated {
 
 namespace {
 
 void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
-std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 }  // namespace
 

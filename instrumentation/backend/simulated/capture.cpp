@@ -10,11 +10,6 @@ namespace sluice::backend {
 
 namespace {
 
-constexpr int native_invalid = 1, native_illegal_state = 401;
-constexpr int native_invalidated = 901, native_merge = 902, native_unmatched = 903, native_unjoined = 904,
-              native_isolation = 905, native_implicit = 906, native_captured_event = 907, native_wrong_thread = 908;
-constexpr std::uint64_t graph_keys = 0x6700'0000'0000, node_keys = 0x6e00'0000'0000;
-
 thread_local capture_mode mode_of_thread = capture_mode::global;
 
 std::uint32_t id_of(stream_handle stream) { return static_cast<std::uint32_t>(stream); }

@@ -9,7 +9,6 @@ namespace sluice::backend {
 namespace {
 
 constexpr std::uint32_t context_key_base = 1;
-constexpr std::uint64_t default_pool = 1;
 constexpr priority_range priorities{0, -5};  // what an H200 reports
 // Room for the device's memory, for pinned and managed memory, and for pools, each of which reserves addresses for all of it and a
 // quarter more.

@@ -14,15 +14,13 @@
 #include "instrumentation/backend/simulated/clock.hpp"
 #include "instrumentation/backend/simulated/cost_model.hpp"
 #include "instrumentation/backend/simulated/graph.hpp"
+#include "instrumentation/backend/simulated/numbers.hpp"
 #include "instrumentation/backend/simulated/physical_memory.hpp"
 #include "instrumentation/backend/simulated/shared_event.hpp"
 #include "instrumentation/backend/simulated/timeline.hpp"
 #include "instrumentation/backend/simulated/work_item.hpp"
 
 namespace sluice::backend {
-
-/// CUresult's number of what breaks a capture because captures do not take it.
-inline constexpr int native_unsupported = 900;
 
 struct simulated_config {
   std::string name = "Simulated device (H200 figures)";

@@ -11,9 +11,6 @@ namespace sluice::backend {
 
 namespace {
 
-constexpr int native_invalid = 1, native_out_of_memory = 2, native_update_failure = 910;
-constexpr std::uint64_t graph_keys = 0x6700'0000'0000;
-
 const char* name_of(graph_node_kind kind) {
   switch (kind) {
     case graph_node_kind::kernel:

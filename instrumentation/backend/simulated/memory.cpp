@@ -9,16 +9,13 @@ namespace sluice::backend {
 
 namespace {
 
-constexpr std::uint64_t device_page = 2u << 20;              // the driver hands out device memory in pages of 2 MiB
-constexpr std::uint64_t small_block = 1u << 20;              // smaller requests share pages
-constexpr int native_invalid = 1, native_out_of_memory = 2;  // CUresult's numbers
+constexpr std::uint64_t device_page = 2u << 20;  // the driver hands out device memory in pages of 2 MiB
+constexpr std::uint64_t small_block = 1u << 20;  // smaller requests share pages
 
 std::uint64_t rounded_for_device(std::uint64_t bytes) {
   const std::uint64_t unit = bytes < small_block ? 512 : device_page;
   return (bytes + unit - 1) / unit * unit;
 }
-
-std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 }  // namespace
 

@@ -13,11 +13,7 @@ namespace {
 
 constexpr std::uint64_t segment_unit = 2u << 20;
 constexpr std::uint64_t growth_bytes = 32u << 20;
-constexpr std::uint64_t default_pool = 1;
-constexpr std::int64_t sample_period = 20'000;               // ns; the capture library samples a real pool, too
-constexpr int native_invalid = 1, native_out_of_memory = 2;  // CUresult's numbers
-
-std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+constexpr std::int64_t sample_period = 20'000;  // ns; the capture library samples a real pool, too
 
 }  // namespace
 

@@ -16,8 +16,6 @@ namespace sluice::backend {
 
 namespace {
 
-constexpr int native_invalid = 1;  // CUresult's number
-
 /// What a handle holds.
 struct handle_content {
   std::array<char, 8> magic{};

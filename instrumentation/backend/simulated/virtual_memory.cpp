@@ -12,9 +12,7 @@ namespace sluice::backend {
 namespace {
 
 constexpr std::uint64_t granule = simulated::physical_memory::granule;
-constexpr int native_invalid = 1, native_out_of_memory = 2;  // CUresult's numbers
 
-std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 std::uint64_t number(physical_handle physical) { return static_cast<std::uint64_t>(physical); }
 
 std::string not_whole(std::uint64_t bytes) {

@@ -7,13 +7,7 @@
 
 namespace sluice::backend {
 
-namespace {
-
-constexpr int native_invalid = 1, native_illegal_address = 700;  // CUresult's numbers
-
-bool on_host(memory_space space) { return space == memory_space::pageable || space == memory_space::pinned; }
-
-}  // namespace
+namespace {}  // namespace
 
 double simulated_device::copy_rate(const void* to, const void* from, memory_space to_space,
                                    memory_space from_space) const {
