@@ -70,6 +70,10 @@ struct typefaces {
 };
 [[nodiscard]] typefaces load_typefaces();
 
+/// Sizes of text, in design pixels: beside charts and rulers, and in the boxes of timelines and flame graphs.
+inline constexpr float small_text = 12.0F;
+inline constexpr float box_text = 12.5F;
+
 /// Code points of the icon font.
 namespace icon {
 inline constexpr const char* open = "\xef\x81\xbc";  // folder-open

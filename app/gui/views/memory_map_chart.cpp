@@ -15,9 +15,8 @@ namespace sluice::gui {
 namespace {
 
 constexpr float line_height = 20;  // design pixels
-constexpr float ruler_height = 18;
+constexpr float chart_ruler_height = 18;
 constexpr float least_for_ruler = 90;
-constexpr float small_text = 12.0F;
 constexpr float across = 1'000'000;  // what the renderer, made for times, is told the width is
 constexpr float wide_header = 248;
 constexpr float narrow_header = 84;
@@ -89,7 +88,7 @@ void memory_map_view::draw_chart(view_context& with) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float bar = ImGui::GetStyle().ScrollbarSize;
-  const float ruler = room.y >= with.px(least_for_ruler) ? with.px(ruler_height) : 0;
+  const float ruler = room.y >= with.px(least_for_ruler) ? with.px(chart_ruler_height) : 0;
   header_width_ = room.x >= with.px(least_for_wide) ? with.px(wide_header) : with.px(narrow_header);
   line_height_ = with.px(line_height);
   lines_area_ = {{origin.x + header_width_, origin.y + ruler},
@@ -183,7 +182,7 @@ void memory_map_view::learn_legend(const view_context& with) {
 void memory_map_view::draw_ruler(const view_context& with) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   ImGui::PushFont(nullptr, small_text);
-  const float y = lines_area_.min.y - with.px(ruler_height);
+  const float y = lines_area_.min.y - with.px(chart_ruler_height);
   int marks = 8;
   while (marks > 1 && lines_area_.width() / static_cast<float>(marks) < with.px(84)) marks /= 2;
   const std::string all = "lines of " + format_bytes(layout_.bytes_per_line());

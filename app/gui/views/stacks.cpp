@@ -19,9 +19,8 @@ using analysis::stack_weight;
 using query::stack_measure;
 using symbols::frame_line;
 
-constexpr float row_height = 20;  // design pixels
-constexpr float label_size = 12.5F;
-constexpr query::time_ns across = 1'000'000;  // what the renderer, made for times, is told the width is
+constexpr float row_height = 20;                    // design pixels
+constexpr query::time_ns across_width = 1'000'000;  // what the renderer, made for times, is told the width is
 
 struct measure_choice {
   stack_measure measure;
@@ -299,8 +298,8 @@ class stacks_view final : public view {
 
   [[nodiscard]] draw::box box_of(const view_context& with, const flame& each, std::uint32_t rows, float gap) {
     draw::box made;
-    made.begin = static_cast<float>(each.begin * static_cast<double>(across));
-    made.end = static_cast<float>(each.end * static_cast<double>(across));
+    made.begin = static_cast<float>(each.begin * static_cast<double>(across_width));
+    made.end = static_cast<float>(each.end * static_cast<double>(across_width));
     made.low = static_cast<float>(rows - each.row - 1) + gap;
     made.high = static_cast<float>(rows - each.row);
     made.style = draw::gap_after;
@@ -348,7 +347,7 @@ class stacks_view final : public view {
     const bool hovered = ImGui::IsItemHovered();
     const bool clicked = ImGui::IsItemClicked(ImGuiMouseButton_Left);
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    with.boxes.add(list, batch_, area, {0, across}, static_cast<float>(rows_), with.colours.background);
+    with.boxes.add(list, batch_, area, {0, across_width}, static_cast<float>(rows_), with.colours.background);
     draw_labels(with, area, list);
     if (hovered) hover(with, area, list, clicked);
     ImGui::EndChild();
@@ -366,7 +365,7 @@ class stacks_view final : public view {
   void draw_labels(const view_context& with, const draw::rectangle& area, ImDrawList& list) {
     const ImVec2 top = ImGui::GetWindowPos();
     const float bottom = top.y + ImGui::GetWindowHeight();
-    ImGui::PushFont(nullptr, label_size);
+    ImGui::PushFont(nullptr, box_text);
     const float line = ImGui::GetTextLineHeight();
     for (const flame& each : flames_) {
       const draw::rectangle box = place_of(with, area, each);

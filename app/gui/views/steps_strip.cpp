@@ -9,12 +9,6 @@
 #include "app/gui/views/widgets.hpp"
 
 namespace sluice::gui {
-namespace {
-
-constexpr float label_size = 12.0F;
-
-}  // namespace
-
 void steps_strip::upload(const view_context& with) {
   static thread_local std::vector<draw::box> boxes;
   boxes.clear();
@@ -32,7 +26,7 @@ void steps_strip::upload(const view_context& with) {
 
 void steps_strip::draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  ImGui::PushFont(nullptr, label_size);
+  ImGui::PushFont(nullptr, small_text);
   const float line = ImGui::GetTextLineHeight();
   draw_text_until(
       list, {where.header.min.x + with.px(12), std::floor((where.header.min.y + where.header.max.y - line) * 0.5F)},
@@ -73,7 +67,7 @@ void steps_strip::draw(view_context& with, query::engine& from, const query::tra
 
 void steps_strip::draw_labels(const view_context& with, const row_frame& where, ImDrawList& list) const {
   const double least = static_cast<double>(with.px(20)) * where.ns_per_pixel();
-  ImGui::PushFont(nullptr, label_size);
+  ImGui::PushFont(nullptr, small_text);
   const float line = ImGui::GetTextLineHeight();
   const float y = std::floor((where.area.min.y + where.area.max.y - line) * 0.5F) - 1;
   for (const query::slice& s : shown_->slices) {

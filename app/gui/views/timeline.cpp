@@ -11,7 +11,6 @@ namespace {
 constexpr float overview_height = 56;
 constexpr float ruler_height = 24;
 constexpr float group_height = 24;
-constexpr float small_text = 12.0F;
 
 struct group {
   std::string key;

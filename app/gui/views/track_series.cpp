@@ -12,7 +12,6 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float small_text = 12.0F;
 constexpr float axis_width = 62;  // design pixels right in the header for the axis' labels
 
 format::value_unit unit_of(const view_context& with, const query::track& what) {

@@ -14,7 +14,6 @@ namespace {
 
 constexpr float lane_height = 18;  // design pixels
 constexpr float padding = 4;
-constexpr float label_size = 12.5F;
 
 bool is_copy(query::slice_kind kind) { return kind >= query::slice_kind::h2d && kind <= query::slice_kind::migration; }
 
@@ -89,7 +88,7 @@ class slice_row final : public track_row {
                    ImDrawList& list) const {
     const double ns_per_pixel = where.ns_per_pixel();
     const double least = static_cast<double>(with.px(26)) * ns_per_pixel;
-    ImGui::PushFont(nullptr, label_size);
+    ImGui::PushFont(nullptr, box_text);
     const float line = ImGui::GetTextLineHeight();
     for (const query::slice& s : shown_->slices) {
       if (s.count > 1 || static_cast<double>(s.end - s.begin) < least) continue;
