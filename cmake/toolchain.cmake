@@ -22,14 +22,12 @@ endif()
 # Everything of ours links to this; third-party code never does.
 add_library(sluice_options INTERFACE)
 target_compile_features(sluice_options INTERFACE cxx_std_20)
-target_compile_options(sluice_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Werror)
 # Of files that are compiled together one's helper may have the name of another's variable, and GCC takes them all for headers: `./dev lint`
 # looks at each file by itself.
-if(SLUICE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(sluice_options INTERFACE -Wshadow=local -Wno-subobject-linkage)
-elseif(NOT SLUICE_UNITY)
-  target_compile_options(sluice_options INTERFACE -Wshadow)
-endif()
+set(together "$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>")
+set(gcc_together "$<AND:${together},$<CXX_COMPILER_ID:GNU>>")
+target_compile_options(sluice_options INTERFACE -Wall -Wextra -Wpedantic "$<$<NOT:${together}>:-Wshadow>" -Wconversion -Werror
+                                                "$<${gcc_together}:-Wshadow=local>" "$<${gcc_together}:-Wno-subobject-linkage>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms about std::string in optimised builds: GCC bug 105651.
   target_compile_options(sluice_options INTERFACE -Wno-restrict)
