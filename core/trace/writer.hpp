@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/scratch_file.hpp"
+#include "core/trace/dropped_rows.hpp"
 #include "core/trace/model.hpp"
 #include "core/trace/row_columns.hpp"
 #include "core/trace/row_type.hpp"
@@ -24,6 +25,8 @@ struct writer_options {
   int compression_level = 1;          ///< zstd's.
   /// This user's recorder makes the file, on this machine: it is marked as such (core/origin.hpp).
   bool recorded_here = false;
+  /// A full disk is not the end: see `resume`.
+  bool outlives_full_disk = false;
 };
 
 /// What others did to a file while it was written.
@@ -38,7 +41,9 @@ enum class file_fate : std::uint8_t {
 /// file whose writer died is readable up to its last flush. Not thread-safe: one thread owns a writer.
 ///
 /// After an error (a full disk) the writer keeps the file valid up to the last whole chunk, drops what follows, and
-/// reports the error from `flush` and `close`.
+/// reports the error from `flush` and `close`. With `outlives_full_disk` it counts what it drops until `resume` finds room: names wait, up
+/// to 64 MiB of each kind, and so do frees of blocks that are in the file. If there is room for nothing else at the end, `close` gives up the last
+/// chunks for rows that say what was lost.
 class file_writer {
  public:
   /// A new file at `path`, visible at once. An existing file is replaced, not emptied: what has it open keeps it.
@@ -82,6 +87,14 @@ class file_writer {
 
   /// Writes everything that waits: tables first, so that each event's names are there before it.
   result<void> flush();
+
+  /// The disk was full when something was last written, and what is added is counted and dropped.
+  [[nodiscard]] bool is_full() const;
+  /// Tries again after a full disk. Returns what was lost if there is room now, which the file says as well; nothing if there is none, or if
+  /// it was not full.
+  std::optional<dropped_rows> resume();
+  /// What has been lost since the disk is full.
+  [[nodiscard]] const dropped_rows& dropped() const;
 
   /// Writes what waits, then rows that sum up what there is (summary_rows.hpp), in chunks that say [over.min, over.max] of their
   /// time; without `over`, what the rows say. Only `close` may follow.

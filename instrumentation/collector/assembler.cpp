@@ -17,7 +17,7 @@ assembler::assembler(file_writer& file, const clock_anchor& start, const assembl
     : file_(file),
       origin_(options.simulated ? 0 : start.monotonic),
       options_(options),
-      names_(file),
+      names_(file, options.table_bytes),
       stacks_(file, names_),
       shares_(file) {
   now_.simulated = options.simulated;
@@ -337,6 +337,12 @@ void assembler::take_unreported_loss(ring_source& ring, const ring_reader::losse
   ring.reported_losses = lost.events;
   ring.reported_memory_losses = lost.memory_events;
   add_loss(*ring.process, loss, ring.copy, lost.layers);
+}
+
+void assembler::resume(const dropped_rows& lost) {
+  lost_events_ += lost.own().events;
+  lost_memory_events_ += lost.own().memory_events;
+  write_checkpoint(now());
 }
 
 /// What waits to be written goes too: there may be no memory for it.

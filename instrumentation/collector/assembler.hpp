@@ -30,9 +30,10 @@ namespace sluice::collector {
 struct assembler_options {
   bool simulated = false;
   std::size_t checkpoint_every = 65536;
-  std::uint64_t ring_bytes = 0;         ///< Keep the last part in a file of about this size; 0: keep all.
-  bool notice_failures = false;         ///< A failed allocation is worth a dump.
-  std::uint64_t most_device_bytes = 0;  ///< More of it in use is worth a dump; 0: no limit.
+  std::uint64_t ring_bytes = 0;  ///< Keep the last part in a file of about this size; 0: keep all.
+  bool notice_failures = false;  ///< A failed allocation is worth a dump.
+  std::size_t table_bytes = table_budget::usual_bytes;  ///< What all declarations may take of memory.
+  std::uint64_t most_device_bytes = 0;                  ///< More of it in use is worth a dump; 0: no limit.
 };
 
 /// Blocks that a process may have told in sets that have not ended, beside as many as live: a set that comes to more is dropped.
@@ -114,6 +115,9 @@ class assembler {
   /// Losses of a process that no ring counts.
   void add_untold_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events);
 
+  /// The disk was full, and the file has room again and says what was lost: what is live now is written down anew.
+  void resume(const trace::dropped_rows& lost);
+
   /// Lets go of records that were taken and not written: the recording ends for want of memory.
   void abandon();
 
@@ -151,6 +155,9 @@ class assembler {
   [[nodiscard]] const std::map<trace::string_id, recorded_lines>& python_lines() const {
     return stacks_.python_lines();
   }
+
+  /// Declarations for which there was no room, in words; "" if there was for all.
+  [[nodiscard]] std::string left_out() const { return names_.budget().left_out(); }
 
   [[nodiscard]] std::uint64_t device_events() const { return device_events_; }
   [[nodiscard]] std::uint64_t lost_events() const { return lost_events_; }

@@ -450,7 +450,9 @@ void assembler::on_event_edge(const context& c, const event_edge_record& r, bool
     auto row = begin<event_record_event>(c);
     row.handle = r.event;
     row.stream = names_.stream(names, r.stream);
-    names.event_records[r.event] = static_cast<event_id>(file_.add(row));
+    const auto id = static_cast<event_id>(file_.add(row));
+    const bool kept = names.event_records.contains(r.event) || names_.budget().take(declared::event, 64);
+    if (kept) names.event_records[r.event] = id;
     return;
   }
   auto row = begin<event_wait_event>(c);

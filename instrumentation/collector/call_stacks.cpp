@@ -12,6 +12,8 @@ using namespace trace;
 bool call_stacks::define(process_stacks& process, const frame_record& record) {
   if ((record.key & frame_key_bit) == 0) return true;  // It would be taken for a program counter: nonsense.
   if (process.frames.size() >= most_frames && !process.frames.contains(record.key)) return false;
+  constexpr std::size_t a_frame = 320;  // Here, by content, and its line.
+  if (!process.frames.contains(record.key) && !names_.budget().take(declared::frame, a_frame)) return false;
   process_stacks::frame& frame = process.frames[record.key];
   if (frame.defined) return true;
   frame.record = record;
@@ -29,6 +31,8 @@ bool call_stacks::define(process_stacks& process, std::uint64_t key, std::span<c
   frames = frames.first(std::min(frames.size(), maximum_frames));
   if (key == 0 || frames.empty() || process.stacks.contains(key)) return true;
   if (process.words.size() + frames.size() > most_words) return false;
+  constexpr std::size_t a_stack = 96;
+  if (!names_.budget().take(declared::stack, a_stack + 2 * sizeof frames[0] * frames.size())) return false;
   process.stacks[key] = {process.words.size(), frames.size(), base, stack_id::none};
   process.words.insert(process.words.end(), frames.begin(), frames.end());
   return true;
@@ -50,6 +54,9 @@ stack_id call_stacks::resolve(process_stacks& process, std::uint64_t key, int ba
 }
 
 stack_id call_stacks::node_of(stack_id parent, frame_id frame) {
+  constexpr std::size_t a_node = 64;
+  if (const auto known = tree_.find({parent, frame}); known != tree_.end()) return known->second;
+  if (!names_.budget().take(declared::stack, a_node)) return parent;
   const auto [place, fresh] = tree_.try_emplace({parent, frame});
   if (fresh) {
     place->second = static_cast<stack_id>(++last_stack_);

@@ -11,16 +11,36 @@ namespace sluice::collector {
 
 using namespace trace;
 
+namespace {
+/// What a name takes beside its letters: the file's own table, that of keys, and both half empty.
+constexpr std::size_t a_name = 160;
+}  // namespace
+
 bool catalogue::define_text(std::uint64_t key, std::string_view text) {
   if (texts_.contains(key)) return true;
   if (key == 0 || detail::hash_text(text.data(), text.size()) != key) return false;
+  if (!budget_.take(declared::name, text.size() + a_name)) {
+    leave_names_out();
+    return false;
+  }
   texts_.put(key, file_.intern(text));
   return true;
+}
+
+void catalogue::leave_names_out() {
+  if (other_names_ == string_id::none) other_names_ = file_.intern("(other names)");
+}
+
+string_id catalogue::bounded_name(std::string_view name) {
+  if (name.empty() || budget_.take(declared::name, name.size() + a_name)) return file_.intern(name);
+  leave_names_out();
+  return other_names_;
 }
 
 bool catalogue::define_lane(const lane_record& lane) {
   if (lanes_.contains(lane.key)) return true;
   if (lane.key == 0 || detail::lane_key(lane) != lane.key) return false;
+  if (!budget_.take(declared::lane, 4 * sizeof lane)) return false;
   lanes_.put(lane.key, lane);
   return true;
 }
@@ -57,10 +77,11 @@ void catalogue::identify(process_names& process, const producer_identity& identi
 }
 
 thread_id catalogue::thread(process_names& process, std::uint64_t tid, std::string_view name) {
+  if (!has_place(process.threads, tid, declared::thread)) return thread_id::none;
   const auto [place, fresh] = process.threads.try_emplace(tid);
   thread_row& row = place->second;
   const bool keep = !fresh && process.named_threads.contains(tid);
-  const string_id name_id = keep ? row.name : file_.intern(name);
+  const string_id name_id = keep ? row.name : bounded_name(name);
   if (fresh || row.name != name_id) {
     if (fresh) row.id = next<thread_id>(last_thread_);
     row.process = process.id;
@@ -74,7 +95,7 @@ thread_id catalogue::thread(process_names& process, std::uint64_t tid, std::stri
 void catalogue::name_thread(process_names& process, std::uint64_t tid, std::uint64_t name) {
   const string_id name_id = text(name);
   if (name_id == string_id::none) return;
-  thread(process, tid, {});
+  if (thread(process, tid, {}) == thread_id::none) return;
   trace::thread_row& row = process.threads[tid];
   row.name = name_id;
   file_.add(row);
@@ -84,6 +105,7 @@ void catalogue::name_thread(process_names& process, std::uint64_t tid, std::uint
 // ----------------------------------------------------------------------------------------------------------- devices
 
 void catalogue::define(process_names& process, const device_record& record) {
+  if (!has_place(process.devices, record.device, declared::device)) return;
   const bool nameless = record.uuid_high == 0 && record.uuid_low == 0;
   const auto known = process.devices.find(record.device);
   device_id id = known == process.devices.end() ? device_id::none : known->second;
@@ -136,6 +158,7 @@ void catalogue::set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_secon
 }
 
 device_id catalogue::look_up_device(process_names& process, std::uint32_t key) {
+  if (!has_place(process.devices, key, declared::device)) return device_id::none;
   const auto [place, fresh] = process.devices.try_emplace(key);
   if (fresh) {
     place->second = next<device_id>(last_device_);
@@ -159,6 +182,7 @@ context_row& catalogue::context_row(process_names& process, std::uint32_t key) {
 }
 
 void catalogue::define(process_names& process, const context_record& record) {
+  if (!has_place(process.contexts, record.context, declared::context)) return;
   trace::context_row& row = context_row(process, record.context);
   row.device = device(process, record.device);
   row.handle = record.handle;
@@ -174,6 +198,8 @@ void catalogue::define(process_names& process, const context_record& record) {
 
 void catalogue::look_up_context(process_names& process, std::uint32_t key) {
   process.last_context = key;
+  process.last_context_id = context_id::none;
+  if (!has_place(process.contexts, key, declared::context)) return;
   const bool known = process.contexts.contains(key);
   const trace::context_row& row = context_row(process, key);
   if (!known) file_.add(row);
@@ -199,10 +225,12 @@ stream_row& catalogue::stream_row(process_names& process, std::uint64_t key) {
 }
 
 void catalogue::define(process_names& process, const stream_record& record) {
+  if (!has_place(process.streams, record.stream, declared::stream)) return;
   trace::stream_row* row = &stream_row(process, record.stream);
   // Introduced once already, and now as another stream: the key is used again.
   const auto introduced = introduced_streams_.find(raw(row->id));
   if (introduced != introduced_streams_.end() && introduced->second != record.handle) {
+    if (!budget_.take(declared::stream, 64)) return;
     const std::uint64_t generation = row->generation + 1;
     process.streams.erase(record.stream);
     process.last_stream = 0;
@@ -219,6 +247,8 @@ void catalogue::define(process_names& process, const stream_record& record) {
 
 void catalogue::look_up_stream(process_names& process, std::uint64_t key) {
   process.last_stream = key;
+  process.last_stream_id = stream_id::none;
+  if (!has_place(process.streams, key, declared::stream)) return;
   const bool known = process.streams.contains(key);
   trace::stream_row& row = stream_row(process, key);
   if (!known) write_stream(process, row, key);
@@ -238,6 +268,7 @@ pool_row& catalogue::pool_row(process_names& process, std::uint64_t key) {
 }
 
 void catalogue::define(process_names& process, const pool_record& record) {
+  if (!has_place(process.pools, record.pool, declared::pool)) return;
   trace::pool_row& row = pool_row(process, record.pool);
   row.device = device(process, record.device);
   row.level = checked<layer>(record.level);
@@ -249,6 +280,7 @@ void catalogue::define(process_names& process, const pool_record& record) {
 pool_id catalogue::look_up_pool(process_names& process, std::uint64_t key) {
   const auto known = process.pools.find(key);
   if (known != process.pools.end()) return known->second.id;
+  if (!has_place(process.pools, key, declared::pool)) return pool_id::none;
   const trace::pool_row& row = pool_row(process, key);
   file_.add(row);
   return row.id;
@@ -272,6 +304,7 @@ counter_row& catalogue::counter_row(process_names& process, std::uint64_t key) {
 }
 
 void catalogue::define(process_names& process, const counter_record& record) {
+  if (!has_place(process.counters, record.counter, declared::counter)) return;
   trace::counter_row& row = counter_row(process, record.counter);
   row.device = device(process, record.device);
   row.unit = checked<counter_unit>(record.unit);
@@ -282,6 +315,7 @@ void catalogue::define(process_names& process, const counter_record& record) {
 counter_id catalogue::counter(process_names& process, std::uint64_t key) {
   const auto known = process.counters.find(key);
   if (known != process.counters.end()) return known->second.id;
+  if (!has_place(process.counters, key, declared::counter)) return counter_id::none;
   const trace::counter_row& row = counter_row(process, key);
   file_.add(row);
   return row.id;

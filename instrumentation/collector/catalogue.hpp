@@ -15,6 +15,7 @@
 #include "instrumentation/collector/nvml.hpp"
 #include "instrumentation/collector/records.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
+#include "instrumentation/collector/table_budget.hpp"
 
 namespace sluice::collector {
 
@@ -42,13 +43,18 @@ struct process_names {
 /// it is introduced gets an id at once and its particulars later. Not thread-safe.
 class catalogue {
  public:
-  explicit catalogue(trace::file_writer& file) : file_(file) {}
+  explicit catalogue(trace::file_writer& file, std::size_t most_bytes = table_budget::usual_bytes)
+      : file_(file), budget_(most_bytes) {}
+
+  /// Of what is declared, call stacks too.
+  [[nodiscard]] table_budget& budget() const { return budget_; }
 
   // Keys of texts are hashes of their content, so all processes share them; a text that does not have its key is refused.
   bool define_text(std::uint64_t key, std::string_view text);
   [[nodiscard]] trace::string_id text(std::uint64_t key) const {
     const trace::string_id* const found = texts_.find(key);
-    return found == nullptr ? trace::string_id::none : *found;
+    if (found != nullptr) return *found;
+    return key == 0 ? trace::string_id::none : other_names_;
   }
   trace::string_id text_id(std::string_view text) { return file_.intern(text); }
 
@@ -114,7 +120,19 @@ class catalogue {
   trace::counter_row& counter_row(process_names& process, std::uint64_t key);
   void write_stream(process_names& process, trace::stream_row& row, std::uint64_t key);
 
+  /// A name that need not be kept, as (other names) then.
+  trace::string_id bounded_name(std::string_view name);
+  void leave_names_out();
+  /// Whether `key` is known, or there is room for it.
+  template <class Map, class Key>
+  [[nodiscard]] bool has_place(const Map& known, Key key, declared what) {
+    constexpr std::size_t an_entry = 256;  // Two maps have a node for some, with a row in it.
+    return known.contains(key) || budget_.take(what, an_entry);
+  }
+
   trace::file_writer& file_;
+  mutable table_budget budget_;
+  trace::string_id other_names_{};  ///< Once names are left out.
   key_map<trace::string_id> texts_;
   key_map<lane_record> lanes_;
   std::map<gpu_uuid, trace::device_id> devices_by_uuid_;

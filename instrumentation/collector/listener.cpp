@@ -138,23 +138,6 @@ std::optional<loss_note> parse_note(std::string_view text) {
   return note;
 }
 
-std::unique_ptr<private_folder> private_folder::make() {
-  std::error_code none;
-  for (const std::filesystem::path& place :
-       {std::filesystem::temp_directory_path(none), std::filesystem::path("/tmp")}) {
-    std::string name = (place / "sluice-XXXXXX").string();
-    if (place.empty() || name.size() + sizeof "/socket" > door::longest_name) continue;
-    if (::mkdtemp(name.data()) != nullptr) return std::make_unique<private_folder>(std::move(name));
-  }
-  return nullptr;
-}
-
-private_folder::~private_folder() {
-  if (::getpid() != owner_) return;  // A fork's copy of us.
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 result<listener> listener::open() {
   listener made;
   for (std::size_t at = 0; at < secret_bytes; at += sizeof(std::uint64_t)) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "instrumentation/collector/private_folder.hpp"
 #include "instrumentation/collector/protocol.hpp"
 #include "instrumentation/collector/ring_reader.hpp"
 
@@ -56,22 +57,6 @@ struct loss_note {
 };
 /// The target of a note's link. Nothing if it makes no sense.
 [[nodiscard]] std::optional<loss_note> parse_note(std::string_view text);
-
-/// A folder that only this user may enter, with what is put there; both go with this object, in the process that made it.
-class private_folder {
- public:
-  /// Null if there is no place for one whose sockets have names short enough.
-  [[nodiscard]] static std::unique_ptr<private_folder> make();
-  explicit private_folder(std::string path) : path_(std::move(path)), owner_(::getpid()) {}
-  private_folder(const private_folder&) = delete;
-  private_folder& operator=(const private_folder&) = delete;
-  ~private_folder();
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  pid_t owner_;
-};
 
 /// The sockets that recorded processes send rings to: one in the abstract namespace, which no file system and no chroot can hide,
 /// and one in a private folder, which no network namespace can. Never waits; nothing that a client does makes it fail. Clients

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <future>
 #include <system_error>
 
 #include "instrumentation/collector/producer_state.hpp"
@@ -42,22 +43,30 @@ result<session> session::start(const std::string& path, const session_options& o
   const clock_anchor start = read_clocks();
   auto file = trace::file_writer::create_unpublished(path, {.simulated = options.simulated,
                                                             .realtime_origin = options.simulated ? 0 : start.realtime,
-                                                            .recorded_here = true});
+                                                            .recorded_here = true,
+                                                            .outlives_full_disk = true});
   if (!file) return tl::unexpected<error>(file.error());
   auto s = std::make_unique<state>(std::move(*file), std::move(*sockets), options, start);
   if (!s->wake) return fail(error_code::unavailable, "no descriptor left for the recording");
-  if (!options.publish_later) {
-    if (auto published = s->file.publish(); !published) return tl::unexpected<error>(published.error());
-  }
   // The program's signals are for the program's own threads: one inherits the mask.
   const detail::signals_held hold;
+  std::promise<bool> begins;
   try {
-    s->thread = std::thread([raw = s.get()] { raw->run(); });
+    s->thread = std::thread([raw = s.get(), begun = begins.get_future()]() mutable {
+      if (begun.get()) raw->run();
+    });
   } catch (const std::system_error& refused) {
     static_cast<void>(s->file.close());
     return fail(error_code::unavailable,
                 "cannot start the thread that writes: " + describe_errno(refused.code().value()), path,
                 "allow more processes and threads (ulimit -u)");
+  }
+  // What was there before survives a recording that cannot begin.
+  const auto published = options.publish_later ? result<void>{} : s->file.publish();
+  begins.set_value(published.has_value());
+  if (!published) {
+    s->thread.join();
+    return tl::unexpected<error>(published.error());
   }
   return session(std::move(s));
 }
@@ -125,7 +134,7 @@ result<session_summary> session::stop() {
   session_summary summary;
   summary.path = s.file.path();
   summary.bytes = s.file.bytes_written();
-  summary.events = s.file.events();
+  summary.events = s.file.events() - s.lost_to_full_disk.rows();
   summary.device_events = s.rows.device_events();
   summary.lost_events = s.rows.lost_events();
   summary.lost_memory_events = s.rows.lost_memory_events();

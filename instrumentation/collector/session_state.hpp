@@ -70,6 +70,9 @@ struct session::state {
   std::uint64_t unheard = 0;      ///< Processes that said that they had no ring.
   std::string dump_asked;         ///< Why; "" if nobody did.
   bool ring_failed = false;
+  std::chrono::steady_clock::time_point next_ring{};    ///< Not cut before: there was no room for the copy.
+  std::chrono::steady_clock::time_point next_resume{};  ///< While the disk is full.
+  trace::dropped_rows lost_to_full_disk;
 
   // Everyone's.
   unique_descriptor wake;
@@ -119,6 +122,8 @@ struct session::state {
   void notice_ended_processes();
   void end(client& c);
   void flush();
+  void resume();
+  void say_lost_to_full_disk();
   void keep_ring();
   void consider_dump();
   void dump(const std::string& reason);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/analysis/finish.hpp"
+#include "core/format.hpp"
 #include "instrumentation/collector/process_identity.hpp"
 #include "instrumentation/collector/recovery.hpp"
 #include "instrumentation/collector/session_state.hpp"
@@ -24,7 +25,8 @@ namespace sluice::collector {
 using namespace trace;
 
 namespace {
-constexpr std::chrono::milliseconds idle_period{200};  // A new ring, or a request, ends it.
+constexpr std::chrono::milliseconds idle_period{200};   // A new ring, or a request, ends it.
+constexpr std::chrono::seconds look_for_room_every{1};  // On a full disk.
 constexpr std::size_t most_warnings = 100;
 constexpr int most_dumps = 16;
 /// What a turn takes at most, and of one ring: it lies in memory until the next turn has written it.
@@ -54,6 +56,11 @@ const char* words_of(no_ring_reason why) {
       break;
   }
   return "it reached no socket of the recorder's (is it in a namespace or a chroot of its own?)";
+}
+
+std::string words_of(const dropped_rows& lost) {
+  return "the disk was full: what happened between " + format_moment(lost.begin()) + " and " +
+         format_moment(lost.end()) + " is not all there (lost: " + lost.by_kind() + ")";
 }
 }  // namespace
 
@@ -117,8 +124,14 @@ void session::state::record() {
 
 /// The end of the file, and what is still to be found out for it, unless nobody waits for that.
 void session::state::end_file() {
+  resume();
   take_notes();
   rows.finish(read_clocks());
+  if (const std::string missing = rows.left_out(); !missing.empty())
+    add_warning("more was declared than is kept in memory; left out were, each as often as it was declared: " +
+                missing);
+  resume();
+  say_lost_to_full_disk();
   if (!hurried) ask_for_links();
   if (options.sources && !hurried) {
     const std::string missed = add_sources(file, rows.python_lines());
@@ -128,7 +141,9 @@ void session::state::end_file() {
   if (!left_alone) rows.add_message(severity::warning, left_alone.error().to_string());
   const auto closed = analysis::finish(file, {.cancel = &hurried});
   const std::lock_guard lock(mutex);
-  if (!closed && !failure) failure = closed.error();
+  failure.reset();
+  if (!closed) failure = closed.error();
+  if (failure && file.dropped().own().events != 0) failure->hint += "; " + words_of(file.dropped());
   if (!left_alone && !failure) failure = left_alone.error();
 }
 
@@ -406,16 +421,37 @@ void session::state::end(client& c) {
 }
 
 void session::state::flush() {
+  if (std::chrono::steady_clock::now() >= next_resume) resume();
   const auto flushed = file.flush();
-  if (flushed) return;
   const std::lock_guard lock(mutex);
-  if (!failure) failure = flushed.error();
+  failure.reset();
+  if (!flushed) failure = flushed.error();
+}
+
+/// A full disk may have room again.
+void session::state::resume() {
+  if (!file.is_full()) return;
+  next_resume = std::chrono::steady_clock::now() + look_for_room_every;
+  const auto lost = file.resume();
+  if (!lost) return;
+  rows.resume(*lost);
+  lost_to_full_disk.add(*lost);
+}
+
+/// The rows of losses say it too; this is for who reads the messages.
+void session::state::say_lost_to_full_disk() {
+  if (!lost_to_full_disk.empty()) add_warning(words_of(lost_to_full_disk));
 }
 
 void session::state::keep_ring() {
-  if (ring_failed) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (ring_failed || file.is_full() || now < next_ring) return;
   const auto kept = rows.keep_ring();
   if (kept) return;
+  if (kept.error().code == error_code::no_space) {
+    next_ring = now + look_for_room_every;
+    return;
+  }
   ring_failed = true;
   add_warning("the file is not kept to its size any more: " + kept.error().to_string());
 }

@@ -38,7 +38,7 @@ struct recording::state {
 recording::recording(const std::string& path, const device_ref& device) : state_(std::make_unique<state>(device)) {
   if (collector::active()) refuse("this process is being recorded already");
   backend::simulated_clock* clock = device.backend().clock();
-  auto session = collector::session::start(path, {.simulated = clock != nullptr});
+  auto session = collector::session::start(path, {.simulated = clock != nullptr, .publish_later = true});
   if (!session) refuse(session.error().to_string());
   collector::producer_options options;
   if (clock) {
@@ -51,6 +51,8 @@ recording::recording(const std::string& path, const device_ref& device) : state_
     (void)session->stop();
     refuse("the recorder's socket did not answer");
   }
+  session->publish();
+  (void)session->sync();  // From here on the file can be read.
   state_->session = std::move(*session);
   layer_log::use_clock(clock);
   const auto all = state_->all();

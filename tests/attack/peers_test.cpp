@@ -107,6 +107,26 @@ TEST_F(Peers, RingsThatWereNeverWrittenTakeNoMemory) {
   EXPECT_THAT(ended.err, HasSubstr("unusable"));
 }
 
+// Tried: a process that declares names and streams without end.
+TEST_F(Peers, EndlessNamesTakeNoMoreMemoryThanIsSetAside) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: a sanitizer takes memory of its own";
+#endif
+  const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
+  const pid_t recorder =
+      begin_sluice({"record", "-o", "t.sluice", "--", "/bin/sh", "-c",
+                    guest + " name; s=$?; touch said; until [ -e done ]; do sleep 0.05; done; exit $s"});
+  for (int i = 0; i < 12000 && !exists("said"); ++i) usleep(10'000);
+  EXPECT_LT(peak_of(recorder), 600 * 1024) << "KiB";
+  write("done", "");
+  const outcome ended = end_sluice(recorder);
+  EXPECT_EQ(ended.status, 6) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("left out were"));
+  EXPECT_THAT(ended.err, HasSubstr(" names, "));
+  EXPECT_THAT(ended.err, HasSubstr(" streams"));
+  EXPECT_EQ(recorded(file("t.sluice")).all<trace::alloc_event>().size(), 2U) << "the rest goes on";
+}
+
 // Tried: a local user who knows the socket's name, which is public, and not the secret.
 TEST_F(Peers, AStrangerIsTurnedAwayAndSaidOnce) {
   const pid_t recorder = begin_sluice(command());

@@ -109,6 +109,26 @@ int behave(const std::string& how) {
     churn(400, 4000);
     return 5;
   }
+  if (how == "hoard") {  // Four million blocks, of which none is freed.
+    for (std::uint64_t i = 1; i <= 4'000'000; ++i) {
+      allocate(i << 12);
+      if (i % 2000 == 0) usleep(500);
+    }
+    return 0;
+  }
+  if (how == "name") {  // Two and a half million names of 104 letters, and as many streams.
+    for (std::uint64_t i = 1; i <= 2'500'000; ++i) {
+      const std::string name = std::to_string(i) + std::string(104 - std::to_string(i).size(), 'x');
+      stream_record record{};
+      record.header.time = now();
+      record.stream = i;
+      record.name = intern(name.c_str(), name.size());
+      emit(record);
+      if (i % 1000 == 0) usleep(1000);
+    }
+    allocate(0x2000);
+    return 6;
+  }
   if (how == "fail-to-allocate") {
     churn(300);
     alloc_failed_record record{};

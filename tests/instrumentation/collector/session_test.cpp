@@ -7,8 +7,11 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -316,16 +319,46 @@ TEST(Session, AFullDiskKeepsWhatCameBefore) {
     std::mt19937_64 random(1);
     for (int i = 0; i < 300'000; ++i) mark(static_cast<std::int64_t>(random() >> 1));
     const auto synced = s->sync();
-    if (synced || synced.error().code != error_code::no_space) _exit(3);
+    if (!synced && synced.error().code != error_code::no_space) _exit(3);
     const auto ended = s->stop();
-    if (ended || ended.error().code != error_code::no_space) _exit(4);
+    if (!ended && ended.error().code != error_code::no_space) _exit(4);
+    if (ended && ended->lost_events == 0) _exit(5);
     _exit(0);
   }
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0) << "exit status " << WEXITSTATUS(status);
   const recorded trace(path);
+  std::uint64_t lost = 0;
+  for (const loss_event& row : trace.all<loss_event>()) lost += row.events;
   EXPECT_GE(trace.all<marker_event>().size(), 1000u);
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(trace.all<marker_event>().size() + lost, 301'000u) << "each is in the file, or said to be lost";
+}
+
+// Tried: a writer's thread cannot be started: the earlier recording must stay.
+TEST(Session, TakesItsNameOnlyWhenItsThreadRuns) {
+  const temporary_folder folder;
+  const std::string path = folder.file("t.sluice");
+  std::ofstream(path) << "an earlier recording";
+  chmod(folder.file(".").c_str(), 0777);  // For the user without the right to more threads.
+  chmod(path.c_str(), 0666);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit one{1, 1};
+    if (setrlimit(RLIMIT_NPROC, &one) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
+    if (std::system("exit 0") == 0) _exit(3);  // The limit is not enforced here.
+    const auto refused = session::start(path);
+    _exit(!refused && refused.error().code == error_code::unavailable ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) >= 2) GTEST_SKIP() << "skipped: no limit on processes can be tried here";
+  EXPECT_EQ(status, 0);
+  std::ifstream in(path);
+  std::string text;
+  std::getline(in, text);
+  EXPECT_EQ(text, "an earlier recording");
 }
 
 TEST(Session, SaysWhyItCannotBegin) {

@@ -1,0 +1,151 @@
+// A recorder whose surroundings give out: a disk that fills and is freed again, memory that ends, a kill.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using collector::recorded;
+using testing::HasSubstr;
+
+const std::string sluice = SLUICE_BINARY_DIR "/sluice";
+const std::string counting = SLUICE_BINARY_DIR "/tests/attack/counting_guest";
+
+class FullDisk : public SluiceProgram {
+ protected:
+  /// Records on a disk of 192 KiB, of which a file "ballast" takes 128, and leaves the recording in the folder.
+  outcome record_on_small_disk(const std::string& command) {
+    fs::create_directory(file("disk"));
+    write("counts", std::string(64 * 1024, '\0'));
+    write("script",
+          "mount -t tmpfs -o size=192k sluice-test disk || exit 96\n"
+          "dd if=/dev/zero of=disk/ballast bs=1k count=128 2>/dev/null\n" +
+              sluice + " record -o disk/t.sluice --linger 0 -- sh -c '" + command +
+              "'\n"
+              "status=$?\ncp disk/t.sluice t.sluice\numount disk\nexit $status\n");
+    const std::string line = "cd " + file(".") + " && unshare --mount sh ./script 2>err";
+    const int status = std::system(line.c_str());
+    return {WEXITSTATUS(status), "", content_of(file("err"))};
+  }
+
+  static std::string guest(int slot, int pairs) {
+    return counting + " counts " + std::to_string(slot) + " " + std::to_string(pairs) + " 400";
+  }
+
+  void SetUp() override {
+    if (std::system("unshare --mount true 2>/dev/null") != 0) GTEST_SKIP() << "skipped: no mounts of one's own here";
+  }
+
+  /// Of so many allocations and frees, each is in the file or counted by its losses.
+  void expect_all_accounted_for(std::uint64_t said) const {
+    const recorded found(file("t.sluice"));
+    std::uint64_t lost = 0;
+    for (const trace::loss_event& row : found.all<trace::loss_event>()) lost += row.memory_events;
+    EXPECT_GT(lost, 0U);
+    EXPECT_EQ(found.all<trace::alloc_event>().size() + found.all<trace::free_event>().size() + lost, said);
+  }
+};
+
+// Tried: a disk that is full while much happens, and has room again before the command ends.
+TEST_F(FullDisk, TheRecordingGoesOnOnceThereIsRoomAndSaysWhatItLost) {
+  const outcome ended =
+      record_on_small_disk(guest(0, 200'000) + "; rm disk/ballast; sleep 1.5; " + guest(1, 1000) + "; exit 3");
+  EXPECT_EQ(ended.status, 3) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("the disk was full"));
+  EXPECT_THAT(ended.err, HasSubstr(" alloc, "));
+  expect_all_accounted_for(402'000);
+  const recorded found(file("t.sluice"));
+  EXPECT_TRUE(found.snapshot().complete());
+  std::uint64_t late = 0;
+  for (const trace::alloc_event& row : found.all<trace::alloc_event>()) late += raw(row.process) == 3;
+  EXPECT_EQ(late, 1000U) << "what came after is all there";
+}
+
+// Tried: a disk that stays full.
+TEST_F(FullDisk, WithoutRoomToTheEndTheFileSaysWhatItLost) {
+  const outcome ended = record_on_small_disk(guest(0, 200'000));
+  EXPECT_EQ(ended.status, 125) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("No space left"));
+  expect_all_accounted_for(400'000);
+}
+
+class MemoryEnds : public SluiceProgram {};
+
+// Tried: a limit on the recorder's memory, under which more blocks live than it can keep.
+TEST_F(MemoryEnds, TheRecordingEndsAndTheCommandGoesOn) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: a sanitizer takes address space without end";
+#endif
+  const std::string hoard = SLUICE_BINARY_DIR "/tests/app/cli/record_guest hoard";
+  for (const int status : {0, 3}) {
+    write("script", "ulimit -v 260000\nexec " + sluice + " record --force -o t.sluice -- sh -c '" + hoard + "; exit " +
+                        std::to_string(status) + "'\n");
+    const std::string line = "cd " + file(".") + " && sh ./script 2>err";
+    const int ended = std::system(line.c_str());
+    const std::string said = content_of(file("err"));
+    EXPECT_EQ(WEXITSTATUS(ended), status == 0 ? 125 : status) << said;
+    EXPECT_THAT(said, HasSubstr("the recorder has no memory left"));
+    EXPECT_THAT(said, HasSubstr("it holds what came before"));
+    EXPECT_GT(recorded(file("t.sluice")).all<trace::alloc_event>().size(), 1000U);
+  }
+}
+
+class KilledRecorder : public SluiceProgram {
+ protected:
+  [[nodiscard]] std::size_t folders() const {
+    std::size_t count = 0;
+    for (const auto& each : fs::directory_iterator(file("tmp")))
+      count += each.path().filename().string().starts_with("sluice-");
+    return count;
+  }
+};
+
+// Tried: recorders killed by SIGKILL, and folders that only resemble theirs; a living recorder's stays.
+TEST_F(KilledRecorder, TheNextOneRemovesItsFolderAndNothingElse) {
+  fs::create_directory(file("tmp"));
+  const variables here = {{"TMPDIR", file("tmp")}};
+  for (const char* name : {"dead.sluice", "alive.sluice"}) {
+    const pid_t child = begin_sluice({"record", "-o", name, "--", "sleep", "600"}, here);
+    for (int i = 0; i < 6000 && !exists(name); ++i) usleep(10'000);
+    if (std::string(name) == "alive.sluice") {
+      EXPECT_EQ(folders(), 1U) << "the dead one's is gone";
+      write("tmp/precious", "hours of work\n");
+      fs::create_directory(file("tmp/sluice-AAAAAA"));  // Without a lock: one that is being made.
+      fs::create_directory(file("tmp/sluice-BBBBBB"));  // With a file that is not ours.
+      for (const char* other : {"alive", "thesis"}) write(std::string("tmp/sluice-BBBBBB/") + other, "");
+      fs::create_directory(file("tmp/sluice-CCCCCC"));  // With a link for a lock.
+      fs::create_symlink("../precious", file("tmp/sluice-CCCCCC/alive"));
+      fs::create_directory_symlink("sluice-BBBBBB", file("tmp/sluice-DDDDDD"));
+      for (const char* folder : {"A", "B", "C"}) chmod(file("tmp/sluice-" + std::string(6, *folder)).c_str(), 0700);
+      EXPECT_EQ(run_sluice({"record", "-o", "next.sluice", "--", "true"}, here).status, 0);
+      EXPECT_EQ(folders(), 5U) << "the living one's, and four that are not ours";
+      EXPECT_TRUE(exists("tmp/sluice-BBBBBB/thesis"));
+      EXPECT_TRUE(exists("tmp/precious"));
+    }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    kill(-child, SIGKILL);  // What it recorded.
+  }
+}
+
+// Tried: the name of a recording that has not come to its own yet, or of a copy that a killed recorder had begun.
+TEST_F(KilledRecorder, AFileThatWasNotFinishedOpensAsItIs) {
+  ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "t.sluice"}).status, 0);
+  const std::string part = "t.sluice.part-0123456789abcdef";
+  fs::rename(file("t.sluice"), file(part));
+  fs::resize_file(file(part), fs::file_size(file(part)) - 100);
+  EXPECT_EQ(run_sluice({"report", part}).status, 0);
+}
+
+}  // namespace
+}  // namespace sluice
