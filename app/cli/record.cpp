@@ -300,14 +300,14 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   command.add_flag("--force", options->force, force_help);
   command
       .add_option("--linger", options->linger_seconds,
-                  "Seconds to go on recording what CMD started and outlives it (Ctrl-C ends it)")
+                  "Keep recording child processes for this many seconds after CMD exits (Ctrl-C ends it)")
       ->check(number_between(0, 1e6))
       ->type_name("SECONDS")
       ->capture_default_str();
   command
       .add_option("--mode", options->mode,
-                  "What is recorded: memory (allocations, copies, what kernels touch), timeline (also kernels' times,\n"
-                  "waits and ranges) or all (also the stacks of launches)")
+                  "What to record: memory (allocations, copies, the memory that kernels touch), timeline (also kernel\n"
+                  "times, waits and ranges) or all (also call stacks of launches)")
       ->check(CLI::IsMember({"memory", "timeline", "all"}).description(""))
       ->envname("SLUICE_MODE")
       ->type_name("MODE")
@@ -322,25 +322,26 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->capture_default_str();
   command
       .add_option("--stacks", options->stacks,
-                  "Whose frames the stacks of allocations and copies hold: none, python, native or all")
+                  "Which call stacks to record for allocations and copies: none, python, native or all")
       ->check(CLI::IsMember({"none", "python", "native", "all"}).description(""))
       ->type_name("KIND")
       ->capture_default_str();
   command.add_flag("--sources", options->sources,
-                   "Keep the lines of source around each recorded Python frame, to read them on another machine");
+                   "Store the source lines around each recorded Python frame, for reading on another machine");
   command
       .add_flag(
           "--find-duplicates{1}", options->duplicates_percent,
-          "Hash what copies to the device move, to find what is moved again. =PERCENT: of each thread's time that\n"
-          "this may take; 1 if left out. Off by default")
+          "Find data that is copied to the device repeatedly, by hashing it. =PERCENT: at most this share of each\n"
+          "thread's time (default 1)")
       ->check(whole_between(0, 100))
       ->envname(capture::duplicates_variable);
   command
       .add_option("--delay", options->delay_seconds,
-                  "Seconds of CMD to leave out first; what is live then is known all the same")
+                  "Start recording after this many seconds (memory that is already live is included)")
       ->check(number_between(0, 1e9))
       ->type_name("SECONDS");
-  command.add_option("--duration", options->duration_seconds, "Seconds to record; CMD then goes on without")
+  command
+      .add_option("--duration", options->duration_seconds, "Stop recording after this many seconds; CMD keeps running")
       ->check(number_between(0, 1e9))
       ->type_name("SECONDS");
   command

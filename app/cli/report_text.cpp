@@ -253,7 +253,7 @@ class text_writer {
   void duplicates() {
     const analysis::duplicate_copies& found = of_.duplicates;
     if (!found.looked()) return;
-    section("Copies to the device of what had been copied there before");
+    section("Repeated host-to-device copies");
     const auto some = [](const analysis::copy_figures& figures) {
       return fmt::format("{}, {}", format_some(figures.copies, "copy"), format_bytes(figures.bytes));
     };
@@ -375,7 +375,7 @@ class text_writer {
     text_ += table.text(2);
     for (const trace::device_row& device : tables_.devices.rows()) limits(device);
     if (asks_for_duplicates()) {
-      line("  whether the same was copied to the device again: not looked at (sluice record --find-duplicates)");
+      line("  repeated host-to-device copies: not checked (use sluice record --find-duplicates)");
     }
   }
 

@@ -239,7 +239,7 @@ void application::draw_palette() {
   const float room = std::min(line * 12, viewport->Size.y * 0.55F);
   ImGui::BeginChild(
       "found", {0, std::min(room, line * static_cast<float>(std::max<std::size_t>(found.size(), 1)) + with.px(4))});
-  if (found.empty()) ImGui::TextDisabled("No command is called that.");
+  if (found.empty()) ImGui::TextDisabled("No matching command.");
   const command* run = nullptr;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const bool current = static_cast<int>(i) == palette_choice_;

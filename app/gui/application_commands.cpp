@@ -224,7 +224,7 @@ void application::add_selection_commands() {
                        return ready() && (kind == selection_kind::event || kind == selection_kind::block);
                      }});
   commands_.add({.id = "selection.clear",
-                 .title = "Select nothing",
+                 .title = "Clear selection",
                  .group = "Go",
                  .keys = {ImGuiKey_Escape},
                  .run =
@@ -276,7 +276,7 @@ void application::add_memory_commands() {
                      },
                  .enabled = ready});
   commands_.add({.id = "moment.previous",
-                 .title = "Allocation or free before",
+                 .title = "Previous allocation event",
                  .group = "Go",
                  .icon = icon::previous,
                  .keys = {ImGuiKey_Comma},
@@ -284,7 +284,7 @@ void application::add_memory_commands() {
                  .run = [this](const argument&) { map_->step(false); },
                  .enabled = ready});
   commands_.add({.id = "moment.next",
-                 .title = "Next allocation or free",
+                 .title = "Next allocation event",
                  .group = "Go",
                  .icon = icon::next,
                  .keys = {ImGuiKey_Period},
@@ -292,25 +292,25 @@ void application::add_memory_commands() {
                  .run = [this](const argument&) { map_->step(true); },
                  .enabled = ready});
   commands_.add({.id = "moment.peak",
-                 .title = "Moment of the highest memory use",
+                 .title = "Go to peak",
                  .group = "Go",
                  .run = [this](const argument&) { session_.set_moment(std::nullopt); },
                  .enabled = [this, ready] { return ready() && session_.moment().has_value(); }});
   const auto shown = [this, ready] { return ready() && map_->shown() != nullptr; };
   commands_.add({.id = "map.zoom_in",
-                 .title = "Shorter lines",
+                 .title = "Zoom in on the map",
                  .group = "Memory map",
                  .icon = icon::zoom_in,
                  .run = [this](const argument&) { map_->zoom(0.5); },
                  .enabled = shown});
   commands_.add({.id = "map.zoom_out",
-                 .title = "Longer lines",
+                 .title = "Zoom out of the map",
                  .group = "Memory map",
                  .icon = icon::zoom_out,
                  .run = [this](const argument&) { map_->zoom(2); },
                  .enabled = shown});
   commands_.add({.id = "map.fit",
-                 .title = "Lines that show all",
+                 .title = "Fit the map",
                  .group = "Memory map",
                  .icon = icon::expand,
                  .run = [this](const argument&) { map_->fit(); },

@@ -58,7 +58,7 @@ result<digest> decode_digest(std::string_view bytes) {
   archive::reader all(bytes, most_memory);
   all.get(made);
   if (!all.failed() && all.at_end() && makes_sense(made)) return made;
-  return fail(error_code::corrupt, "the kept figures of the recording make no sense", {}, {}, all.at());
+  return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, all.at());
 }
 
 result<trace::saved_row> saved_digest(const digest& of) {

@@ -89,7 +89,7 @@ class words {
   words& queued(time_ns enqueued, time_ns begin) {
     if (enqueued == unknown_time) return *this;
     const time_ns waited = analysis::bounded(begin) - analysis::bounded(enqueued);
-    return moment("Enqueued", enqueued).put("Waited in the queue", waited >= 0 ? format_time(waited) : "");
+    return moment("Enqueued", enqueued).put("Queued for", waited >= 0 ? format_time(waited) : "");
   }
   words& common(const trace::event_base& row) {
     if (row.process != trace::process_id::none) put("Process", analysis::process_label(row.process, tables_));
@@ -272,7 +272,7 @@ event_details describe(const trace::transfer_event& row, const sources& from) {
   put_content(row, from, w);
   w.device(row.device).stream(row.stream).put("Asynchronous", row.asynchronous ? "yes" : "no");
   if (row.peer != trace::device_id::none) w.put("From device", analysis::device_label(row.peer, w.tables()));
-  w.queued(row.enqueued, row.time).event("Asked for by", row.call).put_nonzero("Graph node", row.graph_node);
+  w.queued(row.enqueued, row.time).event("Called by", row.call).put_nonzero("Graph node", row.graph_node);
   w.stack(from.index.copies().stack_of(row.call));
   return w.common(row).on_stream(row, row.device, row.stream).done();
 }
@@ -286,7 +286,7 @@ event_details describe(const trace::transfer_part_event& row, const sources& fro
   w.put("To", fmt::format("{} memory", name_of_side(row.destination_kind)));
   w.address("From address", row.source_address).address("To address", row.destination_address);
   w.block("From block", row.source_block).block("To block", row.destination_block);
-  w.event("Ran with the whole batch", row.transfer).event("Asked for by", row.call);
+  w.event("Ran with the whole batch", row.transfer).event("Called by", row.call);
   return w.stack(from.index.copies().stack_of(row.call)).common(row).done();
 }
 
@@ -308,7 +308,7 @@ event_details describe(const trace::memset_event& row, const sources& from) {
   w.title(fmt::format("Memset of {}", format_bytes(row.bytes))).interval(row.time, row.end);
   w.bytes("Bytes", row.bytes).put("Value", format_address(row.value)).put("Kind", kind_in_words(row.kind));
   w.address("Address", row.address).block("Block", row.block).device(row.device).stream(row.stream);
-  w.event("Asked for by", row.call).put_nonzero("Graph node", row.graph_node);
+  w.event("Called by", row.call).put_nonzero("Graph node", row.graph_node);
   return w.common(row).on_stream(row, row.device, row.stream).done();
 }
 
@@ -463,13 +463,13 @@ event_details describe(const analysis::block_record& block, const sources& from)
   w.address("Address", block.address).put("Layer", std::string(name_of(block.level)));
   w.put("Kind", kind_in_words(block.kind)).put("Name", block.name);
   put_owner(block, from, w);
-  w.put("Born", block.born_before() ? "before the recording" : format_moment(block.born), block.alloc);
+  w.put("Allocated", block.born_before() ? "before the recording" : format_moment(block.born), block.alloc);
   if (block.freed()) {
-    w.put("Died", format_moment(block.died) + (block.death_inferred ? " (inferred: gone from a checkpoint)" : ""),
+    w.put("Freed", format_moment(block.died) + (block.death_inferred ? " (inferred: gone from a checkpoint)" : ""),
           block.free);
     w.put("Lifetime", format_time(block.died - block.born));
   } else {
-    w.put("Died", block.freed_after() ? "after the recording's end" : "never freed");
+    w.put("Freed", block.freed_after() ? "after the recording's end" : "never freed");
   }
   w.device(block.device).stream(block.stream).pool(block.pool).block("Segment", block.parent);
   if (block.process != trace::process_id::none) w.put("Process", analysis::process_label(block.process, w.tables()));

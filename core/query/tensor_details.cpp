@@ -181,7 +181,7 @@ void put_tensor_details(const analysis::block_record& block, const sources& from
     const std::string place = symbols::place_of(line);
     const std::string name = symbols::name_of(line);
     first.insert(first.begin() + (first.empty() ? 0 : 1),
-                 {"Asked for by", place.empty() || place == name ? name : fmt::format("{}, {}", place, name), {}, {}});
+                 {"Allocated at", place.empty() || place == name ? name : fmt::format("{}, {}", place, name), {}, {}});
   }
   into.details.insert(into.details.begin(), std::make_move_iterator(first.begin()),
                       std::make_move_iterator(first.end()));

@@ -83,7 +83,7 @@ TEST_F(Window, LettersTypedIntoAFieldDoNotMoveTheTimeline) {
     user.KeyChars("wasd");
     settle(user);
     EXPECT_EQ(app().state().active()->visible, before);
-    EXPECT_NE(read(user).find("No block here"), std::string::npos);
+    EXPECT_NE(read(user).find("No blocks match"), std::string::npos);
   });
 }
 

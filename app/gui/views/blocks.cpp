@@ -49,7 +49,7 @@ class blocks_view final : public view {
     const query::block_table& table = *answer.value;
     draw_count(with, table);
     if (table.rows.empty() && answer.complete)
-      return empty_state(with, icon::search, "No block here",
+      return empty_state(with, icon::search, "No blocks match",
                          filter_.empty() && !only_unfreed_ && !level_
                              ? "Nothing was allocated in this range."
                              : "No block in this range passes the filters above.");

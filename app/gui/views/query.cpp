@@ -292,7 +292,7 @@ void query_view::draw_answer(const view_context& with) {
   }
   if (answer_->columns.empty()) return;
   if (answer_->rows == 0 && answer_->done && !answer_->failure)
-    return empty_state(with, icon::search, "No row", "The query ran, and nothing is like that.");
+    return empty_state(with, icon::search, "No rows", "The query ran, and nothing matches.");
   if (answer_->rows > 0) draw_rows(with, *answer_);
 }
 

@@ -109,7 +109,7 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
   if (kind != query::track_kind::memory || !sampled) return lanes;
   series_lane device;
   device.height = 52;
-  device.caption = "whole device";
+  device.caption = "whole GPU";
   device.levels = {all.levels.back()};  // the stack, with what is not tracked
   for (level& each : all.levels) std::erase_if(each.bands, [&](std::size_t i) { return !tracked(curves.bands[i]); });
   all.limits = false;

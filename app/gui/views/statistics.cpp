@@ -120,7 +120,7 @@ class statistics_view final : public view {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.recorder);
-      first_cell("Sluice itself");
+      first_cell("Profiler overhead");
       next("");
       next("");
       next(format_bytes(each.recorder));
@@ -130,7 +130,7 @@ class statistics_view final : public view {
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
     const bool managed = std::any_of(all.memory.begin(), all.memory.end(),
                                      [](const auto& m) { return m.kind == trace::memory_kind::managed; });
-    ImGui::TextWrapped("Not tracked, as sampled: contexts, modules, libraries, %sother processes.",
+    ImGui::TextWrapped("Untracked, as sampled: CUDA contexts, modules, libraries, %sother processes.",
                        managed ? "pages of managed memory that lie here, " : "");
     ImGui::PopStyleColor();
   }

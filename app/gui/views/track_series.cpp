@@ -45,8 +45,8 @@ format::value_unit unit_of(const view_context& with, const query::track& what) {
 
 /// What a legend has room for; the tip has the whole label.
 std::string_view brief(const query::band& band) {
-  if (band.role == query::band_role::untracked) return "Not tracked";
-  if (band.role == query::band_role::recorder) return "Sluice itself";
+  if (band.role == query::band_role::untracked) return "Untracked";
+  if (band.role == query::band_role::recorder) return "Profiler overhead";
   return band.label;
 }
 

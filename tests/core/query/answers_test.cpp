@@ -318,7 +318,7 @@ TEST_F(answers, describe_a_block_and_lead_to_its_events) {
   EXPECT_EQ(value(*of, "Lifetime"), "3.00 ms");
   EXPECT_EQ(of->track, find(track_kind::memory).id);
   const auto born =
-      std::find_if(of->details.begin(), of->details.end(), [](const detail& d) { return d.label == "Born"; });
+      std::find_if(of->details.begin(), of->details.end(), [](const detail& d) { return d.label == "Allocated"; });
   ASSERT_NE(born, of->details.end());
   EXPECT_EQ(born->link, alloc);
   EXPECT_EQ(ask(details_question{alloc, {}})->title, "Allocation of 2.00 GiB");
