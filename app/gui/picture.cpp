@@ -9,6 +9,7 @@
 #include "app/gui/renderer.hpp"
 #include "imgui.h"
 #include "imgui_impl_opengl3.h"
+#include "imgui_internal.h"
 
 namespace sluice::gui {
 
@@ -16,6 +17,14 @@ namespace {
 
 /// Of so many frames in which nothing was asked for and nothing moves each is as the one before: tables and docked panels find their widths.
 constexpr int quiet_frames = 4;
+
+/// Glyphs lie in their texture in the order in which frames first wanted them, and a little of their neighbours shows at their edges. Which
+/// frames there were depends on how fast answers came: from here on the texture holds what the next frame wants, in its order.
+void forget_glyphs() {
+  ImFontAtlas* atlas = ImGui::GetIO().Fonts;
+  ImFontAtlasBuildDiscardBakes(atlas, 0);  // Else the new texture is as large as they need.
+  ImFontAtlasBuildClear(atlas);
+}
 
 }  // namespace
 
@@ -117,6 +126,9 @@ bool picture::settle(double seconds) {
       ++quiet;
     }
   }
+  forget_glyphs();
+  build();  // The texture grows meanwhile.
+  build();
   draw();
   return quiet == quiet_frames;
 }

@@ -16,7 +16,7 @@ constexpr std::uint64_t most_events_a_run = 200'000;
 }  // namespace
 
 result<digest> digest_of(const part_store& from, const beside_parts& beside, std::size_t epochs_a_run,
-                         const run_visitor& also) {
+                         const run_visitor& also, const std::function<bool()>& goes_on) {
   const std::size_t epochs = from.epochs().size();
   if (epochs == 0 || epochs_a_run == 0)
     return fail(error_code::invalid_argument, "there is nothing to gather", from.snapshot().path());
@@ -32,7 +32,9 @@ result<digest> digest_of(const part_store& from, const beside_parts& beside, std
     return last;
   };
   const auto read = [&](std::size_t first) {
-    const auto index = [&from, first, last = last_of(first)] { return from.index_of(first, last); };
+    const auto index = [&, first, last = last_of(first)] {
+      return from.index_of(first, last, part_scope::everything, goes_on);
+    };
     try {
       return std::async(std::launch::async, index);
     } catch (const std::system_error&) {
@@ -52,7 +54,7 @@ result<digest> digest_of(const part_store& from, const beside_parts& beside, std
   std::set<std::size_t> again;
   for (const time_ns moment : all.moments()) again.insert(from.epoch_at(moment));
   for (const std::size_t epoch : again) {
-    const auto run = from.index_of(epoch, epoch);
+    const auto run = from.index_of(epoch, epoch, part_scope::everything, goes_on);
     if (!run) return tl::unexpected(run.error());
     all.look(**run, from.run_of(epoch, epoch));
   }

@@ -20,8 +20,8 @@ using run_visitor = std::function<bool(const index& from, std::size_t first, std
 ///
 /// `also` is shown the index of each run on the way, in order, each epoch in one of them: what else is to be made of all parts need
 /// not read them again. The steps are those of `from.whole()`. Errors: as of `part_store::index_of`; invalid_argument without
-/// epochs; cancelled, if `also` says so.
+/// epochs; cancelled, if `also` says so, or `goes_on`, which is asked after each chunk, from two threads at a time.
 [[nodiscard]] result<digest> digest_of(const part_store& from, const beside_parts& beside, std::size_t epochs_a_run = 2,
-                                       const run_visitor& also = {});
+                                       const run_visitor& also = {}, const std::function<bool()>& goes_on = {});
 
 }  // namespace sluice::analysis

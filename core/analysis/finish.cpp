@@ -107,10 +107,11 @@ tl::unexpected<error> given_up(const trace::snapshot& trace) {
 result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace, const std::vector<trace::epoch_row>& epochs,
                     onlooker by) {
   const std::vector<time_ns> begins = begins_of(epochs);
+  const std::function<bool()> goes_on = [&] { return by.wants_it(); };
   const survey known(trace, by.stage(0, surveyed, trace.chunks().size()));
   if (!by.wants_it()) return given_up(trace);
   parts_writer into(file, begins);
-  swept found = sweep(known, known.steps(), into, by.stage(surveyed, swept_through, epochs.size()));
+  swept found = sweep(known, known.steps(), into, by.stage(surveyed, swept_through, epochs.size()), goes_on);
   if (!by.wants_it()) return given_up(trace);
   if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
   const beside_parts beside = beside_of(known, found);
@@ -120,12 +121,14 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace, cons
   if (!swept_file) return tl::unexpected(swept_file.error());
   const auto parts = part_store::of(trace.with_summaries(*(*swept_file)->latest()), epochs, whole);
   tile_maker tiles(file, epochs, trace);
-  const auto found_digest =
-      digest_of(*parts, beside, epochs_a_run, [&](const index& from, std::size_t first, std::size_t last) {
+  const auto found_digest = digest_of(
+      *parts, beside, epochs_a_run,
+      [&](const index& from, std::size_t first, std::size_t last) {
         const bool added = tiles.add(from, first, last);
         const double share = static_cast<double>(last + 1) / static_cast<double>(epochs.size());
         return added && from.is_complete() && by.look(swept_through, 1, share);
-      });
+      },
+      goes_on);
   if (!by.wants_it()) return given_up(trace);
   if (!found_digest) return fail(error_code::corrupt, "its parts contradict one another", trace.path());
   tiles.end();

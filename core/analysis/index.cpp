@@ -260,7 +260,7 @@ void index::tell_slices(const part& about) {
   }
 }
 
-void index::absorb_part(const trace::snapshot& from, part about, const std::function<void()>& between) {
+bool index::absorb_part(const trace::snapshot& from, part about, const std::function<bool()>& goes_on) {
   told_ = std::make_unique<const part>(std::move(about));
   if (told_->scope < part_scope::figures || told_->unfolding) {
     devices_.leave_out_busy();
@@ -283,12 +283,13 @@ void index::absorb_part(const trace::snapshot& from, part about, const std::func
   for (const std::size_t chunk : wanted) {
     take(from, chunk);
     taken[chunk] = true;
-    if (between) between();
+    if (goes_on && !goes_on()) return false;
   }
   for (const complete_checkpoint& each : told_->checkpoints) memory_.infer_deaths(each, told_->freed);
   next_ = chunks.size();
   settle(from);
   if (told_->scope == part_scope::everything && !told_->unfolding) find_stacks_of_copies(from, taken);
+  return true;
 }
 
 void index::keep_what_is_drawn(const trace::snapshot& from) {

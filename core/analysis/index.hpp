@@ -42,8 +42,9 @@ class index {
   /// What is asked about a time or a range inside the run is then answered as from an index of all of it. Three kinds of
   /// questions are not: who imported what, what faults there were, and what the program called or tagged its blocks are to
   /// be asked of rows (`is_part`). O(rows in the run + those of kinds that matter later).
-  /// Calls `between`, if there is one, after each chunk that it has read.
-  void absorb_part(const trace::snapshot& from, part about, const std::function<void()>& between = {});
+  /// Calls `goes_on`, if there is one, after each chunk that it has read. Once that says no, it gives up and returns false: nothing is to
+  /// be asked then.
+  bool absorb_part(const trace::snapshot& from, part about, const std::function<bool()>& goes_on = {});
   /// Leaves curves and slices of it, with what blocks are for, and lets its blocks go. Nothing can be taken in after.
   void keep_what_is_drawn(const trace::snapshot& from);
   /// What it holds is a part of a recording.

@@ -17,6 +17,10 @@ namespace {
 
 constexpr time_ns for_ever = latest_time;
 
+tl::unexpected<error> given_up(const trace::snapshot& trace) {
+  return fail(error_code::cancelled, "nobody wants the index any more", trace.path());
+}
+
 bool is_everywhere(const trace::chunk_info& chunk) {
   return chunk.min_time == INT64_MIN && chunk.max_time == INT64_MAX;
 }
@@ -158,14 +162,14 @@ result<void> part_store::rows_of(const trace::chunk_info& chunk, time_ns from, t
 /// The same for the rows of a kind in the chunks that overlap [from, to); and `between` after each chunk.
 template <class Row, class Use>
 result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted,
-                                 const std::function<void()>& between) const {
+                                 const std::function<bool()>& goes_on) const {
   const auto of_kind = summaries_.find(trace::type_of_row<Row>);
   if (of_kind == summaries_.end()) return {};
   result<void> got;
   of_kind->second.spans.for_each_in({from, to}, [&](std::size_t place) {
     if (!got) return;
     got = rows_of<Row>(summary(of_kind->second.list[place]), from, to, use, wanted);
-    if (between) between();
+    if (got && goes_on && !goes_on()) got = given_up(*from_);
   });
   return got;
 }
@@ -242,7 +246,7 @@ std::vector<step> part_store::few_steps_in(time_range range, trace::process_id p
 }
 
 result<part> part_store::read(std::size_t first, std::size_t last, part_scope scope,
-                              const std::function<void()>& between) const {
+                              const std::function<bool()>& goes_on) const {
   part made;
   made.scope = scope;
   made.run = run_of(first, last);
@@ -251,7 +255,7 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
   const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
-    if (got) got = rows_in<Row>(from, to, use, columns_read<Row>(scope), between);
+    if (got) got = rows_in<Row>(from, to, use, columns_read<Row>(scope), goes_on);
   };
   read.operator()<trace::crossing_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
     if (lives(row) || is_everywhere(chunk)) made.blocks.push_back(block_of(row));
@@ -292,13 +296,13 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
 }
 
 result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std::size_t last, part_scope scope,
-                                                          const std::function<void()>& between) const {
+                                                          const std::function<bool()>& goes_on) const {
   if (first > last || last >= epochs_.size())
     return fail(error_code::invalid_argument, "there are no such epochs", from_->path());
-  auto about = read(first, last, scope, between);
+  auto about = read(first, last, scope, goes_on);
   if (!about) return tl::unexpected(about.error());
   auto made = std::make_shared<index>();
-  made->absorb_part(*from_, std::move(*about), between);
+  if (!made->absorb_part(*from_, std::move(*about), goes_on)) return given_up(*from_);
   if (scope == part_scope::timeline) made->keep_what_is_drawn(*from_);
   return std::shared_ptr<const index>(std::move(made));
 }

@@ -41,11 +41,11 @@ class part_store {
   /// What lies in epochs [first, last]; the first epoch has no begin, the last no end.
   [[nodiscard]] time_range run_of(std::size_t first, std::size_t last) const;
 
-  /// An index of epochs [first, last]: see `index::absorb_part`. Calls `between`, if there is one, after each chunk that it has read.
-  /// O(rows in them + blocks that live at their begin). Errors: io, corrupt.
+  /// An index of epochs [first, last]: see `index::absorb_part`. Calls `goes_on`, if there is one, after each chunk that it has read.
+  /// O(rows in them + blocks that live at their begin). Errors: cancelled, once `goes_on` says no; io, corrupt.
   [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last,
                                                               part_scope scope = part_scope::everything,
-                                                              const std::function<void()>& between = {}) const;
+                                                              const std::function<bool()>& goes_on = {}) const;
 
   /// The steps of a process that the file keeps and that have something in `range`, in order; none if they are so many that nobody looks
   /// at one of them, or cannot be read. O(log steps + found).
@@ -60,13 +60,13 @@ class part_store {
   /// Once.
   void take(std::shared_ptr<const trace::snapshot> from);
   [[nodiscard]] result<part> read(std::size_t first, std::size_t last, part_scope scope,
-                                  const std::function<void()>& between) const;
+                                  const std::function<bool()>& goes_on) const;
   template <class Row, class Use>
   result<void> rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
                        trace::column_set<Row> wanted) const;
   template <class Row, class Use>
   result<void> rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted = {},
-                       const std::function<void()>& between = {}) const;
+                       const std::function<bool()>& goes_on = {}) const;
 
   std::shared_ptr<const trace::snapshot> from_;
   std::map<trace::row_type, summary_chunks> summaries_;  ///< Of the file, but for tiles, in order.

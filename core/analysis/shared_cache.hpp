@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,14 @@ class shared_cache {
 
   /// The same of each of some. Callers who ask for the same at a time share the work: none waits while one is left that nobody
   /// makes.
-  [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys) {
+  [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys) { return get_each(keys, make_, {}); }
+
+  /// The same, made with `make(key)`, as long as `goes_on`, if there is one, says yes: who waits for what another makes asks it now and
+  /// then. Errors: cancelled; what one gives up another makes.
+  template <class Make>
+  [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys, Make&& make,
+                                           const std::function<bool()>& goes_on) {
+    constexpr auto between_looks = std::chrono::milliseconds(10);
     std::vector<std::optional<made>> found(keys.size());
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -55,16 +63,20 @@ class shared_cache {
         if (!mine && !making_.contains(keys[i])) mine = i;
       }
       if (all) break;
-      if (!mine) {
+      if (mine) {
+        found[*mine] = make_and_keep(lock, keys[*mine], make);
+      } else if (!goes_on) {
         was_made_.wait(lock);
-        continue;
+      } else {
+        was_made_.wait_for(lock, between_looks);
+        if (!goes_on()) break;
       }
-      found[*mine] = make_and_keep(lock, keys[*mine], make_);
     }
     lock.unlock();
     std::vector<made> given;
     given.reserve(keys.size());
-    for (std::optional<made>& each : found) given.push_back(std::move(*each));
+    for (std::optional<made>& each : found)
+      given.push_back(each ? std::move(*each) : fail(error_code::cancelled, "nobody wants it any more"));
     return given;
   }
 

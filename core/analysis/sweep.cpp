@@ -49,12 +49,13 @@ struct owners {
 class sweeper {
  public:
   sweeper(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
-          const std::function<bool()>& wanted)
+          const std::function<bool()>& wanted, const std::function<bool()>& goes_on)
       : known_(known),
         of_(known.trace()),
         span_(whole_of(of_)),
         into_(into),
         wanted_(wanted),
+        goes_on_(goes_on),
         begins_(into.begins()),
         steps_(std::move(steps)),
         judge_({known.clues(), steps_->lists(), known.category_tags(), of_.tables(), span_}),
@@ -139,8 +140,7 @@ class sweeper {
     tell(samples_before_);
     for (const trace::open_slice_row& row : open_) about.open.push_back(slice_of(row));
     index part;
-    part.absorb_part(of_, std::move(about));
-    if (!part.is_complete()) return false;
+    if (!part.absorb_part(of_, std::move(about), goes_on_) || !part.is_complete()) return false;
     take_blocks(epoch, part);
     take_facts(run_of(epoch), part);
     tell_last_samples(first_and_highest_samples(part.memory(), part.counters()), samples_, counters_);
@@ -238,7 +238,7 @@ class sweeper {
       auto about = begin_of(epoch);
       if (!about) return false;
       index part;
-      part.absorb_part(of_, std::move(*about));
+      if (!part.absorb_part(of_, std::move(*about), goes_on_)) return false;
       for (const std::uint64_t id : ids) {
         const block_record* block = part.memory().find(trace::block_id{id});
         if (block == nullptr) continue;
@@ -362,6 +362,7 @@ class sweeper {
   const time_range span_;
   parts_writer& into_;
   const std::function<bool()>& wanted_;
+  const std::function<bool()>& goes_on_;
   const std::span<const time_ns> begins_;
   const std::shared_ptr<const step_facts> steps_;
   category_judge judge_;
@@ -400,8 +401,8 @@ class sweeper {
 }  // namespace
 
 swept sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
-            const std::function<bool()>& wanted) {
-  return sweeper(known, std::move(steps), into, wanted).all();
+            const std::function<bool()>& wanted, const std::function<bool()>& goes_on) {
+  return sweeper(known, std::move(steps), into, wanted, goes_on).all();
 }
 
 }  // namespace sluice::analysis

@@ -26,12 +26,12 @@ struct swept {
 /// once, and some 400 bytes for each that lives over the begin of an epoch. O(rows * log): those of a chunk once for each epoch that
 /// it reaches into.
 ///
-/// Once it is not `wanted` it stops before the next epoch.
+/// Once it is not `wanted`, which is asked once an epoch, or does not `go_on`, which is asked after each chunk, it stops.
 ///
 /// Beside an index of all rows it errs only where a checkpoint after a loss implies that blocks were freed, which no row says: it has
 /// them live on.
 [[nodiscard]] swept sweep(
     const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
-    const std::function<bool()>& wanted = [] { return true; });
+    const std::function<bool()>& wanted = [] { return true; }, const std::function<bool()>& goes_on = {});
 
 }  // namespace sluice::analysis

@@ -30,8 +30,7 @@ struct stored_answers {
   std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
   std::shared_ptr<analysis::part_cache> parts;          ///< Of its epochs; null if it does not tell enough of them.
   using epoch_source = decltype(analysis::bin_sources::epochs);
-  epoch_source epochs;                ///< The same, for zooms below the tiles,
-  epoch_source at_hand;               ///< and those of them that need not be read.
+  epoch_source at_hand;               ///< Those of them that need not be read, for zooms below the tiles.
   std::shared_ptr<read_ahead> ahead;  ///< Null where `parts` is.
 };
 

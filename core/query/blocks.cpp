@@ -37,6 +37,9 @@ class text_filter {
   std::unordered_map<std::uint64_t, bool> names_;
 };
 
+/// So many more rows than are wanted may be held before those behind are let go.
+constexpr std::size_t rows_between_cuts = std::size_t{1} << 14;
+
 block_row row_of(const block_record& block, const analysis::block_category& category) {
   return {block.id,   block.address, block.bytes, block.level, block.kind, block.device, block.stream,
           block.pool, block.name,    block.alloc, block.born,  block.died, category};
@@ -106,6 +109,7 @@ class table_of_blocks final : public gathered<block_table> {
       table_.total_bytes += block.bytes;
       table_.rows.push_back(
           row_of(block, seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{}));
+      if (table_.rows.size() >= rows_between_cuts + most_rows()) cut(from.trace.tables());
     }
     cut(from.trace.tables());
     return {};
@@ -123,8 +127,10 @@ class table_of_blocks final : public gathered<block_table> {
   }
 
  private:
+  [[nodiscard]] std::size_t most_rows() const { return std::min(question_.rows, block_table::row_limit); }
+
   void cut(const trace::tables& tables) {
-    const std::size_t most = std::min(question_.rows, block_table::row_limit);
+    const std::size_t most = most_rows();
     if (table_.rows.size() <= most) return;
     const auto behind = table_.rows.begin() + static_cast<std::ptrdiff_t>(most);
     std::nth_element(table_.rows.begin(), behind, table_.rows.end(), row_order{question_, tables});

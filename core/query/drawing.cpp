@@ -25,8 +25,12 @@ drawing::drawing(const sources& from, bool categories) : from_(from) {
 }
 
 analysis::bin_sources drawing::bins() const {
-  return {from_.draws == drawn_from::epochs ? from_.stored->epochs : from_.stored->at_hand,
-          from_.draws != drawn_from::memory};
+  const bool reads = from_.draws == drawn_from::epochs && from_.stored->parts;
+  const auto read = [this](std::span<const std::size_t> epochs) {
+    return from_.stored->parts->get_each(epochs, analysis::part_scope::timeline, [this] { return !from_.cancelled; });
+  };
+  if (reads) return {read, true};
+  return {from_.stored->at_hand, from_.draws != drawn_from::memory};
 }
 
 void drawing::say(analysis::bin_detail detail) const {

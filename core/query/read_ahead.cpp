@@ -85,8 +85,10 @@ void read_ahead::want_epochs(time_range range, time_ns centre) {
 
 bool read_ahead::read(const thing& which) {
   if (const auto* tile = std::get_if<summaries::tile>(&which)) return tiles_->prepare(*tile);
-  return parts_->prepare(std::get<epoch_number>(which), analysis::part_scope::timeline,
-                         [this] { read_urgent_tiles(); });
+  return parts_->prepare(std::get<epoch_number>(which), analysis::part_scope::timeline, [this] {
+    read_urgent_tiles();
+    return true;
+  });
 }
 
 void read_ahead::read_urgent_tiles() {

@@ -65,6 +65,7 @@ std::optional<time_range> time_of(const details_question& question, const source
                     : raw(question.block) >= reach.lowest_block && raw(question.block) <= reach.highest_block;
   });
   for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
+    if (from.cancelled) return std::nullopt;
     std::optional<time_ns> found;
     if (by_event) {
       found = find_event(from.trace, chunk, question.event);
@@ -93,6 +94,11 @@ struct epoch_run {
 
 epoch_run epochs_of(time_range range, const analysis::part_store& store) {
   return {store.epoch_at(range.begin), store.epoch_at(std::max(range.begin, range.end - 1))};
+}
+
+/// Whether somebody still wants the answer.
+std::function<bool()> wanted_still(const sources& from) {
+  return [&cancelled = from.cancelled] { return !cancelled; };
 }
 
 sources about_part(const sources& from, const analysis::index& part, bool& provisional) {
@@ -134,7 +140,7 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
  private:
   result<void> take_next() {
     const std::size_t last = std::min(next_ + epochs_a_run - 1, epochs_.last);
-    const auto index = store_.index_of(next_, last, scope_);
+    const auto index = store_.index_of(next_, last, scope_, wanted_still(from_));
     if (!index) return tl::unexpected(index.error());
     const time_range part{told_until_, last == epochs_.last ? range_.end : store_.run_of(next_, last).end};
     next_ = last + 1;
@@ -164,6 +170,7 @@ std::optional<result<typename Question::answer_type>> answer_by_part(const Quest
   if (!from.stored->parts) return std::nullopt;
   const std::optional<time_range> about = time_of(question, from);
   if (!about) {
+    if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
     // No chunk of the file has what the details are wanted of, so no index would.
     if constexpr (std::is_same_v<Question, details_question>)
       return answer_to(question, about_part(from, from.index, from.provisional));
@@ -172,14 +179,14 @@ std::optional<result<typename Question::answer_type>> answer_by_part(const Quest
   analysis::part_cache& parts = *from.stored->parts;
   const epoch_run epochs = epochs_of(analysis::bounded(*about), parts.store());
   if (are_many<Question>(epochs)) return std::nullopt;
-  const auto part = parts.get(epochs.first, epochs.last, scope_of(question));
+  const auto part = parts.get(epochs.first, epochs.last, scope_of(question), wanted_still(from));
   if (!part) return tl::unexpected(part.error());
   return answer_to(question, about_part(from, **part, from.provisional));
 }
 
 /// The step that an index of one epoch knows of: the next one, if it lies inside the epoch.
 result<memory_step> step_within(std::size_t epoch, const memory_step_question& question, const sources& from) {
-  const auto part = from.stored->parts->get(epoch, epoch, scope_of(question));
+  const auto part = from.stored->parts->get(epoch, epoch, scope_of(question), wanted_still(from));
   if (!part) return tl::unexpected(part.error());
   return answer_to(question, about_part(from, **part, from.provisional));
 }
@@ -215,9 +222,6 @@ std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::s
     const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
     made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), std::max(left, least_for_parts));
     made->ahead = std::make_shared<read_ahead>(made->tiles, made->parts);
-    made->epochs = [parts = made->parts](std::span<const std::size_t> epochs) {
-      return parts->get_each(epochs, analysis::part_scope::timeline);
-    };
     made->at_hand = [parts = made->parts](std::span<const std::size_t> epochs) {
       std::vector<std::shared_ptr<const analysis::index>> found;
       for (const std::size_t epoch : epochs)

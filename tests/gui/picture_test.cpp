@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
+#include <string>
 
 #include "app/gui/gl/png.hpp"
 #include "tests/gui/sample.hpp"
@@ -129,6 +132,38 @@ TEST_P(Picture, DrawsTheLinksPeakAcrossTheChart) {
   create();
   const gl::image picture = draw("timeline");
   EXPECT_GT(fullest_row(picture, axis(), of(colours().limit)), 0.95);
+}
+
+// Glyphs of other frames in the texture before those of the picture: how many frames are built meanwhile depends on how fast answers come.
+TEST_P(Picture, IsTheSameWhateverWasShownBefore) {
+  create();
+  const gl::image at_once = draw("summary");
+  shown.reset();
+  create();
+  draw("blocks");
+  ASSERT_TRUE(shown->app().show_only("summary"));
+  ASSERT_TRUE(shown->settle(60));
+  const gl::image afterwards = shown->read();
+  EXPECT_TRUE(at_once.pixels == afterwards.pixels);
+}
+
+// The program, run three times on one recording, each time a little later in its answers than before.
+TEST(Screenshot, OfOneRecordingIsTheSameFileEveryTime) {
+  const std::string out = test::own_path("run.png");
+  const auto run = [&](const std::string& before) {
+    const std::string command = before +
+                                " " SLUICE_BINARY_DIR "/sluice screenshot " SLUICE_SOURCE_DIR
+                                "/assets/recordings/pytorch-training.sluice --force -o " +
+                                out;
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    std::ifstream file(out, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string first = run("");
+  EXPECT_FALSE(first.empty());
+  EXPECT_TRUE(run("taskset -c 0") == first);
+  EXPECT_TRUE(run("nice -n 19") == first);
+  std::filesystem::remove(out);
 }
 
 TEST_P(Picture, ZoomsToARange) {

@@ -78,11 +78,25 @@ TEST(part_cache, builds_ahead_what_is_not_kept_and_calls_who_has_something_to_do
     ++called;
     EXPECT_EQ(cache.at_hand(2, 2, part_scope::timeline), nullptr);
     EXPECT_FALSE(cache.prepare(2, part_scope::timeline, {})) << "somebody builds it";
+    return true;
   };
   EXPECT_TRUE(cache.prepare(2, part_scope::timeline, between));
   EXPECT_GE(called, 3) << "chunks of allocations, of frees and of blocks that were born before";
   EXPECT_NE(cache.at_hand(2, 2, part_scope::timeline), nullptr);
   EXPECT_FALSE(cache.prepare(2, part_scope::timeline, {}));
+}
+
+// Who asks says no at the second look: nothing more is read, nothing is kept, and the next who asks has the index built.
+TEST(part_cache, gives_up_at_the_next_chunk_once_nobody_wants_it) {
+  const in_parts of;
+  part_cache cache(of.store, SIZE_MAX);
+  int looks = 0;
+  const auto given_up = cache.get(2, 2, part_scope::everything, [&] { return ++looks < 2; });
+  ASSERT_FALSE(given_up);
+  EXPECT_EQ(given_up.error().code, error_code::cancelled);
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(cache.memory_bytes(), 0U);
+  EXPECT_TRUE(cache.get(2, 2, part_scope::everything));
 }
 
 TEST(part_cache, says_that_there_are_no_such_epochs) {
