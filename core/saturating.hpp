@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <limits>
 
@@ -11,6 +12,23 @@ template <std::signed_integral Number>
   Number sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
   return b < 0 ? std::numeric_limits<Number>::min() : std::numeric_limits<Number>::max();
+}
+
+template <std::signed_integral Number>
+[[nodiscard]] constexpr Number saturating_difference(Number a, Number b) {
+  Number left = 0;
+  if (!__builtin_sub_overflow(a, b, &left)) return left;
+  return b < 0 ? std::numeric_limits<Number>::max() : std::numeric_limits<Number>::min();
+}
+
+/// The nearest integer below, within the limits; 0 for what is no number.
+template <std::integral Number>
+[[nodiscard]] Number saturating_cast(double value) {
+  if (std::isnan(value)) return 0;
+  if (value <= static_cast<double>(std::numeric_limits<Number>::min())) return std::numeric_limits<Number>::min();
+  // The largest is one below a power of two, and as a double that power itself.
+  if (value >= static_cast<double>(std::numeric_limits<Number>::max())) return std::numeric_limits<Number>::max();
+  return static_cast<Number>(std::floor(value));
 }
 
 /// `sum` += `more`, within the limits.

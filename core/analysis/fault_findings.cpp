@@ -7,6 +7,7 @@
 
 #include "core/analysis/labels.hpp"
 #include "core/format.hpp"
+#include "core/saturating.hpp"
 #include "core/trace/driver_results.hpp"
 
 namespace sluice::analysis {
@@ -62,7 +63,7 @@ void add_fault_findings(const summary& of, const trace::tables& tables, std::vec
                     trace::severity::error,
                     std::move(text),
                     "Run the program with compute-sanitizer, which names the access and its line.",
-                    {fault.time - 1, fault.time + 1},
+                    {saturating_difference(fault.time, time_ns{1}), saturating_sum(fault.time, time_ns{1})},
                     fault.event,
                     {}});
   }

@@ -6,6 +6,7 @@
 #include "core/analysis/summary.hpp"
 #include "core/analysis/training_findings.hpp"
 #include "core/format.hpp"
+#include "core/saturating.hpp"
 #include "core/trace/driver_results.hpp"
 
 /// Rules of thumb over a summary. The thresholds only decide what is worth a line: below them a thing is too small to
@@ -59,7 +60,7 @@ class finder {
                                  format_moment(first.time), call.empty() ? "" : " with ", call),
                      "Look at what held the memory at that moment.");
     f.event = first.event;
-    f.range = {first.time - 1, first.time + 1};
+    f.range = {saturating_difference(first.time, time_ns{1}), saturating_sum(first.time, time_ns{1})};
   }
 
   void losses() {

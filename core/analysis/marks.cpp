@@ -1,9 +1,11 @@
 #include "core/analysis/marks.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "core/analysis/index.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -29,6 +31,11 @@ std::vector<program_mark> marks_in(const trace::snapshot& from, time_range range
     marks.push_back({bounded(row.time), row.process, row.thread, row.name, row.step, {}, {}, {}});
   }
   return marks;
+}
+
+/// A size as a number that may be taken away again.
+std::int64_t counted(std::uint64_t bytes) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
 }
 
 /// The first of `marks` at `time` or after it.
@@ -106,7 +113,7 @@ void mark_gatherer::add_totals(const memory_use& memory, time_range run) {
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || block.imported() || block.born > end) continue;
     const memory_key of{block.device, block.level, block.kind};
-    const auto bytes = static_cast<std::int64_t>(block.bytes);
+    const std::int64_t bytes = counted(block.bytes);
     changes.push_back({block.born, block.process, of, bytes, 1});
     if (block.freed() && block.died <= end) changes.push_back({block.died, block.process, of, -bytes, -1});
   }
@@ -116,7 +123,7 @@ void mark_gatherer::add_totals(const memory_use& memory, time_range run) {
   for (std::size_t i = first; i < last; ++i) {
     for (; next != changes.end() && next->time <= marks_[i].time; ++next) {
       total& t = now[next->process][next->of];
-      t.bytes += next->bytes;
+      saturating_add(t.bytes, next->bytes);
       t.blocks += next->blocks;
     }
     totals_[i] = now[marks_[i].process];
@@ -148,7 +155,7 @@ void mark_gatherer::put_segments() {
     const segment& is = known->second;
     const std::size_t end = is.died == trace::unknown_time ? marks_.size() : first_from(marks_, is.died);
     for (std::size_t i = first_from(marks_, is.born); i < end; ++i)
-      if (marks_[i].process == is.process) totals_[i][of].segment_bytes += static_cast<std::int64_t>(is.bytes);
+      if (marks_[i].process == is.process) saturating_add(totals_[i][of].segment_bytes, counted(is.bytes));
   }
 }
 

@@ -16,7 +16,7 @@ using summaries::extent;
 using summaries::slice_item;
 using trace::memory_kind;
 
-std::uint64_t whole_bytes(double bytes) { return bytes > 0 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0; }
+std::uint64_t whole_bytes(double bytes) { return saturating_cast<std::uint64_t>(std::round(bytes)); }
 
 double per_second(double bytes, time_ns ns) { return ns > 0 ? bytes * 1e9 / static_cast<double>(ns) : 0; }
 

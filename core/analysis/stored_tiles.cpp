@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/analysis/slice_kind.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -84,7 +85,8 @@ void fill(summaries::drawn_slice& slice, const drawn_bin& bin, time_range over, 
   slice.item = {over.begin, over.end, bin.event, static_cast<trace::string_id>(bin.name), bin.bytes, bin.kind, bin.tag};
   slice.busy = bin.busy;
   if (bin.count == 0) {  // The end of one that began before is known.
-    slice.item.end = over.begin + std::llround(static_cast<double>(bin.busy) * static_cast<double>(over.length()));
+    const double busy = std::round(static_cast<double>(bin.busy) * static_cast<double>(over.length()));
+    slice.item.end = saturating_sum(over.begin, saturating_cast<time_ns>(busy));
     slice.busy = 1;
   }
   slice.count = bin.count;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/analysis/slice_kind.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -45,7 +46,7 @@ void add_slice(const tile& where, const summaries::slice_item& item, time_ns end
     const time_ns begin = where.begin + (static_cast<time_ns>(i) << level);
     const time_ns bin_end = begin + (time_ns{1} << level);
     lane_bin& bin = bins[i];
-    bin.busy += std::max<time_ns>(0, std::min(end, bin_end) - std::max(item.begin, begin));
+    saturating_add(bin.busy, std::max<time_ns>(0, std::min(end, bin_end) - std::max(item.begin, begin)));
     if (item.begin >= begin && item.begin < bin_end) {
       ++bin.count;
       if (!is_step(item.kind)) bin.bytes += item.bytes;
@@ -165,7 +166,7 @@ lane_bins join_lane(std::span<const filled_tile> parts, std::size_t place) {
 
 void lane_bin::append(const lane_bin& later) {
   count += later.count;
-  busy += later.busy;
+  saturating_add(busy, later.busy);
   if (!is_step(later.kind)) bytes += later.bytes;
   if (later.length <= length) return;
   if (is_step(later.kind)) bytes = later.bytes;

@@ -11,11 +11,12 @@
 #include "core/analysis/line_use.hpp"
 #include "core/analysis/summary.hpp"
 #include "core/analysis/tensors.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::analysis {
 namespace {
 
-std::uint64_t whole_bytes(double bytes) { return bytes > 0 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0; }
+std::uint64_t whole_bytes(double bytes) { return saturating_cast<std::uint64_t>(std::round(bytes)); }
 
 memory_key key_of(const block_record& block) { return {block.device, block.level, block.kind}; }
 

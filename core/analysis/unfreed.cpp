@@ -40,10 +40,14 @@ bool cut_end::hides(const block_record& block) const {
   return recorded || (!of_.complete() && !of_.growing());
 }
 
+bool is_unfreed(const block_record& block, const cut_end& cut) {
+  return block.allocated && !block.freed() && !block.freed_after() && !block.born_before() && !block.imported() &&
+         !cut.hides(block);
+}
+
 void unfreed_gatherer::add(const memory_use& from, time_range run) {
   for (const block_record& block : from.blocks()) {
-    if (!block.allocated || block.freed() || block.freed_after() || block.born_before() || block.imported()) continue;
-    if (!run.holds(block.born) || !range_.holds(block.born) || cut_.hides(block)) continue;
+    if (!run.holds(block.born) || !range_.holds(block.born) || !is_unfreed(block, cut_)) continue;
     gathered& of = groups_[{block.process, block.level, block.kind}];
     of.births.push_back(block.born);
     unfreed_group& group = of.group;

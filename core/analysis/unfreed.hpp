@@ -25,6 +25,10 @@ class cut_end {
   const time_ns from_;
 };
 
+/// Whether the block counts as never freed: allocated in the recording, by who owns its bytes, and still there where its recording ends for
+/// sure.
+[[nodiscard]] bool is_unfreed(const block_record& block, const cut_end& cut);
+
 /// The blocks born in a range that nobody freed: gathered from indexes of parts of the recording. Private to core/analysis.
 class unfreed_gatherer {
  public:

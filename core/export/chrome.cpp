@@ -17,6 +17,7 @@
 #include "core/export/kernel_names.hpp"
 #include "core/export/memory_in_order.hpp"
 #include "core/format.hpp"
+#include "core/saturating.hpp"
 #include "core/utf8.hpp"
 
 namespace sluice::exports {
@@ -314,7 +315,8 @@ class chrome_writer {
                              side_word(row.destination_kind)));
       number("bytes", row.bytes);
       if (row.end > row.time) {
-        number("memory bandwidth (GB/s)", static_cast<double>(row.bytes) / static_cast<double>(row.end - row.time));
+        number("memory bandwidth (GB/s)",
+               static_cast<double>(row.bytes) / static_cast<double>(saturating_difference(row.end, row.time)));
       }
       auto done = end("}");
       return done ? arrow(row) : done;

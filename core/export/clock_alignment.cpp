@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/analysis/time_range.hpp"
+#include "core/saturating.hpp"
+
 namespace sluice::exports {
 namespace {
 
@@ -61,6 +64,10 @@ Number share_of(std::vector<Number> values, std::size_t tenths) {
   return *at;
 }
 
+time_ns drifted(double drift, time_ns since) {
+  return saturating_cast<time_ns>(std::round(drift * static_cast<double>(since)));
+}
+
 /// What `offset` and `drift` leave between the clocks, and the offset that leaves least.
 struct fit {
   time_ns offset = 0;
@@ -70,7 +77,7 @@ fit fit_offset(const std::vector<matched_end>& matched, double drift, time_ns pi
   std::vector<time_ns> left;
   left.reserve(matched.size());
   for (const matched_end& each : matched)
-    left.push_back(each.difference - std::llround(drift * static_cast<double>(each.time - pivot)));
+    left.push_back(analysis::bounded(saturating_difference(each.difference, drifted(drift, each.time - pivot))));
   fit found;
   found.offset = share_of(left, 5);
   for (time_ns& each : left) each = std::abs(each - found.offset);
@@ -95,7 +102,7 @@ double drift_of(const std::vector<matched_end>& matched) {
 
 time_ns clock_offset::moved(time_ns time) const {
   if (drift == 0) return time + offset;
-  return time + offset + std::llround(drift * static_cast<double>(time - pivot));
+  return saturating_sum(time + offset, drifted(drift, time - pivot));
 }
 
 result<collective_ends> find_collectives(const trace::snapshot& from) {
@@ -105,7 +112,7 @@ result<collective_ends> find_collectives(const trace::snapshot& from) {
     const auto [at, fresh] = known.try_emplace(raw(row.name), false);
     if (fresh) at->second = is_collective(from.tables().text(row.name));
     if (at->second && row.end != trace::unknown_time)
-      by_process[raw(row.process)][std::string(from.tables().text(row.name))].push_back(row.end);
+      by_process[raw(row.process)][std::string(from.tables().text(row.name))].push_back(analysis::bounded(row.end));
   });
   if (!read) return tl::unexpected(read.error());
   if (by_process.empty()) return collective_ends{};
@@ -118,7 +125,7 @@ std::int64_t realtime_at_zero(const trace::snapshot& from) {
   if (from.realtime_origin() != 0) return from.realtime_origin();
   std::int64_t origin = 0;
   static_cast<void>(from.for_each<trace::clock_anchor_event>([&](const trace::clock_anchor_event& row) {
-    if (origin == 0 && row.realtime != 0) origin = row.realtime - row.time;
+    if (origin == 0 && row.realtime != 0) origin = saturating_difference(row.realtime, row.time);
   }));
   return origin;
 }
@@ -127,7 +134,7 @@ clock_offset align(std::int64_t first_realtime, const collective_ends& first, st
                    const collective_ends& other) {
   clock_offset found;
   if (first_realtime != 0 && other_realtime != 0) {
-    found.offset = other_realtime - first_realtime;
+    found.offset = analysis::bounded(saturating_difference(other_realtime, first_realtime));
     found.from = clock_offset::basis::realtime;
   }
   std::vector<matched_end> matched;

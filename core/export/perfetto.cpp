@@ -17,6 +17,7 @@
 #include "core/export/memory_in_order.hpp"
 #include "core/export/perfetto_packets.hpp"
 #include "core/format.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -237,7 +238,8 @@ class perfetto_writer {
     made.fixed_category = "copy";
     made.figure("bytes", row.bytes);
     if (row.end > row.time) {
-      const double rate = 1e9 * static_cast<double>(row.bytes) / static_cast<double>(row.end - row.time);
+      const double rate =
+          1e9 * static_cast<double>(row.bytes) / static_cast<double>(saturating_difference(row.end, row.time));
       if (rate < 1e18) made.figure("bytes/s", static_cast<std::uint64_t>(rate));
     }
   }

@@ -1,5 +1,7 @@
 #include "core/export/redact.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -42,11 +44,57 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
   return end;
 }
 
-/// Four numbers with points between, and perhaps a port.
-bool is_address(std::string_view word) {
-  const std::string_view host = word.substr(0, word.find(':'));
-  return std::count(host.begin(), host.end(), '.') == 3 && host.front() != '.' && host.back() != '.' &&
-         std::all_of(host.begin(), host.end(), [](char c) { return is_digit(c) || c == '.'; });
+bool is_address(int family, std::string_view text) {
+  in6_addr made;
+  return text.size() > 2 && ::inet_pton(family, std::string(text).c_str(), &made) == 1;
+}
+
+/// Where an address of a network ends that begins at `at`, IPv4 or IPv6; `at` if none does.
+std::size_t end_of_address(std::string_view text, std::size_t at) {
+  if (at > 0 && (is_alnum(text[at - 1]) || text[at - 1] == '.')) return at;
+  const auto end_of = [&](std::string_view characters) {
+    return std::min(text.find_first_not_of(characters, at), text.size());
+  };
+  for (std::size_t end = end_of("0123456789abcdefABCDEF:.");
+       end > at && (end == text.size() || !is_alnum(text[end]));) {
+    if (is_address(AF_INET6, text.substr(at, end - at))) return end;
+    // What closes a sentence.
+    if (text[end - 1] != '.' && text[end - 1] != ':') break;
+    --end;
+  }
+  std::size_t end = end_of("0123456789.");
+  if (end > at && end < text.size() && is_alnum(text[end])) return at;
+  while (end > at && text[end - 1] == '.') --end;
+  return is_address(AF_INET, text.substr(at, end - at)) ? end : at;
+}
+
+/// A file by its name: it has an ending, as ".py" or ".so.1". A bare word may as well be a user or a project.
+bool is_file_name(std::string_view part) {
+  const std::size_t dot = part.find('.', 1);
+  return dot != nowhere && dot + 1 < part.size();
+}
+
+/// A path from a root: "/x", "~/x", "C:\\x".
+bool is_rooted(std::string_view word) {
+  return word.size() > 1 &&
+         (word[0] == '/' || word.starts_with("~/") || (word.size() > 2 && word[1] == ':' && word[2] == '\\'));
+}
+
+/// Where a path ends that begins at `at` and whose first word ends at `end`: some words later, if one of them goes on with it
+/// ("/home/ann lee/x.py").
+std::size_t end_of_path(std::string_view text, std::size_t at, std::size_t end) {
+  constexpr int most_words = 4;
+  if (!is_rooted(text.substr(at, end - at))) return end;
+  std::size_t found = end;
+  for (int words = 0; words < most_words && end + 1 < text.size() && text[end] == ' ' && text[end - 1] != ':';
+       ++words) {
+    const std::size_t next = end + 1;
+    end = std::min(text.find_first_of(word_ends, next), text.size());
+    const std::string_view one = text.substr(next, end - next);
+    if (one.empty() || is_rooted(one) || one.find_first_of("=@") != nowhere) break;
+    if (one.find_first_of("/\\") != nowhere) found = end;
+  }
+  return found;
 }
 
 bool is_path(std::string_view word) { return word.find_first_of("/\\") != nowhere && word.size() > 1; }
@@ -89,17 +137,38 @@ void redactor::learn_host(std::string_view name) {
   if (name.empty()) return;
   const std::string by = numbered(hosts_, name, "host");
   // Without its domain it is the same machine.
-  if (const std::size_t dot = name.find('.'); dot != nowhere && dot > 0 && !is_address(name))
+  if (const std::size_t dot = name.find('.'); dot != nowhere && dot > 0 && end_of_address(name, 0) == 0)
     hosts_.try_emplace(std::string(name.substr(0, dot)), by);
+}
+
+void redactor::learn_user(std::string_view name) {
+  if (name.size() > 1 && name != "root") static_cast<void>(numbered(users_, name, "user"));
 }
 
 void redactor::learn_users(std::string_view text) {
   if (!what_.hosts) return;
-  for (const std::string_view folder : {"/home/", "/Users/", "\\Users\\"}) {
+  const auto until = [](std::string_view rest, std::string_view marks) {
+    return rest.substr(0, std::min(rest.find_first_of(marks), rest.size()));
+  };
+  for (const std::string_view folder : {"/home/", "/Users/", "\\Users\\", "\\users\\"}) {
     for (std::size_t at = text.find(folder); at != nowhere; at = text.find(folder, at + 1)) {
-      const std::string_view rest = text.substr(at + folder.size());
-      const std::string_view name = rest.substr(0, std::min(rest.find_first_of("/\\ \t\n\r'\"`,;:()<>|"), rest.size()));
-      if (name.size() > 1) static_cast<void>(numbered(users_, name, "user"));
+      std::string_view rest = text.substr(at + folder.size());
+      rest.remove_prefix(std::min(rest.find_first_not_of("/\\"), rest.size()));
+      learn_user(until(rest, "/\\ \t\n\r'\"`,;:()<>|"));
+      // A name with spaces, if the path goes on behind it.
+      const std::string_view whole = until(rest, "/\\\t\n\r'\"`,;:()<>|");
+      const bool goes_on = whole.size() < rest.size() && (rest[whole.size()] == '/' || rest[whole.size()] == '\\');
+      if (goes_on && !whole.ends_with(' ') && std::count(whole.begin(), whole.end(), ' ') < 4) learn_user(whole);
+    }
+  }
+  for (const std::string_view variable : {"USER=", "LOGNAME=", "USERNAME=", "HOME="}) {
+    for (std::size_t at = text.find(variable); at != nowhere; at = text.find(variable, at + 1)) {
+      if (at > 0 && (is_alnum(text[at - 1]) || text[at - 1] == '_')) continue;
+      std::string_view rest = text.substr(at + variable.size());
+      if (!rest.empty() && quotes.find(rest[0]) != nowhere) rest.remove_prefix(1);
+      rest = until(rest, " \t\n\r'\"`,;:()<>|");
+      while (rest.ends_with('/') || rest.ends_with('\\')) rest.remove_suffix(1);
+      learn_user(rest.substr(rest.find_last_of("/\\") + 1));
     }
   }
 }
@@ -109,6 +178,20 @@ std::string redactor::without_names(std::string text) const {
   replace_names(text, hosts_);
   replace_names(text, users_);
   return text;
+}
+
+std::string redactor::without_addresses(std::string_view text) {
+  std::string made;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = end_of_address(text, at);
+    if (end > at) {
+      made += numbered(hosts_, text.substr(at, end - at), "host");
+      at = end;
+    } else {
+      made += text[at++];
+    }
+  }
+  return made;
 }
 
 std::string redactor::path(std::string_view text) {
@@ -126,13 +209,20 @@ std::string redactor::arguments(std::string_view text) {
   return kept;
 }
 
+/// A path within a message. Of what has no ending, nobody knows whether it is a file: it goes as the directories do.
+std::string redactor::path_in_message(std::string_view text) {
+  const std::string_view last = text.substr(text.find_last_of("/\\") + 1);
+  if (last.empty() || is_file_name(last)) return path(text);
+  return path(text.substr(0, text.size() - last.size())) + numbered(entries_, last, "name");
+}
+
 /// One word of a message that is no NAME=value.
 std::string redactor::word(std::string_view text) {
   const std::size_t at = text.find('@');
   const bool address = text.find("://") != nowhere || (at != nowhere && at > 0 && at + 1 < text.size());
   if (address && (what_.hosts || what_.paths)) return numbered(addresses_, text, "address");
-  if (what_.hosts && !text.empty() && is_address(text)) return numbered(hosts_, text, "host");
-  return what_.paths && is_path(text) ? path(text) : std::string(text);
+  const std::string kept = what_.paths && is_path(text) ? path_in_message(text) : std::string(text);
+  return what_.hosts ? without_addresses(kept) : kept;
 }
 
 /// Words of a message that are paths, values, addresses or names of hosts and users.
@@ -151,6 +241,7 @@ std::string redactor::message(std::string_view text) {
       }
     }
     std::size_t end = std::min(text.find_first_of(word_ends, at), text.size());
+    if (what_.paths && !is_value) end = end_of_path(text, at, end);
     const std::string_view one = text.substr(at, end - at);
     const std::size_t value = what_.environment ? value_of(one) : nowhere;
     if (value != nowhere) {

@@ -13,7 +13,8 @@ using query::text_role;
 
 /// What is to be left out. Nothing by default.
 struct redaction {
-  bool paths = false;        ///< Directories; the names of files stay, so that stacks stay readable.
+  bool paths =
+      false;  ///< Directories, and in sentences what a path ends with if it has no ending such as ".py"; names of files stay, so that stacks stay readable.
   bool arguments = false;    ///< What follows a program's name on its command line.
   bool environment = false;  ///< Values of NAME=value and of --options, wherever they stand.
   bool hosts = false;        ///< Names, addresses and boot ids of machines; names of users.
@@ -38,8 +39,8 @@ class redactor {
   /// Names that must not stand in messages either; hosts that `text` was given are known already.
   void learn_host(std::string_view name);
 
-  /// Learns the users whose folders `text` names (/home/NAME, /Users/NAME, C:\Users\NAME). Give it every text before the first
-  /// is rewritten.
+  /// Learns the users that `text` names: by a folder (/home/NAME, /Users/NAME, C:\Users\NAME), or by USER=, LOGNAME=, USERNAME= or
+  /// HOME=. Give it every text before the first is rewritten: they are left out wherever they stand as whole words.
   void learn_users(std::string_view text);
 
  private:
@@ -48,6 +49,9 @@ class redactor {
   [[nodiscard]] std::string message(std::string_view text);
   [[nodiscard]] std::string code(std::string_view text);
   [[nodiscard]] std::string word(std::string_view text);
+  [[nodiscard]] std::string path_in_message(std::string_view text);
+  [[nodiscard]] std::string without_addresses(std::string_view text);
+  void learn_user(std::string_view name);
   [[nodiscard]] std::string without_names(std::string text) const;
   [[nodiscard]] const std::string& numbered(std::unordered_map<std::string, std::string>& names, std::string_view text,
                                             std::string_view word);
@@ -57,6 +61,7 @@ class redactor {
   std::unordered_map<std::string, std::string> hosts_;
   std::unordered_map<std::string, std::string> users_;
   std::unordered_map<std::string, std::string> addresses_;  ///< URLs, and user@host.
+  std::unordered_map<std::string, std::string> entries_;    ///< What paths in sentences end with.
   std::string last_;
 };
 

@@ -102,8 +102,7 @@ class table_of_blocks final : public gathered<block_table> {
       // One that lives on from the part before was counted there.
       if (part.begin != range_.begin && block.born < part.begin) continue;
       if (question_.level && block.level != *question_.level) continue;
-      if (question_.only_unfreed && (block.freed() || block.freed_after() || block.born_before() || end.hides(block)))
-        continue;
+      if (question_.only_unfreed && !analysis::is_unfreed(block, end)) continue;
       if (!filter_->takes(block)) continue;
       ++table_.count;
       table_.total_bytes += block.bytes;

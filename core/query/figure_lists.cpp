@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "core/analysis/tensors.hpp"
+#include "core/analysis/unfreed.hpp"
 #include "core/format.hpp"
 #include "core/query/figure_tables.hpp"
 
@@ -35,6 +36,11 @@ constexpr std::array block_parts = {
     figure_column{"death_inferred", "1: no event frees it, but a checkpoint after a loss knows it no more", type::flag},
     figure_column{"freed_after", "1: it was freed after the end of the recording, which is a part of a longer one",
                   type::flag},
+    figure_column{
+        "unfreed",
+        "1: never freed, as the report counts it: without what was there before, is imported, or was born in the "
+        "last half second before the process was killed or the file was cut",
+        type::flag},
     figure_column{"category", "What a framework's block is for: weight, gradient, ...; null: not known", type::text},
     figure_column{"category_why", "What led to the category; \"the program said so\" is exact, the others are inferred",
                   type::text},
@@ -63,7 +69,7 @@ cell text(std::string_view words) { return words.empty() ? cell{} : cell{cell::k
 class block_rows : public figure_rows {
  public:
   block_rows(const sql_context& context, const analysis::index& index)
-      : trace_(*context.trace), index_(index), facts_(index.tensors(*context.trace)) {
+      : trace_(*context.trace), index_(index), cut_(trace_), facts_(index.tensors(*context.trace)) {
     const auto blocks = index.memory().blocks();
     places_.reserve(blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -101,10 +107,11 @@ class block_rows : public figure_rows {
         [](const auto& block, const auto&) { return number(block.freed_after() ? 1 : 0); },
     };
     if (column < cells.size()) return cells[column](b, trace_.tables());
+    if (column == cells.size()) return number(analysis::is_unfreed(b, cut_) ? 1 : 0);
     if (!facts_ || place >= facts_->categories.size()) return {};
     const analysis::block_category& what = facts_->categories[place];
     if (what.what == analysis::category::none) return {};
-    return text(column == cells.size() ? analysis::category_name(what.what) : analysis::words_of(what.why));
+    return text(column == cells.size() + 1 ? analysis::category_name(what.what) : analysis::words_of(what.why));
   }
 
   [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
@@ -123,6 +130,7 @@ class block_rows : public figure_rows {
  private:
   const trace::snapshot& trace_;
   const analysis::index& index_;
+  const analysis::cut_end cut_;
   std::shared_ptr<const analysis::tensor_facts> facts_;
   std::vector<std::size_t> places_;
 };

@@ -1,4 +1,5 @@
 #include "core/query/search.hpp"
+#include "core/saturating.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -101,7 +102,7 @@ void searcher::take(const Row& row, trace::string_id name) {
     sum.kind = event.kind;
   }
   ++sum.count;
-  sum.time += event.end - event.begin;
+  saturating_add(sum.time, event.end - event.begin);
   if (sum.count == 1 || event.begin < sum.first.begin) sum.first = event;
   if (sum.count == 1 || event.end - event.begin > sum.longest.end - sum.longest.begin) sum.longest = event;
   earliest_.push(event);

@@ -93,6 +93,7 @@ constexpr std::array blocks = {
     part{"id", "The block"},
     part{"born", "When the host had it"},
     part{"died", "When its free was asked for; null: never freed"},
+    part{"unfreed", "1: never freed, as the report counts it"},
     part{"lifetime", "died - born, ns"},
     part{"bytes", "What was asked for"},
     part{"level", "Who manages the memory: driver, pool, framework or user"},
@@ -176,7 +177,8 @@ constexpr std::array views = {
                    "a.stack") " FROM alloc AS a",
                allocations},
     view_about{"blocks", "Blocks from birth to death, with names and stacks",
-               "SELECT b.id, b.born, b.died, b.died - b.born AS lifetime, b.bytes, b.level, b.kind, b.category, b.name,"
+               "SELECT b.id, b.born, b.died, b.unfreed, b.died - b.born AS lifetime, b.bytes, b.level, b.kind, "
+               "b.category, b.name,"
                " b.process, b.device, " SLUICE_DEVICE_NAME("b") ", b.address, b.alloc, " SLUICE_STACK(
                    "b.stack") " FROM block AS b",
                blocks},

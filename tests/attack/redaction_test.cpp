@@ -25,12 +25,21 @@ using testing::Not;
 using namespace trace;
 
 /// What must not be found again.
-constexpr std::array<std::string_view, 6> secrets = {"sikrituser",  "sikritdir",  "sikritvalue",
-                                                     "sikrittoken", "sikritpass", "sikrithost"};
+constexpr std::array<std::string_view, 15> secrets = {
+    "sikrituser",  "sikritdir",  "sikritvalue", "sikrittoken", "sikritpass", "sikrithost", "sikritfirst", "sikritlast",
+    "sikritlogin", "sikritfolk", "sikrithome",  "sikritdata",  "sikritwin",  "fe80::51c",  "10.51.52.53"};
 /// Where they stand: what any text may look like,
-constexpr std::array<std::string_view, 5> anywhere = {
+constexpr std::array<std::string_view, 11> anywhere = {
     "open /home/sikrituser/sikritdir/model.py", "SIKRIT_KEY=sikritvalue", "run --token sikrittoken now",
-    "see http://me:sikritpass@sikrithost.example/x", "by sikrituser on sikrithost"};
+    "see http://me:sikritpass@sikrithost.example/x", "by sikrituser on sikrithost",
+    // A path with spaces and no quotes, and who that is;
+    "cannot open /home/sikritfirst sikritlast/x.py here", "sikritfirst sikritlast was here",
+    // users known from the environment alone, and from Windows;
+    "USER=sikritlogin LOGNAME='sikritfolk' HOME=/root-of/sikrithome C:\\Users\\sikritwin\\x.txt",
+    "run by sikritlogin, sikritfolk, sikrithome and sikritwin in /home/sikritlogin",
+    // a directory without an ending; addresses of the network, with ports, in brackets and at the end of a sentence.
+    "wrote to /data/sikritdata and /srv/sikritdir/sikritdata",
+    "at fe80::51c, peer:10.51.52.53:29500, [fe80::51c]:80 and fe80::51c%eth0 or 10.51.52.53."};
 /// and what names of files and functions may.
 constexpr std::array<std::string_view, 2> in_names = {"/home/sikrituser/sikritdir/model.py",
                                                       "/tmp/sikrituser/sikritdir/kernel.cu"};
@@ -141,8 +150,7 @@ TEST_F(Redaction, LeavesNoSecretInAnyFormat) {
 // Tried: the same in a recording that was cut with --redact; its texts, and the bytes between them.
 TEST_F(Redaction, LeavesNoSecretInARecordingThatWasCut) {
   const std::string out = folder_.file("cut.sluice");
-  const auto cut =
-      exports::trim(*trace_, {.range = {0, 10'000'000}, .redact = exports::redaction::all(), .progress = {}}, out);
+  const auto cut = exports::trim(*trace_, {.range = {0, 10'000'000}, .redact = exports::redaction::all()}, out);
   ASSERT_TRUE(cut.has_value()) << cut.error().to_string();
   const auto opened = file::open(out);
   ASSERT_TRUE(opened.has_value());

@@ -53,6 +53,27 @@ TEST(Redact, TakesATextOfNoRoleForAMessage) {
   EXPECT_EQ(some.text("open 'C:\\Users\\my name\\a.txt'", text_role::plain).find("my name"), std::string::npos);
 }
 
+TEST(Redact, KeepsWordsThatOnlyLookLikePathsAndAddresses) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("at 12:30:45 version 1.2.3 of std::sort, 3.5 ms", text_role::message),
+            "at 12:30:45 version 1.2.3 of std::sort, 3.5 ms");
+  EXPECT_EQ(some.text("read /tmp/a.bin: 3 of 4 files in ./b.bin", text_role::message),
+            "read dir1/a.bin: 3 of 4 files in dir2/b.bin");
+  EXPECT_EQ(some.text("/usr/lib/python3", text_role::path), "dir3/python3") << "a frame's file is one by its role";
+}
+
+TEST(Redact, FollowsAPathOverItsSpaces) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("open /srv/my own files/x.py now", text_role::message), "open dir1/x.py now");
+  EXPECT_EQ(some.text("copy /a/b.txt /c/d.txt", text_role::message), "copy dir2/b.txt dir3/d.txt");
+}
+
+TEST(Redact, KnowsUsersByTheirEnvironment) {
+  redactor some{redaction::all()};
+  some.learn_users("USER=ada LOGNAME=\"bob\" HOME=/srv/people/eve/ SUPERUSER=kim");
+  EXPECT_EQ(some.text("ada, bob, eve, kim", text_role::plain), "user1, user2, user3, kim");
+}
+
 TEST(Redact, KeepsNamesOfCodeButNotPathsInThem) {
   redactor some{redaction::all()};
   EXPECT_EQ(some.text("void f<float, 4>(a/b)", text_role::code), "void f<float, 4>(a/b)");
