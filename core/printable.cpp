@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -48,6 +49,10 @@ std::string printable(std::string_view text, line_ends ends) {
     text.remove_prefix(one.size());
   }
   return made;
+}
+
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; }) || printable(text) == text;
 }
 
 }  // namespace sluice

@@ -13,4 +13,7 @@ enum class line_ends { escape, keep };
 /// stays one: what is printed is for reading and cannot be turned back. `keep` leaves the ends of lines of a text of many.
 [[nodiscard]] std::string printable(std::string_view text, line_ends ends = line_ends::escape);
 
+/// Whether `printable` leaves it as it is. Allocates nothing for plain ASCII.
+[[nodiscard]] bool is_printable(std::string_view text);
+
 }  // namespace sluice

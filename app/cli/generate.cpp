@@ -10,6 +10,7 @@
 
 #include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
+#include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/format.hpp"
 #include "core/generate/tile.hpp"
@@ -27,6 +28,12 @@ struct generate_verb {
   bool force = false;
 };
 
+result<generate::generated> make(const generate_verb& options, const generate::generate_options& what) {
+  const long_work shown("generating " + options.output);
+  return options.recording.empty() ? generate::generate(what, options.output, shown.task())
+                                   : generate::tile(options.recording, what.events, options.output, shown.task());
+}
+
 int write_trace(const generate_verb& options) {
   const auto allowed = check_output(options.output, recording_kind(), options.force, std::span(&options.recording, 1));
   if (!allowed) {
@@ -40,8 +47,7 @@ int write_trace(const generate_verb& options) {
   what.stacks = options.stacks == "none"     ? generate::stack_choice::none
                 : options.stacks == "python" ? generate::stack_choice::python
                                              : generate::stack_choice::all;
-  const auto made = options.recording.empty() ? generate::generate(what, options.output)
-                                              : generate::tile(options.recording, what.events, options.output);
+  const auto made = make(options, what);
   if (!made) {
     complain(made.error().to_string());
     return status_of(made.error());

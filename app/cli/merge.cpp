@@ -30,7 +30,8 @@ result<exports::merged> run(const merge_verb& wanted) {
     if (!opened) return tl::unexpected(opened.error());
     parts.push_back((*opened)->latest());
   }
-  return exports::merge(parts, wanted.output);
+  const long_work shown("merging into " + wanted.output);
+  return exports::merge(parts, wanted.output, shown.task());
 }
 
 int merge_files(const merge_verb& wanted) {

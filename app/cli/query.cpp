@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -31,25 +30,6 @@ struct wish {
   std::optional<double> timeout;  ///< Seconds.
   bool schema = false;
   std::vector<std::string> sources_from;
-};
-
-/// While it lives, Ctrl-C ends the query and not the program, so that what there is gets written. A second Ctrl-C ends the program.
-class interruptible {
- public:
-  explicit interruptible(query::sql_database& asked) {
-    asked_ = &asked;
-    before_ = std::signal(SIGINT, [](int) {
-      asked_->interrupt();
-      std::signal(SIGINT, SIG_DFL);
-    });
-  }
-  ~interruptible() { std::signal(SIGINT, before_); }
-  interruptible(const interruptible&) = delete;
-  interruptible& operator=(const interruptible&) = delete;
-
- private:
-  static inline query::sql_database* asked_ = nullptr;
-  void (*before_)(int) = nullptr;
 };
 
 using clock = std::chrono::steady_clock;
@@ -120,7 +100,10 @@ int ask(const wish& wanted) {
   const std::string text = wanted.text == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : wanted.text;
   const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
   if (!opened) return fail_with(opened.error());
+  // A signal ends the query and not the program, so that what there is gets written.
+  const long_work by_user({});
   query::sql_options options;
+  options.cancelled = &long_work::cancelled();
   std::optional<last_resort> by_time;
   if (wanted.timeout) {
     options.deadline =
@@ -129,7 +112,6 @@ int ask(const wish& wanted) {
   }
   auto asked = query::sql_database::open((*opened)->latest(), options);
   if (!asked) return fail_with(asked.error());
-  const interruptible by_user(**asked);
   auto rows = (*asked)->prepare(text);
   if (!rows) return fail_with(rows.error(), options.deadline);
   const auto as = wanted.format == "csv"    ? query::sql_format::csv

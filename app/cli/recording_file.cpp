@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <utility>
@@ -17,16 +18,22 @@ namespace {
 std::atomic<bool> stopped{false};
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writes it
 
-void stop(int number) {
-  note_cancelling_signal(number);
-  stopped = true;
-}
+/// What the signals did before; the handler reads it.
+std::array<std::pair<int, struct sigaction>, 3> actions_before = {{{SIGHUP, {}}, {SIGINT, {}}, {SIGTERM, {}}}};
 
 }  // namespace
 
-long_work::long_work(std::string what) : what_(printable(what)), terminal_(isatty(STDERR_FILENO) == 1) {
+void long_work::stop(int number) {
+  note_cancelling_signal(number);
+  stopped = true;
+  for (const auto& [each, before] : actions_before)
+    if (each == number) sigaction(number, &before, nullptr);
+}
+
+long_work::long_work(std::string what)
+    : what_(printable(what)), terminal_(!what_.empty() && isatty(STDERR_FILENO) == 1) {
   stopped = false;
-  for (auto& [number, before] : before_) {
+  for (auto& [number, before] : actions_before) {
     sigaction(number, nullptr, &before);
     if (before.sa_handler == SIG_IGN) continue;  // As nohup wants it.
     struct sigaction cancelling {};
@@ -37,7 +44,7 @@ long_work::long_work(std::string what) : what_(printable(what)), terminal_(isatt
 }
 
 long_work::~long_work() {
-  for (const auto& [number, before] : before_) sigaction(number, &before, nullptr);
+  for (const auto& [number, before] : actions_before) sigaction(number, &before, nullptr);
   if (terminal_) std::fputs("\r\033[K", stderr);
 }
 
@@ -45,8 +52,10 @@ const std::atomic<bool>& long_work::cancelled() { return stopped; }
 
 std::function<void(double)> long_work::progress() const {
   if (!terminal_) return {};
-  return [what = what_](double share) {
-    std::fprintf(stderr, "\r%s: %3.0f %%", what.c_str(), share * 100);
+  return [what = what_, shown = -1](double share) mutable {
+    const int percent = static_cast<int>(share * 100);
+    if (percent == std::exchange(shown, percent)) return;
+    std::fprintf(stderr, "\r%s: %3d %%", what.c_str(), percent);
     std::fflush(stderr);
   };
 }

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "core/analysis/finish.hpp"
 #include "core/import/import.hpp"
+#include "core/long_task.hpp"
 
 namespace CLI {
 class App;
@@ -20,11 +20,11 @@ class App;
 /// Opening what a verb is given: a trace, or a foreign file, which is imported first.
 namespace sluice::cli {
 
-/// While it lives, SIGHUP, SIGINT and SIGTERM cancel what takes long instead of ending the program, and a terminal shows the progress.
-/// One at a time.
+/// While it lives, a first SIGHUP, SIGINT or SIGTERM cancels what takes long instead of ending the program, and a terminal shows the
+/// progress. A second one of the same kind does what it did before. One at a time.
 class long_work {
  public:
-  /// `what`: as "importing a.json".
+  /// `what`: as "importing a.json"; empty: no progress is shown.
   explicit long_work(std::string what);
   ~long_work();
   long_work(const long_work&) = delete;
@@ -34,15 +34,18 @@ class long_work {
   [[nodiscard]] importing::options importing() const;
   /// What to hand to `analysis::summed_up`.
   [[nodiscard]] analysis::unfinished_options summing_up() const;
+  /// What to hand to what takes a long_task.
+  [[nodiscard]] long_task task() const { return {&cancelled(), progress()}; }
   /// Shows the share that is done, 0..1; empty if there is no terminal.
   [[nodiscard]] std::function<void(double)> progress() const;
   /// Whether a signal has come since the last one was made.
   [[nodiscard]] static const std::atomic<bool>& cancelled();
 
  private:
+  static void stop(int number);
+
   std::string what_;
   bool terminal_ = false;
-  std::array<std::pair<int, struct sigaction>, 3> before_ = {{{SIGHUP, {}}, {SIGINT, {}}, {SIGTERM, {}}}};
 };
 
 /// What a verb is about: rows, or figures of the whole, for which a large recording that has no end is summed up first.

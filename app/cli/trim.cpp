@@ -38,6 +38,8 @@ result<exports::trimmed> run(const trim_verb& wanted) {
     options.range = *range;
   }
   if (wanted.redact) options.redact = exports::redaction::all();
+  const long_work shown("cutting " + wanted.file);
+  options.task = shown.task();
   return exports::trim(*now, options, wanted.output);
 }
 

@@ -6,6 +6,7 @@
 
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "core/printable.hpp"
 #include "core/regular_file.hpp"
 #include "imgui_internal.h"
 
@@ -322,7 +323,7 @@ void application::draw_panels() {
                   shown->live ? "The recording has begun; nothing has happened yet."
                               : "It holds no event. Messages in the file are printed by `sluice report`.");
     } else if (session_.opening() || (demo_.running() && demo_tried_)) {
-      empty_state(with, icon::file, "Opening...", session_.opening_path());
+      empty_state(with, icon::file, "Opening...", printable(session_.opening_path()));
     } else if (demo_.running()) {
       empty_state(with, icon::play, "Starting the demo", demo_.name());
     } else {

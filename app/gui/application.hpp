@@ -137,9 +137,9 @@ class application {
   welcome_view welcome_;
   std::vector<recording_entry> recordings_;
   document_id drawn_document_ = document_id::none;
-  query::slot<query::tracks_question> progress_tracks_;
-  query::slot<query::series_question> progress_series_;
-  query::slot<query::details_question> reveal_question_;
+  screen_slot<query::tracks_question> progress_tracks_;
+  screen_slot<query::series_question> progress_series_;
+  screen_slot<query::details_question> reveal_question_;
   bool reveal_ = false;
   double progress_ = -1;
   bool demo_tried_ = false;  ///< Its recording is being opened.

@@ -6,6 +6,7 @@
 #include "app/gui/application.hpp"
 #include "app/gui/format.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "core/printable.hpp"
 #include "core/version.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
@@ -62,7 +63,7 @@ void application::menu(const char* title, const char* group) {
 void application::draw_recent_menu() {
   if (!ImGui::BeginMenu("Open recent", !settings_.recent().empty())) return;
   for (const std::string& path : settings_.recent())
-    if (ImGui::MenuItem(path.c_str())) commands_.invoke("file.open_path", path);
+    if (ImGui::MenuItem(label_of(printable(path)).c_str())) commands_.invoke("file.open_path", path);
   ImGui::Separator();
   menu_entry("file.forget_recent");
   ImGui::EndMenu();
@@ -76,7 +77,8 @@ void application::draw_menu_bar() {
     if (!session_.documents().empty()) ImGui::Separator();
     for (const auto& each : session_.documents()) {
       ImGui::PushID(static_cast<int>(each->id));
-      if (ImGui::MenuItem(each->title.c_str(), nullptr, each.get() == session_.active())) session_.activate(each->id);
+      if (ImGui::MenuItem(label_of(each->title).c_str(), nullptr, each.get() == session_.active()))
+        session_.activate(each->id);
       ImGui::PopID();
     }
     ImGui::Separator();
@@ -132,7 +134,7 @@ void application::draw_status() {
   std::string device;
   for (const trace::device_row& row : snapshot->tables().devices.rows()) {
     if (snapshot->simulated() && row.kind == trace::device_kind::simulated) continue;
-    device += (device.empty() ? "" : ", ") + std::string(snapshot->tables().text(row.name));
+    device += (device.empty() ? "" : ", ") + std::string(with.text(row.name));
   }
   if (!device.empty()) badges.push_back({device, with.colours.muted});
   if (badges.empty()) return;
@@ -198,7 +200,7 @@ void application::draw_toolbar() {
       ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
                             ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));
       ImGui::ProgressBar(progress_ < 0 ? 0.0F : static_cast<float>(progress_), {bar, ImGui::GetFrameHeight()},
-                         label.c_str());
+                         label_of(printable(label)).c_str());
       ImGui::PopStyleColor();
       ImGui::EndGroup();
       ImGui::SameLine();
@@ -316,7 +318,7 @@ void application::draw_notice() {
   ImGui::SameLine(0, with.px(8));
   const float button = ImGui::GetFrameHeight();
   ImGui::PushTextWrapPos(width - button - with.px(24));
-  ImGui::TextUnformatted(notice_.c_str());
+  ImGui::TextUnformatted(printable(notice_, line_ends::keep).c_str());
   ImGui::PopTextWrapPos();
   ImGui::SameLine(width - button - with.px(10));
   if (ImGui::SmallButton(icon::close)) notice_.clear();

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "app/gui/application.hpp"
+#include "core/saturating.hpp"
 #include "portable_file_dialogs.h"
 
 namespace sluice::gui {
@@ -101,12 +102,12 @@ void application::add_timeline_commands() {
         std::clamp((about - static_cast<double>(from.begin)) / static_cast<double>(from.length()), 0.0, 1.0);
     const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
     const double begin = about - length * share;
-    session_.show({static_cast<query::time_ns>(begin), static_cast<query::time_ns>(begin + length)}, true);
+    session_.show({saturating_cast<query::time_ns>(begin), saturating_cast<query::time_ns>(begin + length)}, true);
   };
   const auto pan = [this](double share) {
     const query::time_range from = session_.active()->target;
-    const auto shift = static_cast<query::time_ns>(static_cast<double>(from.length()) * share);
-    session_.show({from.begin + shift, from.end + shift}, true);
+    const auto shift = saturating_cast<query::time_ns>(static_cast<double>(from.length()) * share);
+    session_.show({saturating_sum(from.begin, shift), saturating_sum(from.end, shift)}, true);
   };
   commands_.add({.id = "timeline.zoom_in",
                  .title = "Zoom in",

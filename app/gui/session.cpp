@@ -11,6 +11,7 @@
 #include "core/analysis/finish.hpp"
 #include "core/analysis/index.hpp"
 #include "core/import/import.hpp"
+#include "core/printable.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -117,7 +118,7 @@ float session::opening_progress() const { return loads_.empty() ? 0 : loads_.bac
 
 std::string session::opening_words() const {
   if (loads_.empty()) return {};
-  const std::string name = std::filesystem::path(opening_path()).filename().string();
+  const std::string name = printable(std::filesystem::path(opening_path()).filename().string());
   const char* unfinished = loads_.back()->unfinished;
   return unfinished != nullptr ? name + unfinished : "Importing " + name;
 }
@@ -137,7 +138,7 @@ void session::take_loads() {
       auto made = std::make_unique<document>();
       made->id = ready->id;
       made->path = ready->path;
-      made->title = std::filesystem::path(ready->path).filename().string();
+      made->title = printable(std::filesystem::path(ready->path).filename().string());
       made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, memory_bytes});
       made->live = made->engine->snapshot()->growing();
       made->span = analysis::whole_of(*made->engine->snapshot());
@@ -250,6 +251,7 @@ void session::select_range(std::optional<query::time_range> range) {
 
 query::time_range session::clamp(query::time_range wanted, query::time_range span) {
   const query::time_range whole = with_margin(span);
+  wanted = analysis::bounded(wanted);
   const query::time_ns length = std::clamp(wanted.length(), std::min(narrowest, whole.length()), whole.length());
   // Grow or shrink about the middle, then push back inside.
   query::time_ns begin = wanted.begin + (wanted.length() - length) / 2;

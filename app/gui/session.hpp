@@ -15,7 +15,7 @@ namespace sluice::gui {
 struct document {
   document_id id{};
   std::string path;
-  std::string title;              ///< Of the window and of menus: the file's name.
+  std::string title;              ///< Of the window and of menus: the file's name, printable.
   bool live = false;              ///< Somebody still writes it, and the view follows.
   bool removed_at_close = false;  ///< A demo's scratch file.
   std::unique_ptr<query::engine> engine;

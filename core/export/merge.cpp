@@ -51,7 +51,7 @@ class part {
   [[nodiscard]] const trace::snapshot& from() const { return *from_; }
 
   /// The greatest id of each kind.
-  result<void> look_over() {
+  result<void> look_over(const long_task& task) {
     const auto note = [&](const auto& row) {
       auto copy = row;
       trace::for_each_member(copy, [&](auto& member) {
@@ -60,6 +60,7 @@ class part {
       });
     };
     for (std::size_t i = 0; i < from_->chunks().size(); ++i) {
+      if (auto on = task.go_on(0, from_->path()); !on) return on;
       if (auto read = trace::visit_events(*from_, i, note); !read) return read;
     }
     const auto table = [&](const auto& rows) {
@@ -125,14 +126,14 @@ class part {
 
 class merger {
  public:
-  explicit merger(const std::vector<std::shared_ptr<const trace::snapshot>>& parts) {
+  merger(const std::vector<std::shared_ptr<const trace::snapshot>>& parts, const long_task& task) : task_(task) {
     for (const auto& each : parts) parts_.emplace_back(each);
   }
 
   result<merged> write(const std::string& path) {
     std::array<std::uint64_t, id_kinds> used{};
     for (part& each : parts_) {
-      if (auto seen = each.look_over(); !seen) return tl::unexpected(seen.error());
+      if (auto seen = each.look_over(task_); !seen) return tl::unexpected(seen.error());
       if (auto placed = each.place_after(used); !placed) return tl::unexpected(placed.error());
     }
     if (auto aligned = align_clocks(); !aligned) return tl::unexpected(aligned.error());
@@ -153,7 +154,9 @@ class merger {
       ++made_.events;
     }
     if (auto added = add_events(*file); !added) return tl::unexpected(added.error());
-    if (auto closed = analysis::finish(*file); !closed) return tl::unexpected(closed.error());
+    if (auto closed = analysis::finish(*file, {.cancel = task_.cancelled}); !closed)
+      return tl::unexpected(closed.error());
+    if (auto on = task_.go_on(1, path); !on) return tl::unexpected(on.error());
     if (auto published = file->publish(); !published) return tl::unexpected(published.error());
     made_.bytes = file->bytes_written();
     return made_;
@@ -255,6 +258,7 @@ class merger {
         }
       }
       if (next == nullptr) return {};
+      if (auto on = task_.go_on(share_read(), next->from().path()); !on) return on;
       if (flushed == INT64_MIN || earliest - flushed >= flush_period) {
         if (auto done = file.flush(); !done) return done;
         flushed = earliest;
@@ -267,6 +271,16 @@ class merger {
     }
   }
 
+  [[nodiscard]] double share_read() const {
+    std::size_t done = 0, all = 0;
+    for (const part& each : parts_) {
+      done += each.next_chunk;
+      all += each.from().chunks().size();
+    }
+    return static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(all, 1));
+  }
+
+  const long_task& task_;
   std::vector<part> parts_;
   std::int64_t origin_ = 0;
   std::map<std::tuple<std::string, std::string>, std::uint64_t> hosts_;
@@ -278,14 +292,15 @@ class merger {
 
 }  // namespace
 
-result<merged> merge(const std::vector<std::shared_ptr<const trace::snapshot>>& parts, const std::string& path) {
+result<merged> merge(const std::vector<std::shared_ptr<const trace::snapshot>>& parts, const std::string& path,
+                     const long_task& task) {
   if (parts.size() < 2)
     return fail(error_code::invalid_argument, "one recording alone cannot be merged", path, "name two or more");
   for (const auto& each : parts) {
     if (each->path() == path)
       return fail(error_code::invalid_argument, "is one of the recordings to be merged", path, "name another file");
   }
-  return merger(parts).write(path);
+  return merger(parts, task).write(path);
 }
 
 }  // namespace sluice::exports

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/export/clock_alignment.hpp"
+#include "core/long_task.hpp"
 #include "core/trace/reader.hpp"
 
 /// Recordings of several processes or machines as one.
@@ -23,8 +24,8 @@ struct merged {
 /// Writes all of `parts` to `path`, on the clock of the one that began first. Ids are given anew, so that none meets another's; texts,
 /// machines and devices (by their UUID) are the same in all parts. Checkpoints stay what they are: each tells of the blocks of the part that it
 /// comes from. Where clocks drift apart, times of the parts are moved by a line, not by an offset alone; the error left is stated. Memory is that of the tables and of the collectives' times.
-/// Errors: invalid_argument for fewer than two parts, those of reading and writing.
+/// Errors: invalid_argument for fewer than two parts, those of reading and writing, cancelled.
 [[nodiscard]] result<merged> merge(const std::vector<std::shared_ptr<const trace::snapshot>>& parts,
-                                   const std::string& path);
+                                   const std::string& path, const long_task& task = {});
 
 }  // namespace sluice::exports

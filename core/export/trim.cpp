@@ -34,7 +34,11 @@ struct past {
 class trimmer {
  public:
   trimmer(const trace::snapshot& from, const trim_options& options)
-      : from_(from), options_(options), begin_(options.range.begin), end_(options.range.end), tables_(from.tables()) {}
+      : from_(from),
+        options_(options),
+        begin_(analysis::bounded(options.range.begin)),
+        end_(analysis::bounded(options.range.end)),
+        tables_(from.tables()) {}
 
   result<trimmed> write(const std::string& path) {
     if (auto done = look_at_past(); !done) return tl::unexpected(done.error());
@@ -54,7 +58,9 @@ class trimmer {
     write_past(*file);
     if (auto done = write_range(*file); !done) return tl::unexpected(done.error());
     write_ends(*file);
-    if (auto closed = analysis::finish(*file); !closed) return tl::unexpected(closed.error());
+    if (auto closed = analysis::finish(*file, {.cancel = options_.task.cancelled}); !closed)
+      return tl::unexpected(closed.error());
+    if (auto on = options_.task.go_on(1, path); !on) return tl::unexpected(on.error());
     if (auto published = file->publish(); !published) return tl::unexpected(published.error());
     made_.bytes = file->bytes_written();
     return made_;
@@ -80,6 +86,7 @@ class trimmer {
   /// One pass over the chunks of one kind that begin before `until`; `visit` sees each row.
   template <class Row, class Visit>
   result<void> each(Visit&& visit, time_ns from, time_ns until) {
+    if (auto on = options_.task.go_on(0, from_.path()); !on) return on;
     return from_.for_each<Row>(visit, from, until);
   }
 
@@ -89,8 +96,6 @@ class trimmer {
     tables_.keep(row);
     last_event_ = std::max(last_event_, raw(row.id));
   }
-
-  bool report(float share) { return !options_.progress || options_.progress(share); }
 
   result<void> look_at_past() {
     const time_ns last = begin_ - 1;
@@ -178,7 +183,7 @@ class trimmer {
     for (auto& [id, row] : past_.devices) keep(row);
     for (auto& [id, row] : past_.marks) keep(row);
     for (auto& row : past_.messages) keep(row);
-    return visit_range([&](const auto& row) { note(row); }, 0, 0.5F);
+    return visit_range([&](const auto& row) { note(row); }, 0, 0.5);
   }
 
   template <class Row>
@@ -190,9 +195,10 @@ class trimmer {
       if (row.call != trace::event_id::none) {
         asked_.insert(raw(row.call));
         if constexpr (requires { row.enqueued; }) {
-          first_asked_ = std::min(first_asked_, row.enqueued == trace::unknown_time ? row.time : row.enqueued);
+          first_asked_ =
+              std::min(first_asked_, analysis::bounded(row.enqueued == trace::unknown_time ? row.time : row.enqueued));
         } else {
-          first_asked_ = std::min(first_asked_, row.time);
+          first_asked_ = std::min(first_asked_, analysis::bounded(row.time));
         }
       }
     }
@@ -264,15 +270,14 @@ class trimmer {
   }
 
   template <class Visit>
-  result<void> visit_range(Visit&& visit, float from_share, float to_share) {
+  result<void> visit_range(Visit&& visit, double from_share, double to_share) {
     const auto chunks = from_.chunks();
     for (std::size_t i = 0; i < chunks.size(); ++i) {
       if (!trace::is_event(chunks[i].type) || chunks[i].max_time < earliest_kept() || chunks[i].min_time >= end_)
         continue;
       if (auto done = trace::visit_events(from_, i, visit); !done) return done;
-      const float share = static_cast<float>(i + 1) / static_cast<float>(chunks.size());
-      if (!report(from_share + share * (to_share - from_share)))
-        return fail(error_code::cancelled, "trimming was cancelled", from_.path());
+      const double share = static_cast<double>(i + 1) / static_cast<double>(chunks.size());
+      if (auto on = options_.task.go_on(from_share + share * (to_share - from_share), from_.path()); !on) return on;
     }
     return {};
   }
@@ -355,7 +360,7 @@ class trimmer {
           before = type;
           put(file, row);
         },
-        0.5F, 1);
+        0.5, 1);
   }
 
   /// The device times of the range are as complete as those of the whole are by now.

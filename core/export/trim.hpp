@@ -1,21 +1,21 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "core/analysis/time_range.hpp"
 #include "core/error.hpp"
 #include "core/export/redact.hpp"
+#include "core/long_task.hpp"
 #include "core/trace/reader.hpp"
 
 /// A part of a recording as a recording of its own.
 namespace sluice::exports {
 
 struct trim_options {
-  analysis::time_range range;           ///< What happens in it is kept: events that overlap it, whole.
-  redaction redact;                     ///< What else is left out.
-  std::function<bool(float)> progress;  ///< Told the share that is done, 0..1; false ends it.
+  analysis::time_range range;  ///< What happens in it is kept: events that overlap it, whole.
+  redaction redact;            ///< What else is left out.
+  long_task task{};
 };
 
 struct trimmed {

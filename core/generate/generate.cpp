@@ -28,7 +28,8 @@ class run {
     for (std::uint32_t rank = 0; rank < options.processes; ++rank) programs_.emplace_back(common_, rank);
   }
 
-  void until(std::uint64_t events) {
+  /// Errors: cancelled.
+  result<void> until(std::uint64_t events, const long_task& task, const std::string& path) {
     while (!failed_) {  // A full disk: closing the file says what it was.
       program* next = nullptr;
       for (program& p : programs_) {
@@ -40,7 +41,12 @@ class run {
         continue;
       }
       next->advance();
-      if (common_.rows.advance(next->now())) sample(next->now());
+      if (common_.rows.advance(next->now())) {
+        sample(next->now());
+        const double share =
+            static_cast<double>(file().events()) / static_cast<double>(std::max<std::uint64_t>(events, 1));
+        if (auto on = task.go_on(std::min(share, 1.0), path); !on) return on;
+      }
       if (programs_.size() == 1 && next->between_steps()) {
         consider_checkpoint();
         if (file().events() >= events) break;
@@ -49,6 +55,7 @@ class run {
     common_.rows.finish();
     for (program& p : programs_) p.finish();
     write_checkpoint();
+    return {};
   }
 
  private:
@@ -110,7 +117,7 @@ class run {
 
 }  // namespace
 
-result<generated> generate(const generate_options& options, const std::string& path) {
+result<generated> generate(const generate_options& options, const std::string& path, const long_task& task) {
   if (options.processes == 0 || options.processes > most_processes) {
     return fail(error_code::invalid_argument, std::to_string(options.processes) + " processes cannot be generated",
                 path, "ask for 1 to 64");
@@ -121,10 +128,12 @@ result<generated> generate(const generate_options& options, const std::string& p
   how.realtime_origin = epoch;
   auto file = trace::file_writer::create_unpublished(path, how);
   if (!file) return tl::unexpected<error>(file.error());
-  run(*file, what, options).until(options.events);
+  if (auto made = run(*file, what, options).until(options.events, task, path); !made)
+    return tl::unexpected<error>(made.error());
   const std::uint64_t events = file->events();
-  const auto closed = analysis::finish(*file);
+  const auto closed = analysis::finish(*file, {.cancel = task.cancelled});
   if (!closed) return tl::unexpected<error>(closed.error());
+  if (auto on = task.go_on(1, path); !on) return tl::unexpected<error>(on.error());
   if (auto published = file->publish(); !published) return tl::unexpected<error>(published.error());
   return generated{events, file->bytes_written()};
 }

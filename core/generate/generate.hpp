@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/generate/options.hpp"
+#include "core/long_task.hpp"
 
 /// Traces of any size for tests and measurements, as recorders would have written them of real programs: the same kinds of
 /// rows in the same proportions, with the same regularities and the same noise, and as late.
@@ -16,7 +17,8 @@ struct generated {
 };
 
 /// Writes a trace to `path`, which is created or replaced. O(events) time; memory is that of what lives at a time, whatever the
-/// number of events. Errors: invalid_argument, io, no_space.
-[[nodiscard]] result<generated> generate(const generate_options& options, const std::string& path);
+/// number of events. Errors: invalid_argument, io, no_space, cancelled.
+[[nodiscard]] result<generated> generate(const generate_options& options, const std::string& path,
+                                         const long_task& task = {});
 
 }  // namespace sluice::generate

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/analysis/finish.hpp"
+#include "core/saturating.hpp"
 #include "core/trace/reader.hpp"
 #include "core/trace/row_references.hpp"
 #include "core/trace/visit.hpp"
@@ -77,7 +78,7 @@ void shift_id(Id& id, std::uint64_t distance) {
 template <class Row>
 Row moved(Row row, const stride& by, std::uint64_t times) {
   const auto shift = static_cast<time_ns>(times) * by.time;
-  trace::for_each_time(row, [&](time_ns& time) { time += shift; });
+  trace::for_each_time(row, [&](time_ns& time) { saturating_add(time, shift); });
   trace::for_each_address(row, [&](std::uint64_t& address) { address += times * by.address; });
   trace::for_each_member(row, [&](auto& member) {
     using member_type = std::remove_reference_t<decltype(member)>;
@@ -92,8 +93,8 @@ Row moved(Row row, const stride& by, std::uint64_t times) {
     if (row.step >= 0) row.step += static_cast<std::int64_t>(times) * by.steps;
   }
   if constexpr (std::is_same_v<Row, trace::clock_anchor_event>) {
-    row.monotonic += shift;
-    row.realtime += shift;
+    saturating_add(row.monotonic, shift);
+    saturating_add(row.realtime, shift);
     row.tsc += static_cast<std::uint64_t>(shift) * 21 /
                10;  // Of a usual clock: only differences between neighbours mean anything.
   }
@@ -109,7 +110,7 @@ void copy_tables(const trace::tables& from, trace::file_writer& to, time_ns late
   copy_table(from.strings, to);
   copy_table(from.hosts, to);
   for (trace::process_row row : from.processes.rows()) {
-    if (row.end != trace::unknown_time) row.end += later;
+    if (row.end != trace::unknown_time) saturating_add(row.end, later);
     to.add(row);
   }
   copy_table(from.threads, to);
@@ -140,9 +141,10 @@ std::vector<trace::free_event> endings(const survey& seen, time_ns end) {
   return all;
 }
 
-result<survey> look_over(const trace::snapshot& from) {
+result<survey> look_over(const trace::snapshot& from, const long_task& task) {
   survey seen;
   for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
+    if (auto on = task.go_on(0, from.path()); !on) return tl::unexpected<error>(on.error());
     const auto read = trace::visit_events(from, chunk, [&](const auto& row) { look_at(row, seen); });
     if (!read) return tl::unexpected<error>(read.error());
   }
@@ -152,18 +154,18 @@ result<survey> look_over(const trace::snapshot& from) {
 
 result<stride> stride_of(const survey& seen, const trace::snapshot& from, std::size_t endings, std::uint64_t times) {
   stride by;
-  by.time = from.end() - std::min<time_ns>(from.begin(), 0) + 1'000;
+  by.time = saturating_sum(saturating_difference(from.end(), std::min<time_ns>(from.begin(), 0)), time_ns{1'000});
   by.event = seen.last_event + endings;
   by.block = seen.last_block;
   by.graph = seen.last_graph;
   by.correlation = seen.last_correlation;
-  by.steps = seen.last_step + 1;
+  by.steps = saturating_sum(seen.last_step, std::int64_t{1});
   if (seen.highest_address >= seen.lowest_address) {
     by.address = (seen.highest_address - seen.lowest_address + 2 * address_granule) / address_granule * address_granule;
   }
   const bool fits = [&] {
-    for (const std::uint64_t distance :
-         {static_cast<std::uint64_t>(by.time), by.event, by.block, by.graph, by.correlation, by.address}) {
+    for (const std::uint64_t distance : {static_cast<std::uint64_t>(by.time), static_cast<std::uint64_t>(by.steps),
+                                         by.event, by.block, by.graph, by.correlation, by.address}) {
       if (distance > id_limit || (times > 0 && distance > id_limit / times)) return false;
     }
     return seen.highest_address <= id_limit && from.begin() > -static_cast<time_ns>(id_limit / 2);
@@ -178,11 +180,11 @@ result<stride> stride_of(const survey& seen, const trace::snapshot& from, std::s
 
 }  // namespace
 
-result<generated> tile(const std::string& from, std::uint64_t events, const std::string& to) {
+result<generated> tile(const std::string& from, std::uint64_t events, const std::string& to, const long_task& task) {
   const auto opened = trace::file::open(from);
   if (!opened) return tl::unexpected<error>(opened.error());
   const auto source = (*opened)->latest();
-  const auto seen = look_over(*source);
+  const auto seen = look_over(*source, task);
   if (!seen) return tl::unexpected<error>(seen.error());
   const auto ends = endings(*seen, source->end());
   const std::uint64_t times = std::max<std::uint64_t>((events + seen->events - 1) / seen->events, 1);
@@ -201,6 +203,8 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
     for (std::size_t chunk = 0; chunk < source->chunks().size(); ++chunk) {
       const trace::row_type type = source->chunks()[chunk].type;
       if (!trace::is_event(type)) continue;
+      if (auto on = task.go_on(static_cast<double>(i) / static_cast<double>(times), to); !on)
+        return tl::unexpected<error>(on.error());
       // Where the kinds begin again the recorder wrote everything that it had: so do we, and what comes late stays as late.
       if (type <= before) {
         if (const auto flushed = file->flush(); !flushed) return tl::unexpected<error>(flushed.error());
@@ -216,8 +220,9 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
     for (const trace::free_event& row : ends) file->add(moved(row, *by, i));
     written += ends.size();
   }
-  const auto closed = analysis::finish(*file);
+  const auto closed = analysis::finish(*file, {.cancel = task.cancelled});
   if (!closed) return tl::unexpected<error>(closed.error());
+  if (auto on = task.go_on(1, to); !on) return tl::unexpected<error>(on.error());
   if (auto published = file->publish(); !published) return tl::unexpected<error>(published.error());
   return generated{written, file->bytes_written()};
 }

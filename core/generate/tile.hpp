@@ -12,7 +12,8 @@ namespace sluice::generate {
 /// blocks, events, correlations, graphs and addresses of its own; what the tables say is said once. What is still live at the end of a
 /// repetition is freed there, but for the last. O(events) time; memory is that of the recording's tables and of the blocks that
 /// it never frees. Errors: those of reading and writing; invalid_argument for a recording without events or with ids so large that
-/// repetitions would meet.
-[[nodiscard]] result<generated> tile(const std::string& from, std::uint64_t events, const std::string& to);
+/// repetitions would meet; cancelled.
+[[nodiscard]] result<generated> tile(const std::string& from, std::uint64_t events, const std::string& to,
+                                     const long_task& task = {});
 
 }  // namespace sluice::generate

@@ -153,5 +153,28 @@ TEST_F(Statuses, AVerbThatIsCancelledSaysByWhichSignal) {
   }
 }
 
+// Tried: the same while a verb writes a recording, and while a query runs: it says that it was cancelled, rather than die.
+TEST_F(Statuses, EveryLongVerbIsCancelledTheSameWay) {
+  ASSERT_EQ(shell(sluice + "generate --events 3000000 -o big.sluice >made").status, 0);
+  const std::string endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"generate", "--events", "900000000", "-o", "new.sluice"},
+           {"generate", "--tile", "big.sluice", "--events", "900000000", "-o", "new.sluice"},
+           {"trim", "big.sluice", "-o", "new.sluice"},
+           {"merge", "big.sluice", "big.sluice", "-o", "new.sluice"},
+           {"export", "big.sluice", "-o", "new.json"},
+           {"query", "big.sluice", endless}}) {
+    for (const int number : {SIGINT, SIGTERM}) {
+      const pid_t child = begin_sluice(verb);
+      usleep(200'000);
+      kill(child, number);
+      const outcome ended = end_sluice(child);
+      EXPECT_EQ(ended.status, 128 + number) << verb[0];
+      EXPECT_THAT(ended.err, ::testing::ContainsRegex("cancelled|interrupted")) << verb[0];
+      EXPECT_FALSE(exists("new.sluice") || exists("new.json")) << verb[0];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "app/gui/format.hpp"
+#include "app/gui/screen_text.hpp"
 #include "app/gui/views/track_row.hpp"
 
 namespace sluice::gui {
@@ -35,6 +36,13 @@ TEST(Dashes, StandApart) {
   EXPECT_EQ(format::apart("--steps 3 -x"), "-\xE2\x80\x8A-steps 3 -x");
   EXPECT_EQ(format::apart("a---b"), "a-\xE2\x80\x8A-\xE2\x80\x8A-b");
   EXPECT_EQ(format::apart("plain"), "plain");
+}
+
+// Tried: names that ImGui would take for ids, as labels.
+TEST(Labels, ShowAllOfAName) {
+  EXPECT_EQ(label_of("gpu##0"), "gpu#\xE2\x80\x8A#0");
+  EXPECT_EQ(label_of("a###b"), "a#\xE2\x80\x8A#\xE2\x80\x8A#b");
+  EXPECT_EQ(label_of("C#"), "C#");
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ class blocks_view final : public view {
     ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", analysis::words_of(is.why).data());
   }
 
-  query::slot<query::blocks_question> question_;
+  screen_slot<query::blocks_question> question_;
   std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All of them once they are scrolled to.
   std::string filter_;
   std::optional<trace::layer> level_;

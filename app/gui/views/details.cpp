@@ -70,7 +70,7 @@ class details_view final : public view {
     with.commands.invoke("selection.reveal");
   }
 
-  query::slot<query::details_question> question_;
+  screen_slot<query::details_question> question_;
 };
 
 }  // namespace

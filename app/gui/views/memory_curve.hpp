@@ -17,7 +17,7 @@ class memory_curve {
  private:
   void upload(const view_context& with);
 
-  query::slot<query::series_question> question_;
+  screen_slot<query::series_question> question_;
   std::shared_ptr<const query::series> shown_;
   draw::box_batch batch_;
   theme_kind theme_ = theme_kind::dark;

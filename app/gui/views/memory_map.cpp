@@ -9,6 +9,7 @@
 #include "app/gui/views/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/analysis/labels.hpp"
+#include "core/printable.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -99,8 +100,8 @@ void memory_map_view::learn_memories(const view_context& with) {
     const analysis::memory_peak* peak = telling_peak(*learned_, device);
     if (peak == nullptr) continue;
     const bool host = device == trace::device_id::none;
-    memories_.push_back(
-        {device, peak->bytes, peak->time, host ? "host memory" : analysis::device_label(device, snapshot->tables())});
+    memories_.push_back({device, peak->bytes, peak->time,
+                         host ? "host memory" : printable(analysis::device_label(device, snapshot->tables()))});
   }
   std::stable_sort(memories_.begin(), memories_.end(), [](const memory& a, const memory& b) {
     const bool host_a = a.device == trace::device_id::none;
@@ -245,10 +246,10 @@ void memory_map_view::draw_choices(const view_context& with) {
   if (memories_.size() > 1) {
     place_control(with.px(180));
     ImGui::SetNextItemWidth(with.px(180));
-    if (ImGui::BeginCombo("##device", chosen()->label.c_str())) {
+    if (ImGui::BeginCombo("##device", label_of(chosen()->label).c_str())) {
       for (const memory& each : memories_) {
         ImGui::PushID(static_cast<int>(trace::raw(each.device)));
-        if (ImGui::Selectable(each.label.c_str(), each.device == chosen()->device)) device_ = each.device;
+        if (ImGui::Selectable(label_of(each.label).c_str(), each.device == chosen()->device)) device_ = each.device;
         ImGui::PopID();
       }
       ImGui::EndCombo();

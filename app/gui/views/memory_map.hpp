@@ -106,12 +106,12 @@ class memory_map_view final : public view {
   }
   [[nodiscard]] const query::address_segment* find_segment(trace::block_id id) const;
 
-  query::slot<query::summary_question> peaks_question_;
-  query::slot<query::tracks_question> tracks_question_;
-  query::slot<query::address_map_question> question_;
-  query::slot<query::details_question> hovered_question_;
-  query::slot<query::details_question> selected_question_;
-  query::slot<query::memory_step_question> step_question_;
+  screen_slot<query::summary_question> peaks_question_;
+  screen_slot<query::tracks_question> tracks_question_;
+  screen_slot<query::address_map_question> question_;
+  screen_slot<query::details_question> hovered_question_;
+  screen_slot<query::details_question> selected_question_;
+  screen_slot<query::memory_step_question> step_question_;
 
   std::vector<memory> memories_;  ///< Of which devices there is any; most bytes first, the host's last.
   std::shared_ptr<const analysis::summary> learned_;

@@ -9,6 +9,7 @@
 #include "app/gui/views/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/analysis/labels.hpp"
+#include "core/saturating.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
@@ -406,14 +407,14 @@ std::optional<memory_map_view::spot> memory_map_view::spot_at(ImVec2 mouse) cons
   const map_piece piece = layout_.piece(*row, line, found.segment->bytes);
   const double share = static_cast<double>(mouse.x - lines_area_.min.x) / static_cast<double>(lines_area_.width());
   const std::uint64_t offset =
-      piece.begin + static_cast<std::uint64_t>(share * static_cast<double>(layout_.bytes_per_line()));
+      piece.begin + saturating_cast<std::uint64_t>(share * static_cast<double>(layout_.bytes_per_line()));
   if (offset >= piece.end) return std::nullopt;
   const std::uint64_t address = found.segment->address + offset;
   const std::size_t at = item_at(*found.segment, address);
   const auto& items = found.segment->items;
   // What is a hair wide is meant by whoever points beside it.
-  const auto reach = static_cast<std::uint64_t>(2.0 * static_cast<double>(layout_.bytes_per_line()) /
-                                                static_cast<double>(lines_area_.width()));
+  const auto reach = saturating_cast<std::uint64_t>(2.0 * static_cast<double>(layout_.bytes_per_line()) /
+                                                    static_cast<double>(lines_area_.width()));
   const auto take = [&](std::size_t i) {
     found.item = &items[i];
     found.begin = items[i].address;
@@ -451,7 +452,7 @@ void memory_map_view::handle_wheel(const view_context& with) {
 
 void memory_map_view::zoom_about(double factor, float y) {
   if (layout_.lines() == 0 || line_bytes_ == 0) return;
-  const auto wanted = static_cast<std::uint64_t>(static_cast<double>(line_bytes_) * factor);
+  const auto wanted = saturating_cast<std::uint64_t>(static_cast<double>(line_bytes_) * factor);
   const std::uint64_t next = std::clamp(wanted, shortest_line, longest_line(*shown_));
   if (next == line_bytes_) return;
   const auto below = static_cast<std::int64_t>((y - lines_area_.min.y) / line_height_);

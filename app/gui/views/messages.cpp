@@ -58,7 +58,7 @@ class messages_view final : public view {
     ImGui::EndGroup();
   }
 
-  query::slot<query::messages_question> question_;
+  screen_slot<query::messages_question> question_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ class overview_strip {
 
   static constexpr std::size_t bar_count = 4;
   struct bar {
-    query::slot<query::slices_question> question;
+    screen_slot<query::slices_question> question;
     std::shared_ptr<const query::slice_list> shown;
     draw::box_batch batch;
   };

@@ -10,6 +10,7 @@
 #include "app/gui/views/widgets.hpp"
 #include "core/csv_text.hpp"
 #include "core/export/answer.hpp"
+#include "core/printable.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
 #include "portable_file_dialogs.h"
@@ -67,7 +68,7 @@ void draw_headings(const query::sql_answer& shown, std::size_t columns) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (std::size_t i = 0; i < columns; ++i) {
     if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
-    const std::string& name = shown.columns[i].name;
+    const std::string name = label_of(printable(shown.columns[i].name));
     const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(name.c_str()).x;
     if (shown.is_number(0, i) && room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
     ImGui::PushID(static_cast<int>(i));
@@ -128,7 +129,7 @@ void query_view::copy() const {
     for (std::size_t i = 0; i < answer_->columns.size(); ++i) cell(i == 0, answer_->text(row, i));
     all += '\n';
   }
-  ImGui::SetClipboardText(all.c_str());
+  ImGui::SetClipboardText(printable(all, line_ends::keep).c_str());
 }
 
 void query_view::save(const std::string& path) {
@@ -210,7 +211,7 @@ void query_view::draw_history(const view_context& with) {
     ImGui::PushID(static_cast<int>(i));
     std::string line = history()[i];
     std::replace(line.begin(), line.end(), '\n', ' ');
-    if (ImGui::Selectable(shortened(line, 90).c_str())) text_ = history()[i];
+    if (ImGui::Selectable(label_of(printable(shortened(line, 90))).c_str())) text_ = history()[i];
     ImGui::PopID();
   }
   if (!history().empty()) ImGui::Separator();
@@ -260,7 +261,7 @@ void query_view::draw_state(const view_context& with) const {
   if (saving_.valid()) {
     words = "writing...";
   } else if (!said_.empty()) {
-    words = said_;
+    words = printable(said_);
   } else if (answer_ && !answer_->failure) {
     words = answer_->cut ? "first " + format_some(answer_->rows, "row") : format_some(answer_->rows, "row");
     words += answer_->done ? " in " + format_time(static_cast<query::time_ns>(answer_->seconds * 1e9)) : " so far...";
@@ -286,7 +287,7 @@ void query_view::draw_answer(const view_context& with) {
     ImGui::PopStyleColor();
     ImGui::SameLine();
     ImGui::PushTextWrapPos(0);
-    const std::string why = answer_->failure->to_string();
+    const std::string why = printable(answer_->failure->to_string());
     ImGui::TextUnformatted(why.data(), why.data() + why.size());
     ImGui::PopTextWrapPos();
   }
@@ -300,12 +301,13 @@ void query_view::measure(const view_context& with, const query::sql_answer& show
   const std::size_t columns = std::min(shown.columns.size(), most_columns);
   if (widths_.size() != columns) {
     widths_.assign(columns, 0);
-    for (std::size_t i = 0; i < columns; ++i) widths_[i] = ImGui::CalcTextSize(shown.columns[i].name.c_str()).x;
+    for (std::size_t i = 0; i < columns; ++i)
+      widths_[i] = ImGui::CalcTextSize(label_of(printable(shown.columns[i].name)).c_str()).x;
     measured_ = 0;
   }
   for (; measured_ < std::min(shown.rows, rows_to_measure); ++measured_)
     for (std::size_t i = 0; i < columns; ++i) {
-      const std::string& text = shown.text(measured_, i);
+      const std::string text = printable(shown.text(measured_, i));
       const std::size_t seen = std::min<std::size_t>(text.size(), 200);
       widths_[i] = std::min(with.px(420), std::max(widths_[i], ImGui::CalcTextSize(text.data(), text.data() + seen).x));
     }
@@ -337,7 +339,8 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
   const auto columns = static_cast<int>(widths_.size());
   if (ImGui::BeginTable("answer", columns, flags, {room.x - bar - with.px(2), room.y})) {
     for (std::size_t i = 0; i < widths_.size(); ++i)
-      ImGui::TableSetupColumn(shown.columns[i].name.c_str(), ImGuiTableColumnFlags_WidthFixed, widths_[i] + with.px(4));
+      ImGui::TableSetupColumn(label_of(printable(shown.columns[i].name)).c_str(), ImGuiTableColumnFlags_WidthFixed,
+                              widths_[i] + with.px(4));
     draw_headings(shown, widths_.size());
     for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
       draw_row(with, shown, static_cast<std::uint64_t>(i));
@@ -363,7 +366,7 @@ void query_view::draw_row(const view_context& with, const query::sql_answer& sho
                                   ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick);
       ImGui::SetCursorPos(at);
     }
-    const std::string& text = shown.text(row, i);
+    const std::string text = printable(shown.text(row, i), line_ends::keep);
     const bool link = target_of(shown, row, i, in).has_value();
     if (link) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.accent);
     if (shown.is_number(row, i)) {

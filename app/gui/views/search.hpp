@@ -29,7 +29,7 @@ class search_view final : public view {
   static void draw_row(const view_context& with, const query::found_name& row);
   static void go_to(const view_context& with, const query::found_event& event);
 
-  query::slot<query::search_question> question_;
+  screen_slot<query::search_question> question_;
   std::string text_;
   std::shared_ptr<const query::search_results> found_;  ///< Of `text_`; null while nothing is.
   float progress_ = 0;

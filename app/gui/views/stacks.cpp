@@ -159,10 +159,10 @@ class stacks_view final : public view {
     ImGui::SetNextItemWidth(with.px(190));
     std::string label = "memory";
     if (shown_ != nullptr && shown_->choice) label = shown_->choices[*shown_->choice].label;
-    if (!ImGui::BeginCombo("##memory", label.c_str(), ImGuiComboFlags_HeightLarge)) return;
+    if (!ImGui::BeginCombo("##memory", gui::label_of(label).c_str(), ImGuiComboFlags_HeightLarge)) return;
     for (const query::memory_choice& each : shown_ != nullptr ? shown_->choices : std::vector<query::memory_choice>{}) {
       const std::string peak = format_bytes(each.peak);
-      if (ImGui::Selectable((each.label + "##choice").c_str(), each.label == label,
+      if (ImGui::Selectable((gui::label_of(each.label) + "##choice").c_str(), each.label == label,
                             each.has_stacks ? 0 : ImGuiSelectableFlags_None))
         choice_ = each;
       ImGui::SameLine(with.px(210));
@@ -450,7 +450,7 @@ class stacks_view final : public view {
     friend bool operator==(const drawn_state&, const drawn_state&) = default;
   };
 
-  query::slot<query::stacks_question> question_;
+  screen_slot<query::stacks_question> question_;
   std::shared_ptr<const query::stack_view> shown_;
   stack_measure measure_ = stack_measure::peak;
   stack_weight weight_ = stack_weight::bytes;

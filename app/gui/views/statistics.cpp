@@ -183,7 +183,7 @@ class statistics_view final : public view {
     const double length = std::max(1.0, static_cast<double>(all.range.length()));
     for (const auto& each : all.devices) {
       const trace::device_row* row = tables.devices.find(each.device);
-      const std::string_view name = row != nullptr ? tables.text(row->name) : std::string_view{};
+      const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
       heading(with, name.empty() ? "Device" : name);
       const auto line = [&](const char* label, query::time_ns time, ImU32 colour) {
         swatch(with, colour);
@@ -208,7 +208,7 @@ class statistics_view final : public view {
     if (!begin_table("pools", {"pool", "reserved", "used", "occupancy"})) return;
     for (const auto& each : all.pools) {
       const trace::pool_row* row = tables.pools.find(each.pool);
-      const std::string_view name = row != nullptr ? tables.text(row->name) : std::string_view{};
+      const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       first_cell(name.empty() ? "pool" : name);
@@ -275,7 +275,7 @@ class statistics_view final : public view {
     if (!begin_table("threads", {"thread", "calls", "in calls", "waiting"})) return;
     for (const auto& each : all.threads) {
       const trace::thread_row* row = tables.threads.find(each.thread);
-      const std::string_view name = row != nullptr ? tables.text(row->name) : std::string_view{};
+      const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       first_cell(std::string(name.empty() ? "thread" : name) + (row != nullptr ? " " + std::to_string(row->tid) : ""));
@@ -291,7 +291,7 @@ class statistics_view final : public view {
               with.px(80));
   }
 
-  query::slot<query::statistics_question> question_;
+  screen_slot<query::statistics_question> question_;
 };
 
 }  // namespace

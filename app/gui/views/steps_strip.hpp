@@ -20,7 +20,7 @@ class steps_strip {
   void draw_labels(const view_context& with, const row_frame& where, ImDrawList& list) const;
   [[nodiscard]] const query::slice* under_mouse(const row_frame& where) const;
 
-  query::slot<query::slices_question> question_;
+  screen_slot<query::slices_question> question_;
   std::shared_ptr<const query::slice_list> shown_;
   draw::box_batch batch_;
   theme_kind theme_ = theme_kind::dark;

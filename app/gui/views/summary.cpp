@@ -202,7 +202,7 @@ class summary_view final : public view {
     }
   }
 
-  query::slot<query::summary_question> question_;
+  screen_slot<query::summary_question> question_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/gui/views/widgets.hpp"
+#include "core/printable.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -27,7 +28,7 @@ bool lacks_kernels(const trace::tables& tables) {
 
 group group_of(const query::track& what, const trace::tables& tables) {
   if (const trace::device_row* device = tables.devices.find(what.device)) {
-    std::string name(tables.text(device->name));
+    std::string name = printable(tables.text(device->name));
     if (name.empty()) name = "Device";
     // As the tracks' details call it, so that they need not repeat it.
     if (device->kind != trace::device_kind::simulated && device->ordinal >= 0)
@@ -43,7 +44,8 @@ group group_of(const query::track& what, const trace::tables& tables) {
     return {"device " + std::to_string(trace::raw(what.device)), name, detail};
   }
   if (const trace::process_row* process = tables.processes.find(what.process)) {
-    std::string_view command = tables.text(process->command);
+    const std::string whole = printable(tables.text(process->command));
+    std::string_view command = whole;
     if (const auto slash = command.substr(0, command.find(' ')).rfind('/'); slash != std::string_view::npos)
       command.remove_prefix(slash + 1);
     return {"process " + std::to_string(trace::raw(what.process)), command.empty() ? "Process" : format::apart(command),
@@ -389,8 +391,9 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
   for (const ImGuiMouseButton button : {ImGuiMouseButton_Middle, ImGuiMouseButton_Right})
     if (pan_from_ != 0 && ImGui::IsMouseDragging(button, 1)) {
       const auto shift =
-          static_cast<query::time_ns>(static_cast<double>(pan_from_ - where.mouse.x) * where.ns_per_pixel());
-      with.commands.invoke("timeline.show", query::time_range{pan_start_.begin + shift, pan_start_.end + shift});
+          saturating_cast<query::time_ns>(static_cast<double>(pan_from_ - where.mouse.x) * where.ns_per_pixel());
+      with.commands.invoke("timeline.show", query::time_range{saturating_sum(pan_start_.begin, shift),
+                                                              saturating_sum(pan_start_.end, shift)});
       ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
     }
   if (!ImGui::IsMouseDown(ImGuiMouseButton_Middle) && !ImGui::IsMouseDown(ImGuiMouseButton_Right)) pan_from_ = 0;

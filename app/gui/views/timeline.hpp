@@ -40,8 +40,8 @@ class timeline_view final : public view {
   void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
   void handle_mouse(view_context& with, const row_frame& where, const row_hit& hit);
 
-  query::slot<query::tracks_question> tracks_question_;
-  query::slot<query::details_question> details_question_;
+  screen_slot<query::tracks_question> tracks_question_;
+  screen_slot<query::details_question> details_question_;
   overview_strip overview_;
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;

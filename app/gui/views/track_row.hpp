@@ -6,6 +6,7 @@
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/view.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::gui {
 
@@ -23,7 +24,8 @@ struct row_frame {
     return area.min.x + static_cast<float>(static_cast<double>(time - visible.begin) / ns_per_pixel());
   }
   [[nodiscard]] query::time_ns time_at(float x) const {
-    return visible.begin + static_cast<query::time_ns>(static_cast<double>(x - area.min.x) * ns_per_pixel());
+    return saturating_sum(visible.begin,
+                          saturating_cast<query::time_ns>(static_cast<double>(x - area.min.x) * ns_per_pixel()));
   }
 };
 

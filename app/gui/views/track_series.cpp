@@ -243,7 +243,7 @@ class series_row final : public track_row {
     end_tip();
   }
 
-  query::slot<query::series_question> question_;
+  screen_slot<query::series_question> question_;
   std::shared_ptr<const query::series> shown_;
   theme_kind theme_ = theme_kind::dark;
   format::value_unit unit_ = format::value_unit::none;

@@ -178,7 +178,7 @@ class slice_row final : public track_row {
     end_tip();
   }
 
-  query::slot<query::slices_question> question_;
+  screen_slot<query::slices_question> question_;
   std::shared_ptr<const query::slice_list> shown_;
   draw::box_batch batch_;
   theme_kind theme_ = theme_kind::dark;

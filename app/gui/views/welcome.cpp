@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "app/gui/views/widgets.hpp"
+#include "core/printable.hpp"
 #include "core/regular_file.hpp"
 #include "imgui_internal.h"
 
@@ -32,15 +33,16 @@ std::string recordings_near_program() {
 }
 
 /// A row that is clicked as a whole: a name, and muted words beside or below it.
-bool entry(const view_context& with, const char* sign, std::string_view title, std::string_view words, float width) {
+bool entry(const view_context& with, const char* sign, const std::string& name, const std::string& about, float width) {
+  const std::string title = printable(name), words = printable(about);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float pad = with.px(8);
   const float text_left = at.x + with.px(30);
   const float room = width - (text_left - at.x) - pad;
   const float line = ImGui::GetTextLineHeight();
   const float height = words.empty() ? line + pad * 1.5F : line * 2 + pad * 1.5F + 1;
-  ImGui::PushID(title.data(), title.data() + title.size());
-  ImGui::PushID(words.data(), words.data() + words.size());
+  ImGui::PushID(label_of(title).c_str());
+  ImGui::PushID(label_of(words).c_str());
   const bool clicked = ImGui::InvisibleButton("entry", {width, std::floor(height)});
   ImGui::PopID();
   ImGui::PopID();

@@ -7,20 +7,21 @@
 
 #include "app/gui/format.hpp"
 #include "core/format.hpp"
+#include "core/printable.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
 namespace {
 
-/// Names are asked for in every frame, so a demangled one is kept. Views run on one thread.
+/// Names are asked for in every frame, so one that was changed is kept. Views run on one thread.
 std::string_view readable(std::string_view symbol) {
   constexpr std::size_t most = 65536;
   static std::unordered_map<std::string, std::string> known;
   std::string key(symbol);
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  if (known.size() >= most) return symbol;
-  std::string name = readable_name(symbol);
+  if (known.size() >= most) return is_printable(symbol) ? symbol : "(not printable)";
+  std::string name = printable(readable_name(symbol));
   return known.emplace(std::move(key), std::move(name)).first->second;
 }
 
@@ -34,7 +35,7 @@ std::string_view view_context::text(trace::string_id id) const {
   const document* shown = state.active();
   if (shown == nullptr || !shown->engine) return {};
   const std::string_view symbol = shown->engine->snapshot()->tables().text(id);
-  return symbol.starts_with("_Z") ? readable(symbol) : symbol;
+  return symbol.starts_with("_Z") || !is_printable(symbol) ? readable(symbol) : symbol;
 }
 
 void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice) {

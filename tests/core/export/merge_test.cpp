@@ -240,8 +240,7 @@ TEST(merge, keeps_blocks_that_only_a_checkpoint_knows) {
   const temporary a("merge-live-a"), b("merge-live-b"), cut("merge-live-cut"), whole("merge-live");
   record({.number = 0}, a.path());
   record({.number = 1, .uuid = 2}, b.path());
-  ASSERT_TRUE(
-      trim(*read(a.path()), {.range = {1'000'000'000, 1'010'000'000}, .redact = {}, .progress = {}}, cut.path()));
+  ASSERT_TRUE(trim(*read(a.path()), {.range = {1'000'000'000, 1'010'000'000}, .redact = {}}, cut.path()));
   ASSERT_TRUE(merge({read(cut.path()), read(b.path())}, whole.path()));
   const auto now = read(whole.path());
   EXPECT_EQ(rows<trace::alloc_event>(*now).size(), 1U);

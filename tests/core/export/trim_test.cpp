@@ -1,5 +1,6 @@
 #include "core/export/trim.hpp"
 
+#include <atomic>
 #include <sstream>
 
 #include "core/analysis/categories.hpp"
@@ -153,7 +154,7 @@ void expect_same_figures(const std::string& path, std::uint64_t seed, int cuts) 
     const auto begin = span.begin + static_cast<trace::time_ns>(chance.below(length - 1));
     const auto end = begin + 1 + static_cast<trace::time_ns>(chance.below(i % 3 == 0 ? 2'000'000 : length));
     const temporary cut("trimmed-" + std::to_string(seed) + "-" + std::to_string(i));
-    const auto made = trim(*whole, {.range = {begin, end}, .redact = {}, .progress = {}}, cut.path());
+    const auto made = trim(*whole, {.range = {begin, end}, .redact = {}}, cut.path());
     ASSERT_TRUE(made) << made.error().to_string();
     const auto part = read(cut.path());
     EXPECT_TRUE(part->complete());
@@ -282,7 +283,7 @@ class small_recording {
 TEST(trim, keeps_what_the_range_needs_and_nothing_else) {
   const small_recording recording;
   const temporary cut("trim-kept");
-  const auto made = trim(*read(recording.path()), {.range = {500, 800}, .redact = {}, .progress = {}}, cut.path());
+  const auto made = trim(*read(recording.path()), {.range = {500, 800}, .redact = {}}, cut.path());
   ASSERT_TRUE(made) << made.error().to_string();
   EXPECT_EQ(made->live, 1U);
   const auto part = read(cut.path());
@@ -366,7 +367,7 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
     EXPECT_TRUE(to.close());
   }
   const auto whole = read(file.path());
-  ASSERT_TRUE(trim(*whole, {.range = {500, 800}, .redact = {}, .progress = {}}, cut.path()));
+  ASSERT_TRUE(trim(*whole, {.range = {500, 800}, .redact = {}}, cut.path()));
   const auto check = [&](const trace::snapshot& part) {
     EXPECT_EQ(tags(part, {500, 800}), "1: weight imported\n3:said later still\n4:said late\n5:\n");
     EXPECT_GE(part.begin(), 499);
@@ -390,15 +391,14 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
   };
   check(*read(cut.path()));
   // A part of a part says the same.
-  ASSERT_TRUE(trim(*read(cut.path()), {.range = {500, 800}, .redact = {}, .progress = {}}, again.path()));
+  ASSERT_TRUE(trim(*read(cut.path()), {.range = {500, 800}, .redact = {}}, again.path()));
   check(*read(again.path()));
 }
 
 TEST(trim, leaves_out_what_redacting_is_for) {
   const small_recording recording;
   const temporary cut("trim-redacted");
-  ASSERT_TRUE(
-      trim(*read(recording.path()), {.range = {0, 1000}, .redact = redaction::all(), .progress = {}}, cut.path()));
+  ASSERT_TRUE(trim(*read(recording.path()), {.range = {0, 1000}, .redact = redaction::all()}, cut.path()));
   const auto part = read(cut.path());
   std::size_t kept = 0;
   for (const auto& row : part->tables().strings.rows()) {
@@ -414,19 +414,17 @@ TEST(trim, refuses_what_makes_no_sense) {
   const small_recording recording;
   const temporary cut("trim-refused");
   const auto whole = read(recording.path());
-  EXPECT_EQ(trim(*whole, {.range = {500, 500}, .redact = {}, .progress = {}}, cut.path()).error().code,
+  EXPECT_EQ(trim(*whole, {.range = {500, 500}, .redact = {}}, cut.path()).error().code, error_code::invalid_argument);
+  EXPECT_EQ(trim(*whole, {.range = {0, 500}, .redact = {}}, recording.path()).error().code,
             error_code::invalid_argument);
-  EXPECT_EQ(trim(*whole, {.range = {0, 500}, .redact = {}, .progress = {}}, recording.path()).error().code,
-            error_code::invalid_argument);
-  EXPECT_EQ(trim(*whole, {.range = {0, 500}, .redact = {}, .progress = {}}, "/nonexistent/x.sluice").error().code,
-            error_code::io);
-  EXPECT_EQ(
-      trim(*whole, {.range = {0, 500}, .redact = {}, .progress = [](float) { return false; }}, cut.path()).error().code,
-      error_code::cancelled);
+  EXPECT_EQ(trim(*whole, {.range = {0, 500}, .redact = {}}, "/nonexistent/x.sluice").error().code, error_code::io);
+  const std::atomic<bool> cancelled{true};
+  EXPECT_EQ(trim(*whole, {.range = {0, 500}, .redact = {}, .task = {.cancelled = &cancelled}}, cut.path()).error().code,
+            error_code::cancelled);
   // Times at the ends of what there is.
-  EXPECT_TRUE(trim(*whole, {.range = {INT64_MIN, INT64_MAX}, .redact = {}, .progress = {}}, cut.path()));
+  EXPECT_TRUE(trim(*whole, {.range = {INT64_MIN, INT64_MAX}, .redact = {}}, cut.path()));
   EXPECT_EQ(rows<trace::alloc_event>(*read(cut.path())).size(), 3U);
-  EXPECT_TRUE(trim(*whole, {.range = {5000, 6000}, .redact = {}, .progress = {}}, cut.path()));
+  EXPECT_TRUE(trim(*whole, {.range = {5000, 6000}, .redact = {}}, cut.path()));
   EXPECT_EQ(rows<trace::live_block_event>(*read(cut.path())).size(), 1U);
 }
 
