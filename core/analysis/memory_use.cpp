@@ -9,7 +9,7 @@ namespace {
 /// More than any machine has; keeps sums exact in a double.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
 
-double counted(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, most_bytes)); }
+double real_of(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, most_bytes)); }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ const block_record* memory_use::find(trace::block_id id) const {
 
 void memory_use::count(const block_record& block, time_ns time, double sign) {
   if (block.imported()) return;
-  const summaries::delta_step step{time, sign * counted(block.bytes)};
+  const summaries::delta_step step{time, sign * real_of(block.bytes)};
   last_use_.in(use_, {block.device, block.level, block.kind}).add(step);
   changed_from_ = std::min(changed_from_, time);
   if (block.pool == trace::pool_id::none) return;
@@ -75,8 +75,8 @@ void memory_use::tell(trace::pool_id id, bool has_segments, std::optional<double
 void memory_use::tell(trace::pool_id id, std::uint64_t reserved, std::uint64_t used, time_ns time,
                       trace::event_id event) {
   pool_use& pool = pools_[id];
-  pool.reserved.add({time, counted(reserved), raw(event)});
-  pool.used.add({time, counted(used), raw(event)});
+  pool.reserved.add({time, real_of(reserved), raw(event)});
+  pool.used.add({time, real_of(used), raw(event)});
 }
 
 void memory_use::tell(trace::device_id device, const device_samples::sample& sample) {
@@ -275,8 +275,8 @@ void memory_use::settle_untracked(device_samples& of, const tracked& by) const {
   const auto first =
       std::partition_point(of.samples.begin(), of.samples.end(), [&](const auto& s) { return s.time < changed_from_; });
   for (auto at = first; at != of.samples.end(); ++at) {
-    const double used = counted(at->total - at->free);
-    const double recorder = std::min(counted(at->recorder), used);
+    const double used = real_of(at->total - at->free);
+    const double recorder = std::min(real_of(at->recorder), used);
     of.used.add({at->time, used, at->order});
     of.recorder.add({at->time, recorder, at->order});
     if (!untracked_told_) of.untracked.add({at->time, std::max(0.0, used - by.at(at->time) - recorder), at->order});
