@@ -101,6 +101,15 @@ class address_map {
     --size_;
   }
 
+  /// Gives back the memory that it keeps for values to come, if it holds none.
+  void shrink_if_empty() {
+    if (size_ != 0) return;
+    forget_gone(fewest_places);
+    unordered_.shrink_to_fit();
+    slabs_.clear();
+    std::vector<Value*>().swap(free_);
+  }
+
   /// Calls `visit(const Value&)` in order of address.
   template <class Visit>
   void for_each(Visit&& visit) const {

@@ -106,6 +106,17 @@ class block_ledger {
   /// Bytes of device memory that the driver has given out: plain blocks, and blocks of its pools. O(1).
   [[nodiscard]] std::uint64_t device_bytes() const { return device_bytes_; }
 
+  /// Nothing more comes of the process: forgets what only late records ask for, which is most of the memory that a ledger takes.
+  void forget_past() {
+    if (first_incomplete_ == incomplete_.size()) {
+      std::vector<waiting_free>().swap(incomplete_);
+      first_incomplete_ = 0;
+    }
+    for (live_map& blocks : live_) blocks.shrink_if_empty();
+    retired_.clear();
+    written_frees_.clear();
+  }
+
   /// Writes what has waited long enough; all of it if `everything`.
   void settle(const patience& now, bool everything);
 

@@ -41,6 +41,12 @@ class latest_notes {
     const numbered* const found = by_address_->at_or_below(address);
     return found == nullptr ? nullptr : &found->value;
   }
+  /// Forgets all, and gives the memory back.
+  void clear() {
+    notes_ = {};
+    written_ = sorted_in_ = 0;
+    by_address_ = std::make_unique<index>();
+  }
   /// Does nothing if there is none.
   void erase(std::uint64_t address) {
     sort_in();

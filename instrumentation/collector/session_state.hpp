@@ -37,6 +37,7 @@ struct client {
   recorded_process* process;
   process_watch watch;
   bool ended = false;
+  int silent_turns = 0;  ///< Without a ring, since it ended.
 };
 
 /// What other threads ask of the writer thread.

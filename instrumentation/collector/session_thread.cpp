@@ -298,6 +298,7 @@ recorded_process& session::state::process_of(const producer_identity& identity, 
     if (c.pid != pid) continue;
     if (c.start_time == identity.start_time && c.image == identity.image) {
       // A ring that it sent before it ended.
+      c.silent_turns = 0;
       if (std::exchange(c.ended, false)) c.watch = watch(pid);
       return *c.process;
     }
@@ -393,12 +394,21 @@ void session::state::drop_closed_rings(bool all) {
   rings.erase(gone, rings.end());
 }
 
-/// The rings of a process that has ended are drained once more, in the next turn, and then go.
+/// All that waits for other records has been written then.
+constexpr int turns_until_forgotten = static_cast<int>(patience::most_turns) + 4;
+
+/// The rings of a process that has ended are drained once more, in the next turn, and then go; a little later what only late records
+/// of it would ask for is forgotten.
 void session::state::notice_ended_processes() {
   std::size_t speaking = 0;
   for (client& c : clients) {
-    if (c.ended) continue;
+    if (c.silent_turns == turns_until_forgotten) continue;
     const auto its_own = [&](const auto& ring) { return ring->source.process == c.process; };
+    if (c.ended) {
+      if (std::any_of(rings.begin(), rings.end(), its_own)) continue;
+      if (++c.silent_turns == turns_until_forgotten) c.process->blocks.forget_past();
+      continue;
+    }
     if (!c.watch.ended()) {
       if (std::any_of(rings.begin(), rings.end(), its_own)) ++speaking;
       continue;

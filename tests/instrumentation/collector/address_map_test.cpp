@@ -66,5 +66,19 @@ TEST(AddressMap, ValuesStayWhereTheyAre) {
   EXPECT_EQ(*first, 42);
 }
 
+TEST(AddressMap, IsOfUseAfterItGaveItsMemoryBack) {
+  address_map<int> map;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 0; i < 2000; ++i) map.put(i * 8, static_cast<int>(i));
+    map.shrink_if_empty();
+    EXPECT_EQ(map.size(), 2000U) << "it is not empty";
+    EXPECT_EQ(*map.at_or_below(8 * 70 + 3), 70);
+    for (std::uint64_t i = 0; i < 2000; ++i) map.erase(i * 8);
+    map.shrink_if_empty();
+    EXPECT_TRUE(map.empty());
+    EXPECT_EQ(map.at_or_below(UINT64_MAX), nullptr);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::collector

@@ -82,5 +82,17 @@ TEST(LatestNotes, AreNoneAtFirst) {
   EXPECT_EQ(*notes.find(0), 5);
 }
 
+TEST(LatestNotes, StartAnewOnceTheyAreCleared) {
+  latest_notes<int> notes(4);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 20; ++i) notes.put(static_cast<std::uint64_t>(i), round * 100 + i);
+    EXPECT_EQ(*notes.find(19), round * 100 + 19);
+    EXPECT_EQ(notes.find(15), nullptr) << "the latest four alone";
+    notes.clear();
+    EXPECT_EQ(notes.find(19), nullptr);
+    EXPECT_EQ(notes.at_or_below(UINT64_MAX), nullptr);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::collector
