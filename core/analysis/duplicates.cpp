@@ -7,13 +7,13 @@
 
 #include "core/analysis/index.hpp"
 #include "core/analysis/line_use.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::analysis {
 namespace {
 
-template <class Number>
-void add_bounded(Number& to, Number more) {
-  to = more > std::numeric_limits<Number>::max() - to ? std::numeric_limits<Number>::max() : to + more;
+void add_bounded(std::uint64_t& to, std::uint64_t more) {
+  if (__builtin_add_overflow(to, more, &to)) to = std::numeric_limits<std::uint64_t>::max();
 }
 
 copy_figures figures_of(const content_copy& copy) {
@@ -25,7 +25,7 @@ copy_figures figures_of(const content_copy& copy) {
 void copy_figures::add(const copy_figures& more) {
   add_bounded(copies, more.copies);
   add_bounded(bytes, more.bytes);
-  add_bounded(busy, more.busy);
+  saturating_add(busy, more.busy);
 }
 
 void repeat_figures::add(const repeat_figures& more) {

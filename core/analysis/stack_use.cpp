@@ -12,7 +12,8 @@ namespace {
 
 template <class Number>
 Number sum(Number a, Number b) {
-  return b > std::numeric_limits<Number>::max() - a ? std::numeric_limits<Number>::max() : a + b;
+  Number made = 0;
+  return __builtin_add_overflow(a, b, &made) ? std::numeric_limits<Number>::max() : made;
 }
 
 /// Sums figures by stack.
