@@ -7,11 +7,14 @@
 /// Sums of what a file says, which may be anything: one that does not fit stays at the limit, where overflow would be undefined.
 namespace sluice {
 
-template <std::signed_integral Number>
+template <std::integral Number>
 [[nodiscard]] constexpr Number saturating_sum(Number a, Number b) {
   Number sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return b < 0 ? std::numeric_limits<Number>::min() : std::numeric_limits<Number>::max();
+  if constexpr (std::signed_integral<Number>) {
+    if (b < 0) return std::numeric_limits<Number>::min();
+  }
+  return std::numeric_limits<Number>::max();
 }
 
 template <std::signed_integral Number>
@@ -32,7 +35,7 @@ template <std::integral Number>
 }
 
 /// `sum` += `more`, within the limits.
-template <std::signed_integral Number>
+template <std::integral Number>
 constexpr void saturating_add(Number& sum, Number more) {
   sum = saturating_sum(sum, more);
 }

@@ -1,7 +1,6 @@
 #include "core/analysis/duplicates.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -12,10 +11,6 @@
 namespace sluice::analysis {
 namespace {
 
-void add_bounded(std::uint64_t& to, std::uint64_t more) {
-  if (__builtin_add_overflow(to, more, &to)) to = std::numeric_limits<std::uint64_t>::max();
-}
-
 copy_figures figures_of(const content_copy& copy) {
   return {1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
 }
@@ -23,8 +18,8 @@ copy_figures figures_of(const content_copy& copy) {
 }  // namespace
 
 void copy_figures::add(const copy_figures& more) {
-  add_bounded(copies, more.copies);
-  add_bounded(bytes, more.bytes);
+  saturating_add(copies, more.copies);
+  saturating_add(bytes, more.bytes);
   saturating_add(busy, more.busy);
 }
 

@@ -6,15 +6,10 @@
 #include <unordered_map>
 
 #include "core/analysis/index.hpp"
+#include "core/saturating.hpp"
 
 namespace sluice::analysis {
 namespace {
-
-template <class Number>
-Number sum(Number a, Number b) {
-  Number made = 0;
-  return __builtin_add_overflow(a, b, &made) ? std::numeric_limits<Number>::max() : made;
-}
 
 /// Sums figures by stack.
 class gatherer {
@@ -53,10 +48,10 @@ std::uint64_t part_of(std::uint64_t bytes, time_ns inside, time_ns whole) {
 }  // namespace
 
 void stack_figures::add(const stack_figures& more) {
-  bytes = sum(bytes, more.bytes);
-  count = sum(count, more.count);
-  busy = sum(busy, more.busy);
-  alone = sum(alone, more.alone);
+  bytes = saturating_sum(bytes, more.bytes);
+  count = saturating_sum(count, more.count);
+  busy = saturating_sum(busy, more.busy);
+  alone = saturating_sum(alone, more.alone);
 }
 
 std::uint64_t stack_use::bytes() const {
