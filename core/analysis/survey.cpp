@@ -11,11 +11,12 @@
 namespace sluice::analysis {
 namespace {
 
-constexpr std::size_t births_kept = 2 * most_pattern_blocks;
+constexpr std::size_t most_births = std::size_t{1} << 20;  // Of all processes: 40 MiB.
 
 }  // namespace
 
-survey::survey(const trace::snapshot& of, const std::function<bool()>& wanted) : of_(of), clues_(of.tables()) {
+survey::survey(const trace::snapshot& of, const std::function<bool()>& wanted)
+    : of_(of), clues_(of.tables()), most_births_(2 * most_pattern_blocks) {
   for (std::size_t i = 0; i < of.chunks().size() && wanted(); ++i) take_chunk(i);
   contents_.settle();
   std::erase_if(only_in_checkpoints_,
@@ -56,13 +57,34 @@ void survey::take(const trace::alloc_event& row) {
   if (row.block == trace::block_id::none || (row.flags & trace::born_before) != 0) return;
   births& of = births_[{row.process, row.level}];
   of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.bytes});
-  if (of.last.size() < births_kept) return;
+  ++births_kept_;
+  if (of.last.size() >= most_births_) {
+    births_kept_ -= of.last.size() - most_births_ / 2;
+    of.keep_latest(most_births_ / 2);
+  }
+  if (births_kept_ > most_births) keep_births_within_bounds();
+}
+
+void survey::births::keep_latest(std::size_t most) {
+  if (last.size() <= most) return;
   const auto later = [](const birth& a, const birth& b) {
     return std::tuple(a.born, a.order) > std::tuple(b.born, b.order);
   };
-  const auto cut = of.last.begin() + static_cast<std::ptrdiff_t>(most_pattern_blocks);
-  std::nth_element(of.last.begin(), cut, of.last.end(), later);
-  of.last.erase(cut, of.last.end());
+  const auto cut = last.begin() + static_cast<std::ptrdiff_t>(most);
+  std::nth_element(last.begin(), cut, last.end(), later);
+  last.erase(cut, last.end());
+}
+
+void survey::keep_births_within_bounds() {
+  while (births_kept_ > most_births / 2 && most_births_ > 2 * least_telling_blocks) {
+    most_births_ /= 2;
+    births_kept_ = 0;
+    for (auto& [of, births] : births_) {
+      births.keep_latest(most_births_ / 2);
+      births.last.shrink_to_fit();
+      births_kept_ += births.last.size();
+    }
+  }
 }
 
 void survey::take(const trace::checkpoint_event& row) {
@@ -242,63 +264,71 @@ std::shared_ptr<const step_facts> survey::steps() const {
     if (!found.steps.empty()) all.add(process, std::move(found));
   };
   for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
-  for (const trace::process_row& row : of_.tables().processes.rows())
-    if (!all.sources().contains(row.id)) take(row.id, pattern_of(row.id, end));
+  std::vector<std::pair<trace::process_id, const births*>> unmarked;
+  deaths died;
+  for (const trace::process_row& row : of_.tables().processes.rows()) {
+    if (all.sources().contains(row.id)) continue;
+    const births* const telling = telling_births_of(row.id);
+    if (telling == nullptr) continue;
+    unmarked.emplace_back(row.id, telling);
+    for (const birth& each : telling->last) died.emplace(raw(each.block), trace::unknown_time);
+  }
+  if (!died.empty()) find_deaths(died);
+  for (const auto& [process, telling] : unmarked) take(process, pattern_of(process, *telling, died, end));
   return made;
 }
 
-/// As `memory_use` does, of the blocks at `places`, by id.
-void survey::infer_deaths(trace::process_id process, const std::unordered_map<std::uint64_t, std::size_t>& places,
-                          std::span<block_record> blocks) const {
-  for (const telling_checkpoint& each : telling_checkpoints()) {
-    if (each.about.process != process) continue;
-    const time_ns time = bounded(each.about.time);
-    const bool is_later = std::any_of(blocks.begin(), blocks.end(),
-                                      [&](const block_record& block) { return !block.freed() && block.born < time; });
-    if (!is_later) continue;
-    const auto listed = listed_by(std::span(&each, 1), [] { return true; });
-    if (!listed) continue;  // It could be read before: whoever needs it more will say so.
-    const std::vector<trace::block_id>& live = listed->front().live;
-    for (const auto& [id, place] : places) {
-      block_record& block = blocks[place];
-      if (!block.freed() && block.born < time && !std::binary_search(live.begin(), live.end(), trace::block_id{id}))
-        block.died = time;
-    }
+const survey::births* survey::telling_births_of(trace::process_id process) const {
+  for (const trace::layer level : telling_layers) {
+    const auto known = births_.find({process, level});
+    if (known != births_.end() && known->second.count >= least_telling_blocks) return &known->second;
+  }
+  return nullptr;
+}
+
+void survey::find_deaths(deaths& of) const {
+  std::vector<trace::free_event> frees;
+  for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
+    if (!of_.read_into(chunk, frees)) continue;
+    for (const trace::free_event& row : frees)
+      if (const auto found = of.find(raw(row.block)); found != of.end() && found->second == trace::unknown_time)
+        found->second = bounded(row.time);
   }
 }
 
-step_list survey::pattern_of(trace::process_id process, time_ns end) const {
-  for (const trace::layer level : telling_layers) {
-    const auto known = births_.find({process, level});
-    if (known == births_.end() || known->second.count < least_telling_blocks) continue;
-    std::vector<birth> last = known->second.last;
-    const auto earlier = [](const birth& a, const birth& b) {
-      return std::tuple(a.born, a.order) < std::tuple(b.born, b.order);
-    };
-    std::sort(last.begin(), last.end(), earlier);
-    std::vector<block_record> blocks(last.size());
-    std::unordered_map<std::uint64_t, std::size_t> places;
-    for (std::size_t i = 0; i < last.size(); ++i) {
-      blocks[i].born = last[i].born;
-      blocks[i].bytes = last[i].bytes;
-      blocks[i].stack = last[i].stack;
-      places.emplace(raw(last[i].block), i);
-    }
-    std::vector<trace::free_event> frees;
-    for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
-      if (!of_.read_into(chunk, frees)) continue;
-      for (const trace::free_event& row : frees) {
-        const auto place = places.find(raw(row.block));
-        if (place == places.end() || blocks[place->second].freed()) continue;
-        blocks[place->second].died = std::max(blocks[place->second].born, bounded(row.time));
-      }
-    }
-    infer_deaths(process, places, blocks);
-    std::vector<const block_record*> in_order;
-    for (const block_record& each : blocks) in_order.push_back(&each);
-    return find_pattern(in_order, end);
+/// As `memory_use` does.
+void survey::infer_deaths(trace::process_id process, std::span<block_record> blocks) const {
+  for (const telling_checkpoint& each : telling_checkpoints()) {
+    if (each.about.process != process) continue;
+    const time_ns time = bounded(each.about.time);
+    const auto is_later = [&](const block_record& block) { return !block.freed() && block.born < time; };
+    if (std::none_of(blocks.begin(), blocks.end(), is_later)) continue;
+    const auto listed = listed_by(std::span(&each, 1), [] { return true; });
+    if (!listed) continue;  // It could be read before: whoever needs it more will say so.
+    const std::vector<trace::block_id>& live = listed->front().live;
+    for (block_record& block : blocks)
+      if (is_later(block) && !std::binary_search(live.begin(), live.end(), block.id)) block.died = time;
   }
-  return {};
+}
+
+step_list survey::pattern_of(trace::process_id process, const births& of, const deaths& known, time_ns end) const {
+  std::vector<birth> last = of.last;
+  std::sort(last.begin(), last.end(),
+            [](const birth& a, const birth& b) { return std::tuple(a.born, a.order) < std::tuple(b.born, b.order); });
+  std::vector<block_record> blocks(last.size());
+  std::vector<const block_record*> in_order;
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    block_record& block = blocks[i];
+    block.id = last[i].block;
+    block.born = last[i].born;
+    block.bytes = last[i].bytes;
+    block.stack = last[i].stack;
+    const time_ns died = known.at(raw(block.id));
+    if (died != trace::unknown_time) block.died = std::max(block.born, died);
+    in_order.push_back(&block);
+  }
+  infer_deaths(process, blocks);
+  return find_pattern(in_order, end);
 }
 
 }  // namespace sluice::analysis

@@ -84,7 +84,8 @@ class survey {
   [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }
   /// The first sample of each counter, pool and device.
   [[nodiscard]] std::vector<trace::last_sample_row> first_samples() const;
-  /// Read from the file again where only the pattern of allocations tells them: O(frees) then.
+  /// Where only the pattern of allocations tells them the frees are read again, once for all processes: O(frees) then. Of many
+  /// processes with many blocks, the pattern is looked for among fewer of each one's latest blocks than `most_pattern_blocks`.
   [[nodiscard]] std::shared_ptr<const step_facts> steps() const;
 
  private:
@@ -95,11 +96,14 @@ class survey {
     trace::stack_id stack{};
     std::uint64_t bytes = 0;
   };
-  /// The last births of a process in a layer, more than `find_pattern` looks at.
+  /// The last births of a process in a layer.
   struct births {
     std::uint64_t count = 0;
     std::vector<birth> last;
+    /// Keeps the latest `most`.
+    void keep_latest(std::size_t most);
   };
+  using deaths = std::unordered_map<std::uint64_t, time_ns>;  ///< By block; unknown where no row frees it.
   template <class Row>
   void each(std::size_t chunk);
   void take_chunk(std::size_t chunk);
@@ -127,11 +131,14 @@ class survey {
   void take_block(const trace::alloc_event& row, time_ns born);
   template <class Fill>
   void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
-  void infer_deaths(trace::process_id process, const std::unordered_map<std::uint64_t, std::size_t>& places,
-                    std::span<block_record> blocks) const;
+  void infer_deaths(trace::process_id process, std::span<block_record> blocks) const;
   /// Those of a kind that could be read.
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
-  [[nodiscard]] step_list pattern_of(trace::process_id process, time_ns end) const;
+  void keep_births_within_bounds();
+  [[nodiscard]] const births* telling_births_of(trace::process_id process) const;
+  void find_deaths(deaths& of) const;
+  [[nodiscard]] step_list pattern_of(trace::process_id process, const births& of, const deaths& known,
+                                     time_ns end) const;
 
   const trace::snapshot& of_;
   chunk_reaches chunks_;
@@ -163,6 +170,9 @@ class survey {
   std::set<trace::device_id> with_kernels_;
   std::map<std::pair<trace::sampled_thing, std::uint64_t>, trace::last_sample_row> first_samples_;
   std::map<std::pair<trace::process_id, trace::layer>, births> births_;
+  std::size_t births_kept_ = 0;  ///< In all.
+  std::size_t
+      most_births_;  ///< Of each process and layer, twice what is sure to be kept; halved when all are too many.
 };
 
 }  // namespace sluice::analysis

@@ -49,7 +49,7 @@ class row_values {
   void begin(std::size_t rows) {
     rows_ = rows;
     const std::size_t wanted = field_count<Row> * rows;
-    if (values_.size() > most_kept && wanted <= most_kept) values_ = {};
+    if (values_.size() > most_kept && wanted <= most_kept) std::vector<std::uint64_t>().swap(values_);
     if (values_.size() < wanted) values_.resize(wanted);
     std::size_t place = 0;
     const Row usual{};

@@ -69,7 +69,7 @@ class address_map {
     place* at_;
   };
   [[nodiscard]] spot locate(std::uint64_t address) {
-    if (2 * used_ > mask_) make_room();
+    if (2 * used_ >= mask_) make_room();
     return {address, &place_of(address)};
   }
   /// Null if there is none.
@@ -101,13 +101,18 @@ class address_map {
     --size_;
   }
 
-  /// Gives back the memory that it keeps for values to come, if it holds none.
+  /// Gives all memory back, if it holds nothing.
   void shrink_if_empty() {
     if (size_ != 0) return;
-    forget_gone(fewest_places);
-    unordered_.shrink_to_fit();
-    slabs_.clear();
+    std::vector<place>().swap(laid_out_);
+    std::vector<std::uint64_t>().swap(unordered_);
     std::vector<Value*>().swap(free_);
+    order_ = {};
+    slabs_ = decltype(slabs_)();
+    places_ = &nowhere_;
+    mask_ = 0;
+    shift_ = shift_of_one;
+    used_ = passed_over_ = 0;
   }
 
   /// Calls `visit(const Value&)` in order of address.
@@ -155,7 +160,8 @@ class address_map {
       unordered_.erase(std::remove_if(unordered_.begin(), unordered_.end(), has_gone), unordered_.end());
     }
     std::vector<place> old(places);
-    old.swap(places_);
+    old.swap(laid_out_);
+    places_ = laid_out_.data();
     mask_ = places - 1;
     shift_ = 64 - static_cast<unsigned>(std::bit_width(mask_));
     for (const place& p : old) {
@@ -175,10 +181,15 @@ class address_map {
     return value;
   }
 
+  /// The only place of an empty map, which takes no memory. Always free: nothing is put before `make_room`.
+  static inline place nowhere_{};
+  static constexpr unsigned shift_of_one = 63;  ///< By 64 nothing may be shifted.
+
   // Asking may lay out anew what it asks.
-  mutable std::vector<place> places_ = std::vector<place>(fewest_places);
-  mutable std::size_t mask_ = fewest_places - 1;
-  mutable unsigned shift_ = 64 - std::bit_width(fewest_places - 1);
+  mutable std::vector<place> laid_out_;
+  mutable place* places_ = &nowhere_;
+  mutable std::size_t mask_ = 0;  ///< Of a place's number: one less than there are.
+  mutable unsigned shift_ = shift_of_one;
   mutable std::size_t used_ = 0;
   mutable std::size_t passed_over_ = 0;
   mutable address_order order_;

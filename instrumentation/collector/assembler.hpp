@@ -72,6 +72,13 @@ struct recorded_process {
   std::map<std::uint32_t, trace::loss_event>
       laneless;        ///< By copy: allocations and frees of lanes that nobody introduced, since the last turn.
   bool heard = false;  ///< It has said something.
+
+  /// Nothing more comes of the process: gives back the memory that only late records of it would need.
+  void forget_past() {
+    blocks.forget_past();
+    work.forget_past();
+    graphs.forget_past();
+  }
 };
 
 /// One ring's place in the recording.

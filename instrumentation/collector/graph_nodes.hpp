@@ -51,6 +51,13 @@ class graph_nodes {
   /// The id of what that call ran; of a call that is not known, of what `graph` is now.
   trace::graph_id launched(std::uint64_t correlation, std::uint64_t graph);
 
+  /// Nothing more comes of the process: forgets its graphs, and gives the memory back.
+  void forget_past() {
+    decltype(graphs_)().swap(graphs_);
+    decltype(owners_)().swap(owners_);
+    decltype(runs_)().swap(runs_);
+  }
+
  private:
   struct graph_node {
     std::uint64_t handle = 0;
@@ -88,7 +95,7 @@ class graph_nodes {
     std::uint64_t correlation = 0;
     trace::graph_id id{};
   };
-  std::vector<run> runs_;
+  std::vector<run> runs_;  ///< Empty until the first.
 };
 
 }  // namespace sluice::collector

@@ -102,6 +102,8 @@ class recent_map {
   void erase(std::uint64_t key) {
     if (find(key) != nullptr) places_[home_of(key)] = {};
   }
+  /// Forgets all, and gives the memory back.
+  void clear() { std::vector<place>().swap(places_); }
 
  private:
   static constexpr std::size_t fewest = 64;

@@ -43,7 +43,7 @@ class latest_notes {
   }
   /// Forgets all, and gives the memory back.
   void clear() {
-    notes_ = {};
+    std::vector<note>().swap(notes_);  // `= {}` would keep it.
     written_ = sorted_in_ = 0;
     by_address_ = std::make_unique<index>();
   }

@@ -406,7 +406,7 @@ void session::state::notice_ended_processes() {
     const auto its_own = [&](const auto& ring) { return ring->source.process == c.process; };
     if (c.ended) {
       if (std::any_of(rings.begin(), rings.end(), its_own)) continue;
-      if (++c.silent_turns == turns_until_forgotten) c.process->blocks.forget_past();
+      if (++c.silent_turns == turns_until_forgotten) c.process->forget_past();
       continue;
     }
     if (!c.watch.ended()) {

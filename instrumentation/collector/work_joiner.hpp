@@ -93,6 +93,12 @@ class work_joiner {
 
   void settle(const patience& now, bool everything);
 
+  /// Nothing more comes of the process, and all work that waited was written: forgets the calls, which is most of the memory.
+  void forget_past() {
+    calls_.clear();
+    moved_.clear();
+  }
+
  private:
   struct waiting_work {
     work what;

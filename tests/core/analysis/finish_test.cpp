@@ -161,6 +161,38 @@ TEST(a_pattern_cut_short, has_the_steps_of_all_that_can_be_read) {
   expect_same_as_of_all(left, 100);
 }
 
+TEST(a_pattern_cut_short, is_found_in_each_of_many_processes) {
+  recording made(64);
+  made.standard_tables();
+  constexpr int a_step = 20, processes = 30;
+  for (int p = 1; p <= processes; ++p) {
+    trace::process_row process;
+    process.id = static_cast<trace::process_id>(p);
+    if (p > 1) made.writer().add(process);
+    for (int i = 0; i < 6 * a_step; ++i) {
+      auto row = made.event<trace::alloc_event>(p * 100'000 + i * 100);
+      row.process = process.id;
+      row.block = static_cast<trace::block_id>(p * 1'000 + i);
+      row.bytes = static_cast<std::uint64_t>(1'000 + p + i % a_step * 10);
+      row.level = trace::layer::framework;
+      row.kind = trace::memory_kind::device;
+      made.writer().add(row);
+      for (int j = 0; i % a_step == 12 && j < a_step && i - j >= 0; ++j) {
+        auto end = made.event<trace::free_event>(p * 100'000 + i * 100 + 50);
+        end.process = process.id;
+        end.block = static_cast<trace::block_id>(p * 1'000 + i - j);
+        made.writer().add(end);
+      }
+    }
+  }
+  made.close();
+  const remains left(made.path());
+  left.cut_at(left.bytes() - 1);
+  const auto summed = summed_up(left.open()->latest(), however_small()).value();
+  EXPECT_EQ(find_digest(*summed)->steps.size(), static_cast<std::size_t>(processes));
+  expect_same_as_of_all(left, 100);
+}
+
 /// Of the last steps no frees were recorded, but checkpoints of what lives after them: nothing.
 TEST(a_pattern_cut_short, has_steps_that_end_where_a_checkpoint_shows_what_is_gone) {
   recording made(8);

@@ -2,6 +2,7 @@
 #include "instrumentation/collector/address_map.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <map>
 #include <random>
@@ -78,6 +79,20 @@ TEST(AddressMap, IsOfUseAfterItGaveItsMemoryBack) {
     EXPECT_TRUE(map.empty());
     EXPECT_EQ(map.at_or_below(UINT64_MAX), nullptr);
   }
+}
+
+TEST(AddressMap, TakesNoMemoryWhileItIsEmpty) {
+  const std::size_t before = mallinfo2().uordblks;
+  address_map<int> map;
+  EXPECT_EQ(map.find(8), nullptr);
+  EXPECT_EQ(map.at_or_below(8), nullptr);
+  map.erase(8);
+  EXPECT_LE(mallinfo2().uordblks, before) << "nothing was put into it yet";
+  for (std::uint64_t i = 0; i < 1000; ++i) map.put(i * 8, 1);
+  static_cast<void>(map.at_or_below(UINT64_MAX - 1));
+  for (std::uint64_t i = 0; i < 1000; ++i) map.erase(i * 8);
+  map.shrink_if_empty();
+  EXPECT_LE(mallinfo2().uordblks, before);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include "instrumentation/collector/latest_notes.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <array>
 #include <deque>
 #include <map>
 #include <optional>
@@ -92,6 +94,18 @@ TEST(LatestNotes, StartAnewOnceTheyAreCleared) {
     EXPECT_EQ(notes.find(19), nullptr);
     EXPECT_EQ(notes.at_or_below(UINT64_MAX), nullptr);
   }
+}
+
+TEST(LatestNotes, GiveTheirMemoryBackOnceTheyAreCleared) {
+  latest_notes<std::array<std::uint64_t, 4>> notes(std::size_t{1} << 12);
+  const std::size_t before = mallinfo2().uordblks;
+  for (std::uint64_t i = 0; i < 20'000; ++i) notes.put(i * 8, {});
+  static_cast<void>(notes.find(0));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Theirs counts nothing.
+  EXPECT_GT(mallinfo2().uordblks, before + 300'000);
+#endif
+  notes.clear();
+  EXPECT_LE(mallinfo2().uordblks, before + 1'000);
 }
 
 }  // namespace
