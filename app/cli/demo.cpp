@@ -20,8 +20,8 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/workloads/demo_run.hpp"
-#include "core/format.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "core/base/format.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -1,5 +1,5 @@
 // sluice diff: what two recordings, or two ranges of one, differ in.
-#include "core/analysis/diff.hpp"
+#include "core/figures/diff.hpp"
 
 #include <fmt/format.h>
 
@@ -15,10 +15,11 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/text_table.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/analysis/digest.hpp"
-#include "core/analysis/index.hpp"
-#include "core/analysis/labels.hpp"
-#include "core/format.hpp"
+#include "core/base/format.hpp"
+#include "core/index/index.hpp"
+#include "core/index/labels.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
 namespace {

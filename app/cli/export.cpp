@@ -13,10 +13,10 @@
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/analysis/index.hpp"
+#include "core/base/format.hpp"
 #include "core/export/export.hpp"
 #include "core/export/output.hpp"
-#include "core/format.hpp"
+#include "core/index/index.hpp"
 
 namespace sluice::cli {
 namespace {

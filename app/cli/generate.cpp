@@ -12,7 +12,7 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/format.hpp"
+#include "core/base/format.hpp"
 #include "core/generate/tile.hpp"
 
 namespace sluice::cli {

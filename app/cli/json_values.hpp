@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "core/trace/ids.hpp"
+#include "core/trace/model/ids.hpp"
 
 /// Values of a report's JSON that may be unknown: null then.
 namespace sluice::cli {

@@ -14,8 +14,8 @@
 
 #include "app/cli/standard_files.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/unfinished.hpp"
-#include "core/version.hpp"
+#include "core/base/unfinished.hpp"
+#include "core/base/version.hpp"
 
 namespace sluice::cli {
 

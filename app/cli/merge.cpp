@@ -1,5 +1,5 @@
 // sluice merge: recordings of several processes or machines as one.
-#include "core/export/merge.hpp"
+#include "core/export/recording/merge.hpp"
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/format.hpp"
+#include "core/base/format.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "core/format.hpp"
+#include "core/base/format.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "app/gui/window.hpp"
-#include "core/freed_memory.hpp"
+#include "app/gui/window/window.hpp"
+#include "core/base/freed_memory.hpp"
 #include "core/import/import.hpp"
 
 namespace sluice::cli {

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "instrumentation/collector/process_identity.hpp"
+#include "instrumentation/ring/process_identity.hpp"
 
 namespace sluice::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/cli/output_kind.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 /// The file that a verb is about to write.
 namespace sluice::cli {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/import/import.hpp"
-#include "core/trace/layout.hpp"
+#include "core/trace/file/layout.hpp"
 
 namespace sluice::cli {
 namespace {

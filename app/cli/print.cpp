@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "core/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 /// The only way in which verbs print. Names come from recordings and file systems, and may hold anything: here they lose what would drive
-/// or deceive a terminal (core/printable.hpp), so that no verb can forget it.
+/// or deceive a terminal (core/base/printable.hpp), so that no verb can forget it.
 namespace sluice::cli {
 
 /// Prints `text`, of any number of lines, on the standard output. False if not all of it was taken; `main` looks again at the end.

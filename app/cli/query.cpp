@@ -17,8 +17,8 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/query/sql.hpp"
-#include "core/query/sql_text.hpp"
+#include "core/query/sql/sql.hpp"
+#include "core/query/sql/sql_text.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "core/analysis/time_range.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/timeline/time_range.hpp"
 
 /// The option --range, which means the same wherever it is taken.
 namespace sluice::cli {

@@ -13,11 +13,11 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/format.hpp"
-#include "core/trace/reader.hpp"
-#include "instrumentation/capture/launch_environment.hpp"
-#include "instrumentation/collector/producer.hpp"
-#include "instrumentation/collector/session.hpp"
+#include "core/base/format.hpp"
+#include "core/trace/file/reader.hpp"
+#include "instrumentation/capture/start/launch_environment.hpp"
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/writer/session.hpp"
 
 namespace sluice::cli {
 namespace {

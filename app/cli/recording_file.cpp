@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "app/cli/verbs.hpp"
-#include "core/printable.hpp"
+#include "core/base/printable.hpp"
 #include "core/symbols/frames.hpp"
 
 namespace sluice::cli {

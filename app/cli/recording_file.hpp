@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/analysis/finish.hpp"
+#include "core/base/long_task.hpp"
 #include "core/import/import.hpp"
-#include "core/long_task.hpp"
+#include "core/summary/passes/finalize.hpp"
 
 namespace CLI {
 class App;
@@ -52,7 +52,7 @@ class long_work {
 enum class wanted_of_recording { rows, figures };
 
 /// Opens `path` for reading, whatever recorded it. `sources_from`: where its sources and symbols are looked for, if it is not trusted
-/// (core/local_files.hpp); that they are not is said once on standard error. Null: none will be shown. Errors: as `importing::open_any`.
+/// (core/base/local_files.hpp); that they are not is said once on standard error. Null: none will be shown. Errors: as `importing::open_any`.
 [[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(
     const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows,
     const std::vector<std::string>* sources_from = nullptr);

@@ -10,8 +10,8 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/analysis/digest.hpp"
-#include "core/analysis/index.hpp"
+#include "core/index/index.hpp"
+#include "core/summary/figures/stored_figures.hpp"
 
 namespace sluice::cli {
 namespace {

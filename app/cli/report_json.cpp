@@ -5,9 +5,10 @@
 #include "app/cli/json_values.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
-#include "core/analysis/labels.hpp"
-#include "core/format.hpp"
-#include "core/trace/driver_results.hpp"
+#include "core/base/format.hpp"
+#include "core/index/labels.hpp"
+#include "core/trace/model/driver_results.hpp"
+#include "core/trace/model/names.hpp"
 
 /// The schema is described in report_schema.md: a change there is a change here, and the other way round.
 namespace sluice::cli {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/analysis/summary.hpp"
+#include "core/figures/report.hpp"
 
 /// What `sluice report` prints, as text and as JSON. Both say the same; both are made of analysis::summary alone.
 namespace sluice::cli {

@@ -5,8 +5,9 @@
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
 #include "app/cli/text_table.hpp"
-#include "core/analysis/labels.hpp"
-#include "core/format.hpp"
+#include "core/base/format.hpp"
+#include "core/index/labels.hpp"
+#include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -6,8 +6,9 @@
 
 #include "app/cli/json_values.hpp"
 #include "app/cli/text_table.hpp"
-#include "core/analysis/labels.hpp"
-#include "core/format.hpp"
+#include "core/base/format.hpp"
+#include "core/index/labels.hpp"
+#include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -19,8 +19,8 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/gui/gl/png.hpp"
-#include "app/gui/picture.hpp"
-#include "core/freed_memory.hpp"
+#include "app/gui/window/picture.hpp"
+#include "core/base/freed_memory.hpp"
 
 namespace sluice::cli {
 namespace {

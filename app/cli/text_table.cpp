@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -14,7 +14,7 @@ class text_table {
   /// One letter a column: 'l' left, 'r' right.
   explicit text_table(const std::string& sides);
 
-  /// Cells lose what would break the table or a terminal (core/printable.hpp).
+  /// Cells lose what would break the table or a terminal (core/base/printable.hpp).
   void row(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 

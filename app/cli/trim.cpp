@@ -1,5 +1,5 @@
 // sluice trim: a part of a recording as a recording of its own.
-#include "core/export/trim.hpp"
+#include "core/export/recording/trim.hpp"
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -10,8 +10,8 @@
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/analysis/index.hpp"
-#include "core/format.hpp"
+#include "core/base/format.hpp"
+#include "core/index/index.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/cli/print.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace CLI {
 class App;

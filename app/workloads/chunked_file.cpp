@@ -7,7 +7,7 @@
 
 #include "app/workloads/affine.hpp"
 #include "app/workloads/workload.hpp"
-#include "core/scratch_file.hpp"
+#include "core/base/scratch_file.hpp"
 #include "instrumentation/runtime/chunk_pipeline.hpp"
 
 namespace sluice::workloads {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/workloads/workload.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace sluice::workloads {
 

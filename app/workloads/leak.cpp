@@ -4,7 +4,7 @@
 
 #include "app/workloads/affine.hpp"
 #include "app/workloads/workload.hpp"
-#include "core/format.hpp"
+#include "core/base/format.hpp"
 #include "instrumentation/runtime/copy.hpp"
 
 namespace sluice::workloads {

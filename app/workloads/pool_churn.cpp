@@ -7,7 +7,7 @@
 
 #include "app/workloads/affine.hpp"
 #include "app/workloads/workload.hpp"
-#include "core/format.hpp"
+#include "core/base/format.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 

@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "core/export/output.hpp"
-#include "core/query/sql_text.hpp"
+#include "core/query/sql/sql_text.hpp"
 
 namespace sluice::exports {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "core/error.hpp"
-#include "core/trace/reader.hpp"
+#include "core/base/error.hpp"
+#include "core/trace/file/reader.hpp"
 
 namespace sluice::exports {
 

@@ -1,7 +1,7 @@
 // CSV: a line for the columns' names, then one a row; RFC 4180. Null is an empty cell, an empty text is too (there are none).
 #include <fmt/format.h>
 
-#include "core/csv_text.hpp"
+#include "core/base/csv_text.hpp"
 #include "core/export/formats.hpp"
 #include "core/export/table_rows.hpp"
 

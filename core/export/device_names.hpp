@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "core/analysis/labels.hpp"
 #include "core/export/export.hpp"
+#include "core/index/labels.hpp"
 
 namespace sluice::exports {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
-#include "core/analysis/index.hpp"
-#include "core/cancel.hpp"
+#include "core/base/cancel.hpp"
 #include "core/export/formats.hpp"
+#include "core/index/index.hpp"
 
 namespace sluice::exports {
 namespace {

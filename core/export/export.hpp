@@ -11,13 +11,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/analysis/time_range.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/export/output.hpp"
-#include "core/export/redact.hpp"
-#include "core/query/columns.hpp"
-#include "core/trace/reader.hpp"
-#include "core/trace/schema.hpp"
+#include "core/export/recording/redact.hpp"
+#include "core/query/sql/columns.hpp"
+#include "core/timeline/time_range.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/model/schema.hpp"
 
 /// Traces for other programs. A format is one file here with one function, and one line in the table of export.cpp.
 ///

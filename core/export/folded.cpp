@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/export/formats.hpp"
-#include "core/query/answering.hpp"
+#include "core/query/answers/answer_functions.hpp"
 
 namespace sluice::exports {
 namespace {

@@ -9,7 +9,7 @@ namespace sluice::exports {
 [[nodiscard]] output_shape shape_of_csv(const options& wanted);
 [[nodiscard]] result<void> write_csv(job& what, output& to);
 
-/// sqlite.cpp: the tables and views of core/query/sql.hpp as a file.
+/// sqlite.cpp: the tables and views of core/query/sql/sql.hpp as a file.
 [[nodiscard]] output_shape shape_of_sqlite(const options& wanted);
 [[nodiscard]] result<void> write_sqlite(job& what, output& to);
 

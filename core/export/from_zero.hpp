@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 
 /// Times for formats whose readers take none below zero: Perfetto drops such events, of Chrome's format too.
 namespace sluice::exports {

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/format.hpp"
-#include "core/trace/reader.hpp"
+#include "core/base/format.hpp"
+#include "core/trace/file/reader.hpp"
 
 /// Names of kernels as their programmers wrote them: recordings have the mangled ones. Each is made once.
 namespace sluice::exports {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.hpp"
-#include "core/replacement.hpp"
-#include "core/scratch_file.hpp"
+#include "core/base/error.hpp"
+#include "core/base/replacement.hpp"
+#include "core/base/scratch_file.hpp"
 
 /// Where an export goes. It is written beside its place and takes it when all of it is there, so that nobody ever finds
 /// half of one.

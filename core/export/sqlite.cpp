@@ -6,8 +6,8 @@
 
 #include "core/export/formats.hpp"
 #include "core/export/table_rows.hpp"
-#include "core/query/figure_tables.hpp"
-#include "core/query/sql_context.hpp"
+#include "core/query/sql/figure_tables.hpp"
+#include "core/query/sql/sql_context.hpp"
 
 namespace sluice::exports {
 namespace {

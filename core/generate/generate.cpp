@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <deque>
 
-#include "core/analysis/finish.hpp"
 #include "core/generate/program.hpp"
-#include "core/trace/writer.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/trace/file/writer.hpp"
 
 namespace sluice::generate {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/base/long_task.hpp"
 #include "core/generate/options.hpp"
-#include "core/long_task.hpp"
 
 /// Traces of any size for tests and measurements, as recorders would have written them of real programs: the same kinds of
 /// rows in the same proportions, with the same regularities and the same noise, and as late.

@@ -3,7 +3,7 @@
 #include <deque>
 #include <tuple>
 
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 
 namespace sluice::generate {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/generate/options.hpp"
-#include "core/trace/kinds.hpp"
+#include "core/trace/model/kinds.hpp"
 
 /// What a generated program does, as data: the operations of its set-up and of one step, in the order in which its host
 /// threads run them. Built once; `program` runs it over and over and adds the chance.

@@ -5,12 +5,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/analysis/finish.hpp"
-#include "core/saturating.hpp"
-#include "core/trace/reader.hpp"
-#include "core/trace/row_references.hpp"
-#include "core/trace/visit.hpp"
-#include "core/trace/writer.hpp"
+#include "core/base/saturating.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/visit.hpp"
+#include "core/trace/file/writer.hpp"
+#include "core/trace/model/row_references.hpp"
 
 namespace sluice::generate {
 namespace {

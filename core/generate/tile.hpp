@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/generate/generate.hpp"
 
 namespace sluice::generate {

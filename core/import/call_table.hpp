@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "core/trace/ids.hpp"
+#include "core/trace/model/ids.hpp"
 
 namespace sluice::importing {
 

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/analysis/finish.hpp"
+#include "core/base/scratch_file.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/job.hpp"
-#include "core/scratch_file.hpp"
-#include "core/trace/layout.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/trace/file/layout.hpp"
 
 namespace sluice::importing {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/trace/reader.hpp"
+#include "core/base/error.hpp"
+#include "core/trace/file/reader.hpp"
 
 /// Recordings that other tools made, as traces. A foreign file is known by its content, never by its name; README.md says what is
 /// read of each format.

@@ -7,7 +7,7 @@
 
 #include "core/import/import.hpp"
 #include "core/import/input.hpp"
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 
 namespace sluice::importing {
 

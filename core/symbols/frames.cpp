@@ -6,8 +6,9 @@
 #include <array>
 #include <unordered_set>
 
-#include "core/format.hpp"
-#include "core/trace/reader.hpp"
+#include "core/base/format.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/model/names.hpp"
 
 namespace sluice::symbols {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/symbols/resolver.hpp"
-#include "core/trace/tables.hpp"
+#include "core/trace/model/tables.hpp"
 
 namespace sluice::trace {
 class snapshot;

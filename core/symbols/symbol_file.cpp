@@ -14,7 +14,8 @@
 #include <mutex>
 #include <optional>
 
-#include "core/format.hpp"
+#include "core/base/format.hpp"
+#include "core/trace/model/names.hpp"
 
 namespace sluice::symbols {
 namespace {

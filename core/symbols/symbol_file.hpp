@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/regular_file.hpp"
+#include "core/base/error.hpp"
+#include "core/base/regular_file.hpp"
 
 /// Functions and source lines of native code, read from the files that it was loaded from. Never used while recording.
 namespace sluice::symbols {

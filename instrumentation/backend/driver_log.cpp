@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 namespace sluice::backend {
 

@@ -5,10 +5,10 @@
 #include <span>
 #include <string_view>
 
-#include "core/trace/model.hpp"
+#include "core/trace/model/model.hpp"
 #include "instrumentation/backend/device.hpp"
 #include "instrumentation/backend/kernel.hpp"
-#include "instrumentation/collector/records.hpp"
+#include "instrumentation/ring/records.hpp"
 
 namespace sluice::backend {
 

@@ -1,5 +1,5 @@
 #include "instrumentation/backend/driver_log.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 namespace sluice::backend {
 

@@ -3,12 +3,12 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "instrumentation/capture/entry_points.hpp"
-#include "instrumentation/capture/faults.hpp"
-#include "instrumentation/capture/live_blocks.hpp"
-#include "instrumentation/capture/touches.hpp"
-#include "instrumentation/collector/hot.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/capture/activity/faults.hpp"
+#include "instrumentation/capture/blocks/live_blocks.hpp"
+#include "instrumentation/capture/blocks/touches.hpp"
+#include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/ring/hot.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 namespace sluice::capture {
 

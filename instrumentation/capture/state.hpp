@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/trace/kinds.hpp"
-#include "instrumentation/capture/foreign.hpp"
+#include "core/trace/model/kinds.hpp"
+#include "instrumentation/capture/start/cuda_api.hpp"
 
 /// What the capture library remembers of its process: contexts, streams, pools, and which work the device still owes us
 /// a record of. Fixed sizes, atomics, no locks on the callback paths. Nothing here is ever destroyed: callbacks come until

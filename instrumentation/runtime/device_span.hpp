@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "instrumentation/runtime/arrays/shape.hpp"
 #include "instrumentation/runtime/buffer.hpp"
-#include "instrumentation/runtime/shape.hpp"
 
 // Parts of blocks that share the block's ownership: a part may outlive the scope, and every other part, of the buffer
 // that it came from. Copying one costs a reference count. Thread-safe as std::shared_ptr is: different objects from

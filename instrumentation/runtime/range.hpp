@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/trace/model.hpp"
+#include "core/trace/model/model.hpp"
 
 // What the program says about itself in a recording. All of it is free when nobody records.
 

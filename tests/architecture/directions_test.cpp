@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct source_file {
-  std::string path;  ///< From the root, "core/trace/model.hpp".
+  std::string path;  ///< From the root, "core/trace/model/model.hpp".
   std::vector<std::string> includes;
   std::size_t lines = 0;
 };

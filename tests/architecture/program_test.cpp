@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "core/version.hpp"
+#include "core/base/version.hpp"
 #include "tests/architecture/shell.hpp"
 
 namespace sluice::test {

@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {

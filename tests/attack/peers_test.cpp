@@ -7,8 +7,8 @@
 
 #include <cstring>
 
-#include "instrumentation/collector/protocol.hpp"
-#include "instrumentation/collector/ring.hpp"
+#include "instrumentation/ring/protocol.hpp"
+#include "instrumentation/ring/ring.hpp"
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {

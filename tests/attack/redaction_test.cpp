@@ -11,11 +11,11 @@
 #include <type_traits>
 
 #include "core/export/export.hpp"
-#include "core/export/trim.hpp"
-#include "core/trace/reader.hpp"
-#include "core/trace/schema.hpp"
-#include "core/trace/writer.hpp"
-#include "tests/instrumentation/collector/recording.hpp"
+#include "core/export/recording/trim.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer.hpp"
+#include "core/trace/model/schema.hpp"
+#include "tests/instrumentation/writer/recording.hpp"
 
 namespace sluice {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/app/cli/sluice_program.hpp"
 #ifdef SLUICE_HAVE_GUI
-#include "app/gui/settings.hpp"
+#include "app/gui/shell/settings.hpp"
 #endif
 
 namespace sluice {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/app/cli/sluice_program.hpp"
-#include "tests/core/analysis/recording.hpp"
+#include "tests/core/recordings/recording.hpp"
 
 namespace sluice {
 namespace {

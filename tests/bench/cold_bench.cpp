@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "instrumentation/collector/clock.hpp"
-#include "instrumentation/collector/session.hpp"
+#include "instrumentation/ring/clock.hpp"
+#include "instrumentation/writer/session.hpp"
 #include "tests/bench/cold_subject.hpp"
 
 namespace {

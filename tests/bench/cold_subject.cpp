@@ -1,10 +1,10 @@
-#include "instrumentation/capture/calls.hpp"
-#include "instrumentation/capture/foreign.hpp"
-#include "instrumentation/capture/options.hpp"
-#include "instrumentation/capture/python_stack.hpp"
-#include "instrumentation/capture/stacks.hpp"
+#include "instrumentation/capture/calls/calls.hpp"
+#include "instrumentation/capture/stacks/python_stack.hpp"
+#include "instrumentation/capture/stacks/stacks.hpp"
+#include "instrumentation/capture/start/cuda_api.hpp"
+#include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/capture/state.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 

@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 
-#include "instrumentation/capture/native_stack.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/capture/stacks/native_stack.hpp"
+#include "instrumentation/ring/producer.hpp"
 #include "tests/instrumentation/capture/native/shapes.hpp"
 
 namespace {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <random>
 
-#include "core/query/answering.hpp"
+#include "core/query/answers/answer_functions.hpp"
 #include "core/symbols/frames.hpp"
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 
 namespace sluice {
 namespace {

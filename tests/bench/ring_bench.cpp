@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "instrumentation/collector/clock.hpp"
-#include "instrumentation/collector/producer.hpp"
-#include "instrumentation/collector/ring.hpp"
-#include "instrumentation/collector/session.hpp"
+#include "instrumentation/ring/clock.hpp"
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/ring.hpp"
+#include "instrumentation/writer/session.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <random>
 #include <string>
 
-#include "core/trace/reader.hpp"
-#include "core/trace/writer.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer.hpp"
 
 namespace sluice::trace {
 namespace {

@@ -17,9 +17,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/freed_memory.hpp"
-#include "core/query/address_map.hpp"
-#include "core/query/engine.hpp"
+#include "core/base/freed_memory.hpp"
+#include "core/query/answers/memory_map.hpp"
+#include "core/query/engine/engine.hpp"
 
 namespace sluice {
 namespace {

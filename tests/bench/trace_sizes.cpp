@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/trace/layout.hpp"
-#include "core/trace/reader.hpp"
+#include "core/trace/file/layout.hpp"
+#include "core/trace/file/reader.hpp"
 
 namespace sluice::trace {
 namespace {

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "core/generate/random.hpp"
-#include "core/trace/reader.hpp"
-#include "core/trace/writer.hpp"
-#include "instrumentation/collector/assembler.hpp"
-#include "instrumentation/collector/producer_state.hpp"
-#include "instrumentation/collector/ring.hpp"
-#include "instrumentation/collector/ring_reader.hpp"
-#include "instrumentation/collector/session.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer.hpp"
+#include "instrumentation/ring/producer_state.hpp"
+#include "instrumentation/ring/ring.hpp"
+#include "instrumentation/writer/assembler/assembler.hpp"
+#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/session.hpp"
 
 namespace sluice {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "app/cli/report_output.hpp"
-#include "core/analysis/digest.hpp"
-#include "core/analysis/index.hpp"
-#include "core/trace/writer.hpp"
+#include "core/index/index.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "instrumentation/capture/eh_frame.hpp"
+#include "instrumentation/capture/stacks/eh_frame.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/instrumentation/capture/native/unwind_table.hpp"
 

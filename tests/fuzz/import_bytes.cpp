@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/import/import.hpp"
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 
 namespace sluice::fuzz {
 namespace {

@@ -5,10 +5,10 @@
 #include <random>
 #include <thread>
 
-#include "core/query/engine.hpp"
-#include "core/scratch_file.hpp"
-#include "core/trace/reader.hpp"
-#include "core/trace/writer.hpp"
+#include "core/base/scratch_file.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 

@@ -2,8 +2,8 @@
 #include <string>
 
 #include "app/cli/range_option.hpp"
-#include "core/analysis/time_range.hpp"
 #include "core/export/export.hpp"
+#include "core/timeline/time_range.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz {

@@ -1,5 +1,5 @@
 // Reads bytes as a pickle, and walks all that it says it holds. What importing makes of it is torch_snapshot's.
-#include "core/import/pickle.hpp"
+#include "core/import/torch/pickle.hpp"
 
 #include <nlohmann/json.hpp>
 

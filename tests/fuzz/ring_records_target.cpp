@@ -9,10 +9,10 @@
 #include <random>
 #include <string>
 
-#include "core/trace/writer.hpp"
-#include "instrumentation/collector/assembler.hpp"
-#include "instrumentation/collector/producer_state.hpp"
-#include "instrumentation/collector/ring_reader.hpp"
+#include "core/trace/file/writer.hpp"
+#include "instrumentation/ring/producer_state.hpp"
+#include "instrumentation/writer/assembler/assembler.hpp"
+#include "instrumentation/writer/ring_reader.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz {

@@ -1,5 +1,5 @@
 // Reads bytes as the window's settings: what comes of them is within bounds, and is the same when it was kept and read again.
-#include "app/gui/settings.hpp"
+#include "app/gui/shell/settings.hpp"
 
 #include <sstream>
 

@@ -10,9 +10,9 @@
 #include <array>
 #include <cstring>
 
-#include "instrumentation/collector/listener.hpp"
-#include "instrumentation/collector/protocol.hpp"
-#include "instrumentation/collector/ring.hpp"
+#include "instrumentation/ring/protocol.hpp"
+#include "instrumentation/ring/ring.hpp"
+#include "instrumentation/writer/listener.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz {

@@ -4,10 +4,10 @@
 #include <random>
 #include <thread>
 
-#include "core/query/sql.hpp"
-#include "core/query/sql_text.hpp"
-#include "core/scratch_file.hpp"
-#include "core/trace/writer.hpp"
+#include "core/base/scratch_file.hpp"
+#include "core/query/sql/sql.hpp"
+#include "core/query/sql/sql_text.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -1,10 +1,10 @@
 // Opens bytes as a recording that sums itself up, with the checksums mended, and asks what a window asks: what a file says of itself may be
 // anything, and the answers come from it.
-#include "core/analysis/finish.hpp"
-#include "core/query/address_map.hpp"
-#include "core/query/engine.hpp"
-#include "core/scratch_file.hpp"
-#include "core/trace/writer.hpp"
+#include "core/base/scratch_file.hpp"
+#include "core/query/answers/memory_map.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 
 namespace sluice::fuzz {

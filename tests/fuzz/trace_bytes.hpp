@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "core/trace/checksum.hpp"
-#include "core/trace/layout.hpp"
+#include "core/trace/file/checksum.hpp"
+#include "core/trace/file/layout.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"
 

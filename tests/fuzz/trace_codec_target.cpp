@@ -2,8 +2,8 @@
 #include <cstring>
 #include <random>
 
-#include "core/trace/codec.hpp"
-#include "core/trace/row_type.hpp"
+#include "core/trace/columns/codec.hpp"
+#include "core/trace/model/row_type.hpp"
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -2,9 +2,9 @@
 // hardly an input would get past them.
 #include <random>
 
-#include "core/scratch_file.hpp"
-#include "core/trace/reader.hpp"
-#include "core/trace/writer.hpp"
+#include "core/base/scratch_file.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 

@@ -1,5 +1,5 @@
 // Commands: run between frames, by id, and only when they can.
-#include "app/gui/commands.hpp"
+#include "app/gui/shell/commands.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 
 namespace {
 

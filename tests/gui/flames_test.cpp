@@ -1,4 +1,4 @@
-#include "app/gui/views/flames.hpp"
+#include "app/gui/views/stacks/flames.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Axes: round steps, labels that can be read and never repeat.
-#include "app/gui/format.hpp"
+#include "app/gui/window/format.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "tests/core/analysis/recording.hpp"
+#include "tests/core/recordings/recording.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

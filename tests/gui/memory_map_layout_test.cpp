@@ -1,5 +1,5 @@
 // Segments in lines of equal numbers of bytes.
-#include "app/gui/views/memory_map_layout.hpp"
+#include "app/gui/views/memory_map/memory_map_layout.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // The map of memory in a real window: the moment that it shows, and that the mouse finds blocks and holes where they lie.
 #include <gtest/gtest.h>
 
-#include "core/format.hpp"
-#include "core/query/address_map.hpp"
+#include "core/base/format.hpp"
+#include "core/query/answers/memory_map.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

@@ -1,9 +1,9 @@
 // Names in little room.
 #include <gtest/gtest.h>
 
-#include "app/gui/format.hpp"
-#include "app/gui/screen_text.hpp"
-#include "app/gui/views/track_row.hpp"
+#include "app/gui/views/timeline/track_row.hpp"
+#include "app/gui/window/format.hpp"
+#include "app/gui/window/screen_text.hpp"
 
 namespace sluice::gui {
 namespace {

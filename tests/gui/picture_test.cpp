@@ -1,6 +1,6 @@
 // Each view as a picture, checked for what is in it: colours where they belong and in the right amount, text, no
 // emptiness. Drawn off screen by EGL, as `sluice screenshot` does.
-#include "app/gui/picture.hpp"
+#include "app/gui/window/picture.hpp"
 
 #include <gtest/gtest.h>
 

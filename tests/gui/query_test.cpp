@@ -5,8 +5,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/query/sql.hpp"
-#include "core/query/sql_text.hpp"
+#include "core/query/sql/sql.hpp"
+#include "core/query/sql/sql_text.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

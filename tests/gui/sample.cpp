@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 
 namespace sluice::test {
 namespace {

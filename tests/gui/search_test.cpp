@@ -1,8 +1,8 @@
 // The panel that finds events by their names, in a real window.
 #include <gtest/gtest.h>
 
-#include "core/format.hpp"
-#include "core/query/engine.hpp"
+#include "core/base/format.hpp"
+#include "core/query/engine/engine.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

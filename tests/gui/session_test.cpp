@@ -1,5 +1,5 @@
 // Documents, the one selection, and the way back.
-#include "app/gui/session.hpp"
+#include "app/gui/shell/documents.hpp"
 
 #include <gtest/gtest.h>
 

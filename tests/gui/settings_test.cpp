@@ -1,5 +1,5 @@
 // What the window remembers.
-#include "app/gui/settings.hpp"
+#include "app/gui/shell/settings.hpp"
 
 #include <gtest/gtest.h>
 

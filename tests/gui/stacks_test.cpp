@@ -1,7 +1,7 @@
 // The panel of stacks in a real window: what it says, and that clicks lead into a frame and out of it.
 #include <gtest/gtest.h>
 
-#include "core/format.hpp"
+#include "core/base/format.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "app/gui/window.hpp"
+#include "app/gui/window/window.hpp"
 #include "imgui_te_context.h"
 #include "imgui_te_engine.h"
 #include "tests/gui/sample.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "core/format.hpp"
+#include "core/base/format.hpp"
 #include "tests/gui/sample.hpp"
 #include "tests/gui/window_fixture.hpp"
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "app/gui/embedded.hpp"
 #include "app/gui/gl/gl.hpp"
+#include "app/gui/window/embedded.hpp"
 
 namespace sluice::gui::draw {
 

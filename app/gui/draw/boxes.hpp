@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/gui/gl/program.hpp"
-#include "core/query/answers.hpp"
+#include "core/query/answers/answer_types.hpp"
 #include "imgui.h"
 
 /// The timeline's own renderer: the boxes of a track go to the GPU once an answer, and are drawn by one instanced call a

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace sluice::gui::gl {
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "core/replacement.hpp"
+#include "core/base/replacement.hpp"
 
 namespace sluice::gui::gl {
 

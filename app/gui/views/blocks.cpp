@@ -2,9 +2,10 @@
 #include <array>
 #include <cmath>
 
-#include "app/gui/format.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/trace/model/names.hpp"
 #include "imgui_stdlib.h"
 
 namespace sluice::gui {

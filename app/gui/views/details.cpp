@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "app/gui/format.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -1,6 +1,6 @@
-#include "app/gui/format.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
 
 namespace sluice::gui {
 namespace {

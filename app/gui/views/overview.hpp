@@ -3,8 +3,8 @@
 #include <array>
 #include <memory>
 
-#include "app/gui/views/memory_curve.hpp"
-#include "app/gui/views/track_row.hpp"
+#include "app/gui/views/timeline/memory_curve.hpp"
+#include "app/gui/views/timeline/track_row.hpp"
 
 namespace sluice::gui {
 

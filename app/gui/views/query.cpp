@@ -6,11 +6,11 @@
 #include <cmath>
 #include <system_error>
 
-#include "app/gui/format.hpp"
 #include "app/gui/views/widgets.hpp"
-#include "core/csv_text.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/base/csv_text.hpp"
+#include "core/base/printable.hpp"
 #include "core/export/answer.hpp"
-#include "core/printable.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
 #include "portable_file_dialogs.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/settings.hpp"
+#include "app/gui/shell/settings.hpp"
 #include "app/gui/views/view.hpp"
-#include "core/query/sql_task.hpp"
+#include "core/query/sql/sql_task.hpp"
 
 namespace pfd {
 class save_file;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "app/gui/format.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
 #include "imgui_stdlib.h"
 
 namespace sluice::gui {

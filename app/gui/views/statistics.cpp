@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "app/gui/format.hpp"
-#include "app/gui/views/track_row.hpp"
+#include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
 namespace {

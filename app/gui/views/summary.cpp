@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/format.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
 namespace {

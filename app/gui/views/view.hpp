@@ -3,11 +3,11 @@
 #include <optional>
 #include <string>
 
-#include "app/gui/commands.hpp"
 #include "app/gui/draw/boxes.hpp"
-#include "app/gui/screen_text.hpp"
-#include "app/gui/session.hpp"
-#include "app/gui/theme.hpp"
+#include "app/gui/shell/commands.hpp"
+#include "app/gui/shell/documents.hpp"
+#include "app/gui/window/screen_text.hpp"
+#include "app/gui/window/theme.hpp"
 
 namespace sluice::gui {
 
@@ -25,7 +25,7 @@ struct view_context {
   [[nodiscard]] float px(float design_pixels) const {
     return static_cast<float>(static_cast<int>(design_pixels * scale + 0.5F));
   }
-  /// The text behind a string of the active document's trace, demangled, and printable (core/printable.hpp).
+  /// The text behind a string of the active document's trace, demangled, and printable (core/base/printable.hpp).
   [[nodiscard]] std::string_view text(trace::string_id id) const;
 };
 

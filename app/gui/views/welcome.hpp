@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/settings.hpp"
+#include "app/gui/shell/settings.hpp"
 #include "app/gui/views/view.hpp"
 
 namespace sluice::gui {

@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "app/gui/format.hpp"
-#include "core/format.hpp"
-#include "core/printable.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/base/format.hpp"
+#include "core/base/printable.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "instrumentation/capture/launch_environment.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/capture/start/launch_environment.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 namespace sluice::backend::cuda {
 

@@ -8,7 +8,7 @@
 
 #include "instrumentation/backend/cuda/native.hpp"
 #include "instrumentation/backend/cuda/open.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 // Opening, streams and events; memory.cpp, pools.cpp, sharing.cpp and work.cpp hold the rest.
 

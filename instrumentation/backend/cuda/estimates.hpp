@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "instrumentation/backend/cuda/device.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 // Times of device work where nobody else tells them: from a pair of events around it. Internal to this backend.
 

@@ -6,7 +6,7 @@
 #include "instrumentation/backend/cuda/device.hpp"
 #include "instrumentation/backend/cuda/estimates.hpp"
 #include "instrumentation/backend/cuda/native.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 // Captures and graphs.
 

@@ -4,7 +4,7 @@
 
 #include "instrumentation/backend/cuda/device.hpp"
 #include "instrumentation/backend/cuda/native.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 // Memory: blocks of every kind, virtual memory, and what an address is.
 

@@ -2,7 +2,7 @@
 
 #include "instrumentation/backend/cuda/device.hpp"
 #include "instrumentation/backend/cuda/native.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 // The driver's stream-ordered pools.
 

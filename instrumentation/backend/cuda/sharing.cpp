@@ -2,8 +2,8 @@
 
 #include "instrumentation/backend/cuda/device.hpp"
 #include "instrumentation/backend/cuda/native.hpp"
-#include "instrumentation/collector/handle_key.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/handle_key.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 // Memory and events that two processes have: handles of the driver's, as plain bytes.
 

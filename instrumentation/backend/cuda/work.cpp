@@ -5,7 +5,7 @@
 #include "instrumentation/backend/cuda/device.hpp"
 #include "instrumentation/backend/cuda/estimates.hpp"
 #include "instrumentation/backend/cuda/native.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 // Copies, sets and kernels, and the estimates of their times where nobody else tells them.
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "instrumentation/backend/simulated/device.hpp"
-#include "instrumentation/collector/handle_key.hpp"
+#include "instrumentation/ring/handle_key.hpp"
 
 // Memory and events that two processes have: files without a name, which the other process opens through /proc.
 

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "instrumentation/runtime/c_boundary.hpp"
 #include "instrumentation/runtime/cai.hpp"
 #include "instrumentation/runtime/dlpack.hpp"
 #include "instrumentation/runtime/interchange/sluice_interchange.h"
 #include "instrumentation/runtime/kernel.hpp"
+#include "instrumentation/runtime/memory/c_boundary.hpp"
 
 #define SLUICE_EXPORT extern "C" __attribute__((visibility("default")))
 

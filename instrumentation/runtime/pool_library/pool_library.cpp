@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "instrumentation/runtime/c_boundary.hpp"
-#include "instrumentation/runtime/capture_list.hpp"
-#include "instrumentation/runtime/device_state.hpp"
+#include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/graph/capture_list.hpp"
+#include "instrumentation/runtime/memory/c_boundary.hpp"
 #include "instrumentation/runtime/pool_library/sluice_pool.h"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 
 namespace sluice {
 namespace {

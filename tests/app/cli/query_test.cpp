@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/core/analysis/recording.hpp"
+#include "tests/core/recordings/recording.hpp"
 
 namespace sluice {
 namespace {

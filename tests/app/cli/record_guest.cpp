@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 namespace {
 

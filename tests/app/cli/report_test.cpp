@@ -14,9 +14,9 @@
 #include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/text_table.hpp"
-#include "core/analysis/digest.hpp"
-#include "core/trace/layout.hpp"
-#include "tests/core/analysis/recording.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/trace/file/layout.hpp"
+#include "tests/core/recordings/recording.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/instrumentation/collector/recording.hpp"
+#include "tests/instrumentation/writer/recording.hpp"
 
 /// Runs the built `sluice` as its users do: as a process, in a folder of its own.
 namespace sluice {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/workloads/demo_run.hpp"
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 
 // Each demo runs, checks itself, and its recording shows what its description claims.
 

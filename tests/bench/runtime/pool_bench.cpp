@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "instrumentation/collector/clock.hpp"
-#include "instrumentation/collector/producer.hpp"
-#include "instrumentation/collector/producer_losses.hpp"
+#include "instrumentation/ring/clock.hpp"
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/producer_losses.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/bench/runtime/lines.hpp"

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "tests/core/analysis/recording.hpp"
+#include "tests/core/recordings/recording.hpp"
 
 namespace sluice::exports {
 namespace {

@@ -1,14 +1,14 @@
-#include "core/export/merge.hpp"
+#include "core/export/recording/merge.hpp"
 
 #include <cmath>
 #include <random>
 #include <set>
 
-#include "core/analysis/index.hpp"
-#include "core/analysis/range_statistics.hpp"
-#include "core/export/trim.hpp"
+#include "core/export/recording/trim.hpp"
+#include "core/figures/range_statistics.hpp"
 #include "core/generate/generate.hpp"
-#include "core/trace/writer.hpp"
+#include "core/index/index.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"
 
 namespace sluice::exports {

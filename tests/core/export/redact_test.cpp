@@ -1,5 +1,5 @@
 // What a redacted file still says.
-#include "core/export/redact.hpp"
+#include "core/export/recording/redact.hpp"
 
 #include <gtest/gtest.h>
 

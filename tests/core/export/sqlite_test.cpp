@@ -9,10 +9,10 @@
 #include <random>
 
 #include "core/export/export.hpp"
-#include "core/query/sql.hpp"
-#include "core/query/sql_text.hpp"
-#include "tests/core/analysis/recording.hpp"
-#include "tests/core/query/sql_fixture.hpp"
+#include "core/query/sql/sql.hpp"
+#include "core/query/sql/sql_text.hpp"
+#include "tests/core/query/sql/sql_fixture.hpp"
+#include "tests/core/recordings/recording.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::exports {

@@ -1,9 +1,10 @@
 // Exports of the timeline: Chrome's format, read back by our own importer, and Perfetto's, taken apart again.
 #include <gmock/gmock.h>
 
+#include "core/base/format.hpp"
 #include "core/export/export.hpp"
-#include "core/format.hpp"
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
+#include "core/trace/model/names.hpp"
 #include "tests/core/export/perfetto_reader.hpp"
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/shared_traces.hpp"

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "core/export/export.hpp"
-#include "tests/core/analysis/recording.hpp"
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/snapshot_of.hpp"
+#include "tests/core/recordings/recording.hpp"
 
 namespace sluice::exports {
 namespace {

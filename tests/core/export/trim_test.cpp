@@ -1,17 +1,17 @@
-#include "core/export/trim.hpp"
+#include "core/export/recording/trim.hpp"
 
 #include <atomic>
 #include <sstream>
 
-#include "core/analysis/categories.hpp"
-#include "core/analysis/index.hpp"
-#include "core/analysis/range_statistics.hpp"
-#include "core/analysis/summary.hpp"
-#include "core/analysis/tensors.hpp"
+#include "core/figures/range_statistics.hpp"
+#include "core/figures/report.hpp"
 #include "core/generate/generate.hpp"
 #include "core/generate/random.hpp"
-#include "core/trace/visit.hpp"
-#include "core/trace/writer.hpp"
+#include "core/index/index.hpp"
+#include "core/index/memory/categories.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/trace/file/visit.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"
 
 namespace sluice::exports {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/export/export.hpp"
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/core/export/perfetto_reader.hpp"
 #include "tests/core/import/files.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 
 /// A small trace, read whole and checked in the slow, obvious way.
 namespace sluice::generate::testing {

@@ -1,6 +1,6 @@
 #include "core/generate/tile.hpp"
 
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"
 
 namespace sluice::generate {

@@ -1,4 +1,4 @@
-#include "core/import/chrome_number.hpp"
+#include "core/import/chrome/number.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/import/import.hpp"
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 
 /// Foreign files for tests, and what they became.
 namespace sluice::testing {

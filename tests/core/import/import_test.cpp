@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/core/import/files.hpp"
 
 namespace sluice::importing {

@@ -1,5 +1,5 @@
 // Walking along the structure of JSON, against a parser that reads all of it.
-#include "core/import/json_walk.hpp"
+#include "core/import/chrome/json_walk.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,8 @@
 #include <map>
 #include <set>
 
-#include "core/format.hpp"
+#include "core/base/format.hpp"
+#include "core/trace/model/names.hpp"
 #include "tests/core/import/figures.hpp"
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/shared_traces.hpp"

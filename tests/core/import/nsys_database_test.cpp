@@ -1,5 +1,5 @@
 // How rows of a stranger's SQLite file come: in batches, in order, as far as somebody wants them.
-#include "core/import/nsys_database.hpp"
+#include "core/import/nsys/database.hpp"
 
 #include <sqlite3.h>
 

@@ -1,5 +1,5 @@
 // The restricted reader of pickles: data only, whatever the bytes.
-#include "core/import/pickle.hpp"
+#include "core/import/torch/pickle.hpp"
 
 #include <gmock/gmock.h>
 

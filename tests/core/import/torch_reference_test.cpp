@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "core/trace/layout.hpp"
+#include "core/trace/file/layout.hpp"
 #include "tests/core/import/files.hpp"
 
 namespace sluice::importing {

@@ -1,12 +1,12 @@
-#include "core/trace/codec.hpp"
+#include "core/trace/columns/codec.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "core/trace/byte_cursor.hpp"
-#include "core/trace/row_values.hpp"
+#include "core/trace/columns/byte_cursor.hpp"
+#include "core/trace/columns/row_values.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::trace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "core/trace/writer.hpp"
+#include "core/trace/file/writer.hpp"
 
 namespace sluice::trace {
 namespace {

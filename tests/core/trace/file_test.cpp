@@ -9,10 +9,10 @@
 #include <fstream>
 #include <optional>
 
-#include "core/trace/checksum.hpp"
-#include "core/trace/reader.hpp"
-#include "core/trace/writer_inline.hpp"
-#include "tests/core/named_files.hpp"
+#include "core/trace/file/checksum.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer_inline.hpp"
+#include "tests/core/base/named_files.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::trace {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads a .sluice file as core/trace/format.md tells it, and with none of the project's code.
+"""Reads a .sluice file as core/trace/file/format.md tells it, and with none of the project's code.
 
     independent_reader.py FORMAT.MD FILE      prints, as JSON, for each kind of row: rows, and for each column the sum of its values
                                               modulo 2^64, of texts the sum of their lengths

@@ -1,4 +1,4 @@
-#include "core/trace/integers.hpp"
+#include "core/trace/columns/integers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <type_traits>
 
-#include "core/trace/schema.hpp"
+#include "core/trace/model/schema.hpp"
 
 /// Rows with every member random, through the schema: what a round trip must bring back.
 namespace sluice::trace::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "core/trace/schema.hpp"
+#include "core/trace/model/schema.hpp"
 
 /// A row as its facts: the members that hold something, by their numbers in the file. Members that a later version adds
 /// hold nothing in an older file, so what is written down here of a file stays true of it.

@@ -13,16 +13,16 @@
 #include <map>
 #include <numeric>
 
-#include "core/analysis/curves.hpp"
-#include "core/analysis/digest.hpp"
-#include "core/analysis/finish.hpp"
-#include "core/analysis/index.hpp"
-#include "core/analysis/part_store.hpp"
-#include "core/analysis/stored_tiles.hpp"
-#include "core/analysis/tensors.hpp"
-#include "core/trace/reader.hpp"
-#include "core/trace/writer.hpp"
-#include "tests/core/query/random_recording.hpp"
+#include "core/index/curves.hpp"
+#include "core/index/index.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/summary/sections/section_reader.hpp"
+#include "core/summary/tiles/stored_tiles.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer.hpp"
+#include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/trace/row_facts.hpp"
 
 namespace sluice::trace {

@@ -1,5 +1,5 @@
 // What copies are about to move, as hashes: against the bytes themselves.
-#include "instrumentation/capture/content_hash.hpp"
+#include "instrumentation/capture/blocks/content_hash.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

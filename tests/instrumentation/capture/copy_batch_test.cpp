@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "core/analysis/index.hpp"
+#include "core/index/index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {

@@ -1,5 +1,5 @@
 // Unwind tables become rules: those that compilers write, and those of the C library that is here.
-#include "instrumentation/capture/eh_frame.hpp"
+#include "instrumentation/capture/stacks/eh_frame.hpp"
 
 #include <gtest/gtest.h>
 #include <link.h>

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <map>
 
-#include "core/analysis/index.hpp"
-#include "core/analysis/summary.hpp"
+#include "core/figures/report.hpp"
+#include "core/index/index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/analysis/index.hpp"
+#include "core/index/index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {

@@ -1,4 +1,4 @@
-#include "instrumentation/capture/launch_environment.hpp"
+#include "instrumentation/capture/start/launch_environment.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // Our prefixes of CUPTI's records against the header that this build has.
-#include "instrumentation/capture/activity_layout.hpp"
+#include "instrumentation/capture/activity/activity_layout.hpp"
 
 #include <cupti.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The table of live blocks, against a std::map that does the same slowly.
-#include "instrumentation/capture/live_blocks.hpp"
+#include "instrumentation/capture/blocks/live_blocks.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "instrumentation/collector/records.hpp"
+#include "instrumentation/ring/records.hpp"
 
 namespace sluice::test {
 namespace {

@@ -1,5 +1,5 @@
 // Native frames are small numbers here, evaluations of Python 500 and more, frames of Python letters.
-#include "instrumentation/capture/merge_frames.hpp"
+#include "instrumentation/capture/stacks/merge_frames.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

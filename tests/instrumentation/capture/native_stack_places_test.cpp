@@ -13,7 +13,7 @@
 #include <memory>
 #include <thread>
 
-#include "instrumentation/capture/modules.hpp"
+#include "instrumentation/capture/stacks/modules.hpp"
 #include "tests/instrumentation/capture/native/compare.hpp"
 #include "tests/instrumentation/capture/native/shapes.hpp"
 

@@ -1,5 +1,5 @@
 // Walks of ours against libgcc's, frame by frame, through code of every shape.
-#include "instrumentation/capture/native_stack.hpp"
+#include "instrumentation/capture/stacks/native_stack.hpp"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/trace/reader.hpp"
-#include "instrumentation/collector/session.hpp"
+#include "core/trace/file/reader.hpp"
+#include "instrumentation/writer/session.hpp"
 
 namespace sluice::test {
 

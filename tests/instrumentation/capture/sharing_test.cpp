@@ -6,8 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "core/analysis/imports.hpp"
-#include "core/analysis/index.hpp"
+#include "core/index/index.hpp"
+#include "core/index/memory/shared_memory.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {

@@ -10,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 #include "instrumentation/runtime/recording.hpp"
 #include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/complains.hpp"

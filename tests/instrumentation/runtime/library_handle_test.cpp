@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "instrumentation/backend/simulated/device.hpp"
-#include "instrumentation/collector/listener.hpp"
-#include "instrumentation/collector/producer.hpp"
-#include "instrumentation/collector/producer_losses.hpp"
-#include "instrumentation/runtime/layer_log.hpp"
-#include "instrumentation/runtime/live_sets.hpp"
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/producer_losses.hpp"
+#include "instrumentation/runtime/pool/live_sets.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/writer/listener.hpp"
 
 // The last look at what is live comes when a program ends, which waits for it: not for ever, whoever does not do his part.
 

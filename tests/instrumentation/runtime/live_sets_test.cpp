@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"

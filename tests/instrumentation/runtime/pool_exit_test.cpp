@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "instrumentation/backend/simulated/device.hpp"
-#include "instrumentation/collector/listener.hpp"
-#include "instrumentation/collector/producer.hpp"
-#include "instrumentation/collector/producer_losses.hpp"
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/producer_losses.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/callback_memory_resource.hpp"
-#include "instrumentation/runtime/device_state.hpp"
-#include "instrumentation/runtime/layer_log.hpp"
-#include "instrumentation/runtime/live_sets.hpp"
-#include "instrumentation/runtime/pool_core.hpp"
+#include "instrumentation/runtime/device/device_state.hpp"
+#include "instrumentation/runtime/pool/live_sets.hpp"
+#include "instrumentation/runtime/pool/pool_core.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/writer/listener.hpp"
 
 // A signal handler that ends the program by `exit` may have interrupted a thread inside a pool: destructors run all the same, and wait
 // for nothing that this thread holds.

@@ -1,4 +1,4 @@
-#include "instrumentation/runtime/pool_heap.hpp"
+#include "instrumentation/runtime/pool/pool_heap.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,12 +14,12 @@
 #include <thread>
 #include <vector>
 
-#include "core/trace/reader.hpp"
-#include "instrumentation/collector/producer.hpp"
-#include "instrumentation/collector/producer_losses.hpp"
-#include "instrumentation/collector/session.hpp"
+#include "core/trace/file/reader.hpp"
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/producer_losses.hpp"
 #include "instrumentation/runtime/pool_library/sluice_pool.h"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/writer/session.hpp"
 
 namespace sluice::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 #include "instrumentation/runtime/recording.hpp"
 #include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"

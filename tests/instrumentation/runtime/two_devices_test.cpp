@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/trace/reader.hpp"
+#include "core/trace/file/reader.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/graph.hpp"

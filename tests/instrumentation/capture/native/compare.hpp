@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "instrumentation/capture/native_stack.hpp"
+#include "instrumentation/capture/stacks/native_stack.hpp"
 
 /// What tests of native stacks share: a walk of ours beside libgcc's of the same moment. (glibc's backtrace() is made of it, but
 /// sanitizers put their own in its place.)

@@ -2,8 +2,8 @@
 #include <chrono>
 #include <cstddef>
 
-#include "instrumentation/capture/python_stack.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/capture/stacks/python_stack.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 using namespace sluice;
 

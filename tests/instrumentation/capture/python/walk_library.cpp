@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "instrumentation/capture/python_stack.hpp"
-#include "instrumentation/collector/producer.hpp"
+#include "instrumentation/capture/stacks/python_stack.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 namespace {
 

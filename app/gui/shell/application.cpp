@@ -1,0 +1,370 @@
+#include "app/gui/shell/application.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "core/base/lower_case.hpp"
+#include "core/base/printable.hpp"
+#include "core/base/regular_file.hpp"
+#include "imgui_internal.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr ImGuiDockNodeFlags dock_flags = static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_PassthruCentralNode) |
+                                          static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_NoWindowMenuButton) |
+                                          static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_NoCloseButton);
+
+constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // bytes of ImGui's file
+
+constexpr const char* progress_counter = "progress";  // what a demo calls the counter of how far it is
+
+/// "memory-map" of "Memory map": needs no quotes on a command line.
+std::string option_name(const view& of) {
+  std::string made = lower_case(of.name());
+  std::replace(made.begin(), made.end(), ' ', '-');
+  return made;
+}
+
+}  // namespace
+
+application::application(application_options options)
+    : options_(std::move(options)), settings_(options_.config_folder), session_(options_.wake), scale_(options_.scale) {
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
+  io.ConfigWindowsMoveFromTitleBarOnly = true;
+  io.ConfigInputTextCursorBlink = options_.animations;
+  io.ConfigDpiScaleFonts = false;
+  session_.memory_by_category = settings_.memory_by_category;
+  const std::string layout_file = settings_.layout_file();
+  io.IniFilename = nullptr;  // ImGui would empty the file and then write it: a full disk would lose it.
+  notice_ = settings_.trouble();
+  const auto layout = layout_file.empty() ? result<std::string>{fail(error_code::not_found, "no folder")}
+                                          : read_regular_file(layout_file, largest_layout);
+  layout_wanted_ = !layout;
+  if (layout) ImGui::LoadIniSettingsFromMemory(layout->data(), layout->size());
+  if (!layout && layout.error().code != error_code::not_found)
+    notice_ = "the layout is not read: " + layout.error().to_string();
+  fonts_ = load_typefaces();
+  apply_style(colours(), scale_ * settings_.text_scale);
+  restyle_ = false;
+
+  auto timeline = std::make_unique<timeline_view>();
+  timeline_ = timeline.get();
+  views_.push_back(std::move(timeline));
+  views_.push_back(make_summary_view());
+  views_.push_back(make_details_view());
+  views_.push_back(make_statistics_view());
+  views_.push_back(make_blocks_view());
+  auto map = std::make_unique<memory_map_view>();
+  map_ = map.get();
+  views_.push_back(std::move(map));
+  views_.push_back(make_stacks_view());
+  auto search = std::make_unique<search_view>();
+  search_ = search.get();
+  views_.push_back(std::move(search));
+  auto asked = std::make_unique<query_view>(options_.wake, settings_);
+  query_ = asked.get();
+  views_.push_back(std::move(asked));
+  views_.push_back(make_messages_view());
+  recordings_ = find_recordings(options_.recordings_folder);
+  session_.animations = options_.animations;
+  session_.memory_bytes = options_.memory_bytes;
+  session_.sources_from = options_.sources_from;
+  session_.opened = [this](const document& which) {
+    if (!which.removed_at_close && which.path != demo_.recording()) settings_.add_recent(which.path);
+  };
+  for (const std::string& file : options_.files) open(file);
+  add_commands();
+}
+
+application::~application() {
+  settings_.save();
+  save_layout();
+  views_.clear();
+  ImGui::DestroyContext();
+}
+
+void application::save_layout() {
+  ImGui::GetIO().WantSaveIniSettings = false;
+  if (!layout_wanted_) settings_.save_layout(ImGui::SaveIniSettingsToMemory());
+}
+
+result<void> application::start() { return boxes_.start(); }
+
+void application::open(const std::string& path) { session_.open(path); }
+
+void application::start_demo(const std::string& name) {
+  std::string program = options_.program;
+  if (program.empty()) {
+    std::error_code failed;
+    program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+  }
+  if (auto started = demo_.start(program, name, options_.demo_device); !started) {
+    notice_ = started.error().to_string();
+    return;
+  }
+  progress_ = -1;
+  progress_tracks_ = {};
+  progress_series_ = {};
+  demo_tried_ = false;
+}
+
+bool application::busy() const { return session_.busy() || reveal_ || query_->busy() || map_->busy(); }
+bool application::live() const {
+  return demo_.running() ||
+         std::any_of(session_.documents().begin(), session_.documents().end(), [](const auto& d) { return d->live; });
+}
+bool application::animating() const { return session_.moving() || reveal_ || front_tabs_in_ > 0; }
+
+std::string application::title() const {
+  const document* shown = session_.active();
+  return shown == nullptr ? "Sluice" : shown->title + " - Sluice";
+}
+
+void application::set_scale(float scale) {
+  if (scale == scale_) return;
+  scale_ = scale;
+  restyle_ = true;
+}
+
+void application::use_theme(theme_kind kind) {
+  settings_.theme = kind;
+  restyle_ = true;
+}
+
+bool application::show_only(std::string_view name) {
+  for (const auto& each : views_)
+    if (option_name(*each) == lower_case(name)) {
+      only_ = each.get();
+      return true;
+    }
+  return false;
+}
+
+std::vector<std::string> application::view_names() const {
+  std::vector<std::string> names;
+  for (const auto& each : views_) names.push_back(option_name(*each));
+  return names;
+}
+
+view_context application::context() {
+  return {session_, commands_, colours(), fonts_, boxes_, scale_ * settings_.text_scale, timeline_->hovered_time()};
+}
+
+void application::frame() {
+  if (restyle_) {
+    apply_style(colours(), scale_ * settings_.text_scale);
+    restyle_ = false;
+  }
+  update();
+  commands_.take_keys();
+  draw_menu_bar();
+  draw_toolbar();
+  draw_panels();
+  draw_palette();
+  draw_keys();
+  draw_about();
+  draw_notice();
+  draw_opening();
+}
+
+void application::update() {
+  commands_.run_queued();
+  session_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
+  take_failures();
+  follow_demo();
+  reveal_selection();
+  map_->follow(context());
+  if (dialog_) choose_file();
+  if (sources_dialog_) choose_sources();
+  const document* shown = session_.active();
+  const document_id now = shown == nullptr ? document_id::none : shown->id;
+  if (now != drawn_document_) {
+    drawn_document_ = now;
+    for (const auto& each : views_) each->reset();
+    reveal_question_ = {};
+  }
+}
+
+void application::take_failures() {
+  for (const error& failure : session_.take_failures()) {
+    const bool demo_not_there_yet = failure.file == demo_.recording() && demo_.running();
+    if (demo_not_there_yet) {
+      demo_tried_ = false;
+    } else {
+      notice_ = failure.to_string();
+      failures_.push_back(failure);
+    }
+  }
+}
+
+void application::follow_demo() {
+  if (demo_.recording().empty()) return;
+  document* shown = nullptr;
+  for (const auto& each : session_.documents())
+    if (each->path == demo_.recording()) shown = session_.find(each->id);
+  std::error_code failed;
+  if (shown == nullptr && !demo_tried_ && std::filesystem::file_size(demo_.recording(), failed) > 0 && !failed) {
+    session_.open(demo_.recording(), true);
+    demo_tried_ = true;
+  }
+  if (shown != nullptr && !shown->removed_at_close) {
+    shown->removed_at_close = true;
+    shown->title = demo_.name() + " (demo)";
+  }
+  if (demo_.ended() && demo_.exit_status() != 0 && !demo_.stopping()) {
+    const std::string words = demo_.last_words();
+    notice_ = "the demo " + demo_.name() +
+              " failed: " + (words.empty() ? "exit status " + std::to_string(demo_.exit_status()) : words);
+  }
+  if (shown == nullptr || !shown->engine) return;
+  const auto tracks = progress_tracks_.ask(*shown->engine, {});
+  if (!tracks) return;
+  for (const query::track& each : tracks->tracks) {
+    if (each.kind != query::track_kind::counter || each.label != progress_counter) continue;
+    const auto values = progress_series_.ask(*shown->engine, {each.id, {shown->span.begin, shown->span.end + 1}, 64});
+    if (!values) return;
+    for (const query::band& band : values->bands)
+      for (const query::bin& bin : band.bins) progress_ = std::max(progress_, std::clamp(bin.maximum, 0.0, 1.0));
+  }
+}
+
+void application::reveal_selection() {
+  if (!reveal_) return;
+  document* shown = session_.active();
+  const selection chosen = session_.selected();
+  if (shown == nullptr || !shown->engine ||
+      (chosen.kind != selection_kind::event && chosen.kind != selection_kind::block)) {
+    reveal_ = false;
+    return;
+  }
+  query::details_question wanted;
+  if (chosen.kind == selection_kind::event) {
+    wanted.event = static_cast<trace::event_id>(chosen.id);
+  } else {
+    wanted.block = static_cast<trace::block_id>(chosen.id);
+  }
+  const auto answer = reveal_question_.ask(*shown->engine, wanted);
+  if (answer.failure) reveal_ = false;
+  if (!answer || !answer.complete) return;
+  reveal_ = false;
+  const query::time_range span = answer->span;
+  const query::time_ns air = std::max<query::time_ns>(span.length() / 4, 500);
+  session_.go_to({span.begin - air, span.end + air}, true);
+}
+
+void application::layout_panels(unsigned dock, ImVec2 size) {
+  ImGui::DockBuilderRemoveNode(dock);
+  ImGui::DockBuilderAddNode(dock, ImGuiDockNodeFlags_DockSpace);
+  ImGui::DockBuilderSetNodeSize(dock, size);
+  const float unit = scale_ * settings_.text_scale;
+  ImGuiID centre = dock;
+  ImGuiID right = 0;
+  ImGuiID below = 0;
+  const bool wide = size.x >= 1080 * unit;
+  if (wide) {
+    const float share = std::clamp(390 * unit / size.x, 0.2F, 0.4F);
+    ImGui::DockBuilderSplitNode(centre, ImGuiDir_Right, share, &right, &centre);
+  }
+  ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? 0.30F : 0.36F, &below, &centre);
+  if (!wide) right = below;
+  for (const char* name : {"Summary", "Details", "Statistics"}) ImGui::DockBuilderDockWindow(name, right);
+  for (const char* name : {"Blocks", "Memory map", "Stacks", "Search", "Query", "Messages"})
+    ImGui::DockBuilderDockWindow(name, below);
+  ImGui::DockBuilderDockWindow("Timeline", centre);
+  if (ImGuiDockNode* node = ImGui::DockBuilderGetNode(centre))
+    node->SetLocalFlags(node->LocalFlags | ImGuiDockNodeFlags_NoTabBar);
+  ImGui::DockBuilderFinish(dock);
+}
+
+void application::draw_panels() {
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  ImGui::SetNextWindowPos(viewport->WorkPos);
+  ImGui::SetNextWindowSize(viewport->WorkSize);
+  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                                 ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                                 ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoNavFocus;
+  const document* shown = session_.active();
+  const bool panels = shown != nullptr && shown->ready();
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0.0F);
+  ImGui::Begin("##base", nullptr, panels ? flags : flags & ~ImGuiWindowFlags_NoScrollbar);
+  ImGui::PopStyleVar(2);
+  view_context with = context();
+  const ImGuiID dock = ImGui::GetID("panels");
+  if (ImGui::GetIO().WantSaveIniSettings) save_layout();
+  if (panels && only_ != nullptr) {
+    ImGui::SetCursorPos({with.px(10), with.px(8)});
+    ImGui::BeginChild("only", {viewport->WorkSize.x - with.px(20), viewport->WorkSize.y - with.px(16)});
+    only_->draw(with);
+    ImGui::EndChild();
+  } else if (panels) {
+    if (layout_wanted_) {
+      layout_panels(dock, viewport->WorkSize);
+      front_tabs_in_ = 4;
+    }
+    layout_wanted_ = false;
+    ImGui::DockSpace(dock, {0, 0}, dock_flags);
+  } else {
+    ImGui::DockSpace(dock, {0, 0}, ImGuiDockNodeFlags_KeepAliveOnly);
+    if (shown != nullptr && shown->engine) {
+      empty_state(with, icon::chart, shown->live ? "Waiting for the first event" : "This recording is empty",
+                  shown->live ? "The recording has begun; nothing has happened yet."
+                              : "It holds no event. Messages in the file are printed by `sluice report`.");
+    } else if (session_.opening() || (demo_.running() && demo_tried_)) {
+      empty_state(with, icon::file, "Opening...", printable(session_.opening_path()));
+    } else if (demo_.running()) {
+      empty_state(with, icon::play, "Starting the demo", demo_.name());
+    } else {
+      welcome_.draw(with, settings_, recordings_, options_.demos);
+    }
+  }
+  ImGui::End();
+  if (!panels || only_ != nullptr) return;
+  for (const auto& each : views_)
+    if (each->visible) draw_panel(*each, with);
+  // A fresh layout shows the tab that was docked last; the first ones are wanted. Their tab bars exist from the next frame.
+  if (front_tabs_in_ > 0 && --front_tabs_in_ == 0) {
+    ImGui::SetWindowFocus("Timeline");
+    for (const char* name : {"Blocks", "Summary"}) bring_forward(name);
+  }
+}
+
+void application::bring_forward(const char* panel) {
+  const ImGuiWindow* tab = ImGui::FindWindowByName(panel);
+  if (tab == nullptr || tab->DockNode == nullptr || tab->DockNode->TabBar == nullptr) return;
+  tab->DockNode->TabBar->NextSelectedTabId = tab->TabId;
+}
+
+void application::show_answer(const char* panel) {
+  const ImGuiWindow* answer = ImGui::FindWindowByName(panel);
+  const auto choosing = [answer](const char* name) {
+    const ImGuiWindow* table = ImGui::FindWindowByName(name);
+    return answer != nullptr && table != nullptr && table->DockNode != nullptr && table->DockNode == answer->DockNode &&
+           table->DockTabIsVisible;
+  };
+  if (!choosing("Blocks") && !choosing("Memory map")) bring_forward(panel);
+}
+
+void application::draw_panel(view& which, view_context& with) {
+  const bool timeline = &which == timeline_;
+  if (timeline) ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  ImGuiWindowFlags flags =
+      which.scrolls() ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  if (which.uses_arrows()) flags |= ImGuiWindowFlags_NoNavInputs;
+  ImGui::SetNextWindowSize({480 * with.scale, 320 * with.scale}, ImGuiCond_FirstUseEver);
+  // A layout that was kept by an earlier version does not know newer panels.
+  const ImGuiWindow* blocks = ImGui::FindWindowByName("Blocks");
+  if (!timeline && blocks != nullptr && blocks->DockId != 0)
+    ImGui::SetNextWindowDockID(blocks->DockId, ImGuiCond_FirstUseEver);
+  if (ImGui::Begin(which.name(), timeline ? nullptr : &which.visible, flags)) which.draw(with);
+  ImGui::End();
+  if (timeline) ImGui::PopStyleVar();
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/gui/shell/commands.hpp"
+#include "app/gui/shell/demo_process.hpp"
+#include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/settings.hpp"
+#include "app/gui/views/memory_map/memory_map.hpp"
+#include "app/gui/views/query.hpp"
+#include "app/gui/views/search.hpp"
+#include "app/gui/views/timeline/timeline.hpp"
+#include "app/gui/views/view.hpp"
+#include "app/gui/views/welcome.hpp"
+
+namespace sluice::gui {
+
+struct application_options {
+  std::string config_folder;              ///< Empty: nothing is remembered.
+  std::string program;                    ///< What runs demos; empty: this program.
+  std::vector<demo_entry> demos;          ///< What the Demo menu offers.
+  std::vector<std::string> files;         ///< Recordings to open, beside the start of what draws them.
+  std::vector<std::string> sources_from;  ///< Where sources and symbols of recordings may be looked for: see session.
+  std::string demo_device;                ///< "sim", "cuda"; empty: the demo chooses.
+  std::string recordings_folder;          ///< Offered by the welcome screen; empty: looked for near the program.
+  std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Of each recording: see query::engine_options.
+  bool animations = true;      ///< Off for pictures and tests: a frame shows where things end up.
+  float scale = 1;             ///< The display's.
+  std::function<void()> wake;  ///< From any thread: something changed, draw a frame.
+};
+
+/// The window's content, without the window: a real one, an off-screen picture and the tests each bring an OpenGL context
+/// and step it frame by frame. Create it with no ImGui context, and `start` it with the OpenGL context current; everything happens on
+/// that thread.
+class application {
+ public:
+  explicit application(application_options options);
+  ~application();
+  application(const application&) = delete;
+  application& operator=(const application&) = delete;
+
+  /// Compiles the shaders; call once after ImGui's backends are ready.
+  [[nodiscard]] result<void> start();
+  /// Builds a frame between ImGui::NewFrame() and ImGui::Render().
+  void frame();
+
+  void open(const std::string& path);
+  void start_demo(const std::string& name);
+  /// Runs a command before the next frame.
+  void invoke(std::string_view id, argument with = {}) { commands_.invoke(id, std::move(with)); }
+
+  [[nodiscard]] const theme& colours() const { return theme_of(settings_.theme); }
+  [[nodiscard]] const command_registry& commands() const { return commands_; }
+  [[nodiscard]] const session& state() const { return session_; }
+  [[nodiscard]] const demo_process& demo() const { return demo_; }
+  [[nodiscard]] const timeline_view& timeline() const { return *timeline_; }
+  [[nodiscard]] const query_view& asked() const { return *query_; }
+  [[nodiscard]] const memory_map_view& map() const { return *map_; }
+  [[nodiscard]] const search_view& search() const { return *search_; }
+  [[nodiscard]] settings& remembered() { return settings_; }
+  /// The demo's progress, 0..1; negative while it has not said.
+  [[nodiscard]] double demo_progress() const { return progress_; }
+  /// What went wrong last and is shown in the window; empty: nothing.
+  [[nodiscard]] const std::string& notice() const { return notice_; }
+
+  /// Every file that could not be opened.
+  [[nodiscard]] const std::vector<error>& failures() const { return failures_; }
+
+  /// True while questions are being answered: a picture waits for the end of it.
+  [[nodiscard]] bool busy() const;
+  /// True while frames must come by themselves: a live recording, a view that glides.
+  [[nodiscard]] bool animating() const;
+  [[nodiscard]] bool live() const;
+  [[nodiscard]] bool wants_to_close() const { return closing_; }
+  [[nodiscard]] std::string title() const;
+  void set_scale(float scale);
+  void use_theme(theme_kind kind);
+  /// Shows only the panel of this name ("timeline", "blocks", ...), for pictures; false when there is none.
+  [[nodiscard]] bool show_only(std::string_view name);
+  [[nodiscard]] std::vector<std::string> view_names() const;
+
+ private:
+  /// Replaces the stored layout of the panels, whole or not at all.
+  void save_layout();
+  void add_commands();
+  void add_file_commands();
+  void add_timeline_commands();
+  void add_selection_commands();
+  void add_memory_commands();
+  void add_window_commands();
+  void add_query_commands();
+  void add_search_commands();
+  void update();
+  void follow_demo();
+  void reveal_selection();
+  void restyle();
+  void take_failures();
+  void draw_menu_bar();
+  void draw_recent_menu();
+  void draw_status();
+  void draw_toolbar();
+  void draw_panels();
+  /// Puts a panel in front of those that share its place.
+  static void bring_forward(const char* panel);
+  /// The same for what tells of the selection, unless it hid the table or the map that the user is choosing from.
+  static void show_answer(const char* panel);
+  void draw_panel(view& which, view_context& with);
+  void draw_palette();
+  void draw_keys();
+  void draw_about();
+  void draw_notice();
+  void draw_opening();
+  void layout_panels(unsigned dock, ImVec2 size);
+  void menu(const char* title, const char* group);
+  void menu_entry(std::string_view id);
+  void choose_file();
+  void choose_sources();
+  void look_for_sources_in(const std::string& folder);
+  [[nodiscard]] view_context context();
+
+  application_options options_;
+  settings settings_;
+  session session_;
+  command_registry commands_;
+  typefaces fonts_;
+  draw::box_renderer boxes_;
+  demo_process demo_;
+
+  timeline_view* timeline_ = nullptr;
+  query_view* query_ = nullptr;
+  memory_map_view* map_ = nullptr;
+  search_view* search_ = nullptr;
+  std::vector<std::unique_ptr<view>> views_;
+  welcome_view welcome_;
+  std::vector<recording_entry> recordings_;
+  document_id drawn_document_ = document_id::none;
+  screen_slot<query::tracks_question> progress_tracks_;
+  screen_slot<query::series_question> progress_series_;
+  screen_slot<query::details_question> reveal_question_;
+  bool reveal_ = false;
+  double progress_ = -1;
+  bool demo_tried_ = false;  ///< Its recording is being opened.
+
+  struct file_dialog;
+  struct folder_dialog;
+  std::shared_ptr<file_dialog> dialog_;
+  std::shared_ptr<folder_dialog> sources_dialog_;
+  std::string notice_;
+  std::vector<error> failures_;
+  std::string palette_text_;
+  int palette_choice_ = 0;
+  bool palette_open_ = false;
+  bool keys_open_ = false;
+  bool about_open_ = false;
+  bool layout_wanted_ = true;
+  int front_tabs_in_ = 0;  ///< Frames.
+  bool closing_ = false;
+  bool restyle_ = true;
+  view* only_ = nullptr;
+  float scale_ = 1;
+};
+
+}  // namespace sluice::gui

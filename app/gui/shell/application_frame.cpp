@@ -1,0 +1,358 @@
+// What is around the panels: menus, the toolbar, the command palette, help and notices.
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "app/gui/shell/application.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/base/printable.hpp"
+#include "core/base/version.hpp"
+#include "imgui_internal.h"
+#include "imgui_stdlib.h"
+
+namespace sluice::gui {
+namespace {
+
+/// Whether the letters of `wanted` come in `text` in this order: "zi" finds "Zoom in".
+bool matches(std::string_view text, std::string_view wanted) {
+  std::size_t at = 0;
+  for (const char c : text)
+    if (at < wanted.size() &&
+        std::tolower(static_cast<unsigned char>(c)) == std::tolower(static_cast<unsigned char>(wanted[at])))
+      ++at;
+  return at == wanted.size();
+}
+
+/// A small window in the middle, with a close button. `end_dialog` follows, whatever this answers.
+bool begin_dialog(const view_context& with, const char* title, bool* open) {
+  ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_TitleBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_TitleBgActive, with.colours.raised);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  return ImGui::Begin(title, open,
+                      ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoDocking |
+                          ImGuiWindowFlags_NoSavedSettings);
+}
+
+void end_dialog() {
+  ImGui::End();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor(3);
+}
+
+}  // namespace
+
+void application::menu_entry(std::string_view id) {
+  const command* what = commands_.find(id);
+  if (what == nullptr || what->title.empty()) return;
+  const std::string keys = key_text(*what);
+  if (ImGui::MenuItem(what->title.c_str(), keys.empty() ? nullptr : keys.c_str(), what->checked && what->checked(),
+                      commands_.enabled(*what)))
+    commands_.invoke(id);
+}
+
+void application::menu(const char* title, const char* group) {
+  if (!ImGui::BeginMenu(title)) return;
+  for (const command& each : commands_.all())
+    if (each.group == group) menu_entry(each.id);
+  ImGui::EndMenu();
+}
+
+void application::draw_recent_menu() {
+  if (!ImGui::BeginMenu("Open recent", !settings_.recent().empty())) return;
+  for (const std::string& path : settings_.recent())
+    if (ImGui::MenuItem(label_of(printable(path)).c_str())) commands_.invoke("file.open_path", path);
+  ImGui::Separator();
+  menu_entry("file.forget_recent");
+  ImGui::EndMenu();
+}
+
+void application::draw_menu_bar() {
+  if (!ImGui::BeginMainMenuBar()) return;
+  if (ImGui::BeginMenu("File")) {
+    menu_entry("file.open");
+    draw_recent_menu();
+    if (!session_.documents().empty()) ImGui::Separator();
+    for (const auto& each : session_.documents()) {
+      ImGui::PushID(static_cast<int>(each->id));
+      if (ImGui::MenuItem(label_of(each->title).c_str(), nullptr, each.get() == session_.active()))
+        session_.activate(each->id);
+      ImGui::PopID();
+    }
+    ImGui::Separator();
+    menu_entry("file.sources_from");
+    menu_entry("file.close");
+    menu_entry("file.quit");
+    ImGui::EndMenu();
+  }
+  if (ImGui::BeginMenu("View")) {
+    for (const char* group : {"View", "Panels"}) {
+      for (const command& each : commands_.all())
+        if (each.group == group) menu_entry(each.id);
+      if (group[0] == 'V') ImGui::Separator();
+    }
+    ImGui::EndMenu();
+  }
+  menu("Timeline", "Timeline");
+  menu("Go", "Go");
+  if (ImGui::BeginMenu("Demo")) {
+    for (const demo_entry& each : options_.demos) {
+      menu_entry("demo.start." + each.name);
+      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("%s", each.shows.c_str());
+    }
+    if (!options_.demos.empty()) ImGui::Separator();
+    menu_entry("demo.stop");
+    ImGui::EndMenu();
+  }
+  menu("Help", "Help");
+  draw_status();
+  const ImVec2 at = ImGui::GetWindowPos();
+  const ImVec2 size = ImGui::GetWindowSize();
+  ImGui::GetWindowDrawList()->AddLineH(at.x, at.x + size.x, at.y + size.y - 1, colours().line);
+  ImGui::EndMainMenuBar();
+}
+
+/// Right in the menu bar: which device, whether it is a real one, whether the recording grows.
+void application::draw_status() {
+  const document* shown = session_.active();
+  if (shown == nullptr || !shown->engine) return;
+  const view_context with = context();
+  const auto snapshot = shown->engine->snapshot();
+  struct badge {
+    std::string text;
+    ImU32 colour;
+  };
+  std::vector<badge> badges;
+  if (snapshot->simulated()) badges.push_back({std::string(icon::flask) + "  simulated device", with.colours.warning});
+  // One too large to be held is shown as it was when it was last summed up.
+  const char* live = snapshot->summaries().empty() ? "  live" : "  live, renewed at intervals";
+  if (shown->live) badges.push_back({std::string(icon::live) + live, with.colours.failure});
+  if (!snapshot->complete() && !shown->live)
+    badges.push_back({std::string(icon::warning) + "  never closed", with.colours.warning});
+  std::string device;
+  for (const trace::device_row& row : snapshot->tables().devices.rows()) {
+    if (snapshot->simulated() && row.kind == trace::device_kind::simulated) continue;
+    device += (device.empty() ? "" : ", ") + std::string(with.text(row.name));
+  }
+  if (!device.empty()) badges.push_back({device, with.colours.muted});
+  if (badges.empty()) return;
+  float width = 0;
+  const float gap = with.px(16);
+  for (const badge& each : badges) width += ImGui::CalcTextSize(each.text.c_str()).x + gap;
+  const float room = ImGui::GetContentRegionAvail().x;
+  if (room < width && !badges.empty() && !device.empty()) {
+    width -= ImGui::CalcTextSize(badges.back().text.c_str()).x + gap;
+    badges.pop_back();
+  }
+  if (room < width || badges.empty()) return;
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
+  for (const badge& each : badges) {
+    ImGui::PushStyleColor(ImGuiCol_Text, each.colour);
+    ImGui::TextUnformatted(each.text.c_str());
+    ImGui::PopStyleColor();
+    ImGui::SameLine(0, gap);
+  }
+}
+
+void application::draw_toolbar() {
+  const document* shown = session_.active();
+  if (shown == nullptr && !demo_.running()) return;
+  const view_context with = context();
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(8), with.px(4)));
+  const float height = ImGui::GetFrameHeight() + with.px(8);
+  const bool open = ImGui::BeginViewportSideBar(
+      "##toolbar", ImGui::GetMainViewport(), ImGuiDir_Up, height,
+      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoDecoration);
+  ImGui::PopStyleVar();
+  if (open) {
+    ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0.0F);
+    for (const char* id : {"file.open", "selection.back", "selection.forward", "timeline.fit", "timeline.zoom_out",
+                           "timeline.zoom_in"}) {
+      command_button(with, id, nullptr, true);
+      ImGui::SameLine(0, with.px(2));
+    }
+    ImGui::PopStyleVar();
+    ImGui::SameLine(0, with.px(14));
+    ImGui::AlignTextToFramePadding();
+    if (shown != nullptr) {
+      const float right = demo_.running() ? with.px(300) : with.px(10);
+      ImGui::PushFont(with.fonts.bold, 0);
+      const float title = ImGui::CalcTextSize(shown->title.c_str()).x;
+      clipped_text(shown->title, std::min(title + 1, std::max(with.px(60), ImGui::GetContentRegionAvail().x - right)));
+      ImGui::PopFont();
+      const std::string facts =
+          format_time(shown->span.length()) + ",  " +
+          (shown->engine ? format_bytes(static_cast<double>(shown->engine->snapshot()->file_bytes())) : std::string());
+      ImGui::SameLine(0, with.px(12));
+      if (ImGui::GetContentRegionAvail().x - right > ImGui::CalcTextSize(facts.c_str()).x && shown->ready()) {
+        ImGui::TextDisabled("%s", facts.c_str());
+      }
+    }
+    if (demo_.running()) {
+      const float stop = ImGui::CalcTextSize("Stopping").x + with.px(52);
+      const float bar = with.px(170);
+      ImGui::SameLine(ImGui::GetWindowWidth() - stop - bar - with.px(16));
+      ImGui::BeginGroup();
+      const std::string label =
+          progress_ < 0 ? demo_.name() : demo_.name() + "  " + std::to_string(static_cast<int>(progress_ * 100)) + " %";
+      ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
+                            ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));
+      ImGui::ProgressBar(progress_ < 0 ? 0.0F : static_cast<float>(progress_), {bar, ImGui::GetFrameHeight()},
+                         label_of(printable(label)).c_str());
+      ImGui::PopStyleColor();
+      ImGui::EndGroup();
+      ImGui::SameLine();
+      command_button(with, "demo.stop", demo_.stopping() ? "Stopping" : "Stop");
+    }
+    const ImVec2 at = ImGui::GetWindowPos();
+    const ImVec2 size = ImGui::GetWindowSize();
+    ImGui::GetWindowDrawList()->AddLineH(at.x, at.x + size.x, at.y + size.y - 1, with.colours.line);
+  }
+  ImGui::End();
+}
+
+void application::draw_palette() {
+  if (!palette_open_) return;
+  const view_context with = context();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float width = std::min(with.px(520), viewport->Size.x - with.px(24));
+  ImGui::SetNextWindowPos(
+      {viewport->Pos.x + std::floor((viewport->Size.x - width) * 0.5F), viewport->Pos.y + with.px(54)});
+  ImGui::SetNextWindowSize({width, 0});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  ImGui::Begin("##palette", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoNavInputs);
+  if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+  ImGui::SetNextItemWidth(-1);
+  const bool chosen =
+      ImGui::InputTextWithHint("##find", "Type a command", &palette_text_, ImGuiInputTextFlags_EnterReturnsTrue);
+  std::vector<const command*> found;
+  for (const command& each : commands_.all())
+    if (!each.title.empty() && commands_.enabled(each) && matches(each.group + " " + each.title, palette_text_))
+      found.push_back(&each);
+  if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) ++palette_choice_;
+  if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) --palette_choice_;
+  palette_choice_ = std::clamp(palette_choice_, 0, std::max(0, static_cast<int>(found.size()) - 1));
+  const float line = ImGui::GetTextLineHeightWithSpacing();
+  const float room = std::min(line * 12, viewport->Size.y * 0.55F);
+  ImGui::BeginChild(
+      "found", {0, std::min(room, line * static_cast<float>(std::max<std::size_t>(found.size(), 1)) + with.px(4))});
+  if (found.empty()) ImGui::TextDisabled("No matching command.");
+  const command* run = nullptr;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const bool current = static_cast<int>(i) == palette_choice_;
+    ImGui::PushID(found[i]->id.c_str());
+    if (ImGui::Selectable("##row", current)) run = found[i];
+    if (current && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
+    ImGui::SameLine(with.px(6));
+    ImGui::TextDisabled("%s", found[i]->group.c_str());
+    ImGui::SameLine(with.px(90));
+    ImGui::TextUnformatted(found[i]->title.c_str());
+    const std::string keys = key_text(*found[i]);
+    if (!keys.empty()) {
+      ImGui::SameLine(ImGui::GetWindowWidth() - ImGui::CalcTextSize(keys.c_str()).x - with.px(16));
+      ImGui::TextDisabled("%s", keys.c_str());
+    }
+    ImGui::PopID();
+  }
+  ImGui::EndChild();
+  if (chosen && !found.empty()) run = found[static_cast<std::size_t>(palette_choice_)];
+  const bool away = !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) && !ImGui::IsWindowAppearing();
+  if (run != nullptr || away || ImGui::IsKeyPressed(ImGuiKey_Escape)) palette_open_ = false;
+  ImGui::End();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  if (run != nullptr) commands_.invoke(run->id);
+}
+
+void application::draw_keys() {
+  if (!keys_open_) return;
+  const view_context with = context();
+  if (begin_dialog(with, "Keys and mouse", &keys_open_)) {
+    const float column = with.px(150);
+    heading(with, "Mouse on the timeline");
+    tip_field(with, "wheel", "zoom at the cursor", column);
+    tip_field(with, "Ctrl + wheel", "scroll the tracks; also the wheel over their names", column);
+    tip_field(with, "Shift + wheel", "move along the time", column);
+    tip_field(with, "click", "select a box; the memory map shows that moment", column);
+    tip_field(with, "drag", "select a range", column);
+    tip_field(with, "right drag", "move along the time; also the middle button", column);
+    tip_field(with, "double-click", "zoom to a box; beside one, show all", column);
+    heading(with, "Keys");
+    for (const command& each : commands_.all())
+      if (!each.title.empty() && !each.keys.empty()) tip_field(with, key_text(each), each.title, column);
+  }
+  end_dialog();
+}
+
+void application::draw_about() {
+  if (!about_open_) return;
+  const view_context with = context();
+  if (begin_dialog(with, "About Sluice", &about_open_)) {
+    heading(with, std::string("Sluice ") + version());
+    ImGui::TextUnformatted("A profiler for GPU memory and transfers. Apache-2.0.");
+    ImGui::TextDisabled("%s", "Dear ImGui, GLFW, Roboto and Font Awesome are part of this program.");
+  }
+  end_dialog();
+}
+
+void application::draw_notice() {
+  if (notice_.empty()) return;
+  const view_context with = context();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float width = std::min(with.px(640), viewport->Size.x - with.px(24));
+  ImGui::SetNextWindowPos({viewport->Pos.x + viewport->Size.x * 0.5F, viewport->Pos.y + viewport->Size.y - with.px(14)},
+                          ImGuiCond_Always, {0.5F, 1});
+  ImGui::SetNextWindowSize({width, 0});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleColor(ImGuiCol_Border, with.colours.failure);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  ImGui::Begin("##notice", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoFocusOnAppearing);
+  ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(with.colours.failure), "%s", icon::warning);
+  ImGui::SameLine(0, with.px(8));
+  const float button = ImGui::GetFrameHeight();
+  ImGui::PushTextWrapPos(width - button - with.px(24));
+  ImGui::TextUnformatted(printable(notice_, line_ends::keep).c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::SameLine(width - button - with.px(10));
+  if (ImGui::SmallButton(icon::close)) notice_.clear();
+  ImGui::End();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor(2);
+}
+
+/// While a foreign file is imported, or one that has no end is summed up: how far it is, and the way out.
+void application::draw_opening() {
+  const float done = session_.opening_progress();
+  if (done <= 0) return;
+  const view_context with = context();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float width = std::min(with.px(420), viewport->Size.x - with.px(24));
+  const float above_notice = notice_.empty() ? 0 : with.px(56);
+  ImGui::SetNextWindowPos(
+      {viewport->Pos.x + viewport->Size.x * 0.5F, viewport->Pos.y + viewport->Size.y - with.px(14) - above_notice},
+      ImGuiCond_Always, {0.5F, 1});
+  ImGui::SetNextWindowSize({width, 0});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::Begin("##import", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoFocusOnAppearing);
+  clipped_text(session_.opening_words(), width - with.px(24));
+  const float button = ImGui::CalcTextSize("Cancel").x + with.px(44);
+  ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
+                        ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));
+  ImGui::ProgressBar(done, {width - button - with.px(32), ImGui::GetFrameHeight()});
+  ImGui::PopStyleColor();
+  ImGui::SameLine();
+  command_button(with, "file.cancel_opening", "Cancel");
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
+}  // namespace sluice::gui

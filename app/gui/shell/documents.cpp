@@ -1,0 +1,304 @@
+#include "app/gui/shell/documents.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "core/base/printable.hpp"
+#include "core/import/import.hpp"
+#include "core/index/index.hpp"
+#include "core/summary/passes/finalize.hpp"
+
+namespace sluice::gui {
+namespace {
+
+/// Of each document, for chunks that are looked at again.
+constexpr std::size_t chunk_cache_bytes = std::size_t{32} << 20;
+
+constexpr std::size_t history_limit = 200;
+constexpr query::time_ns narrowest = 10;  // ns across the window: below, a pixel is less than a nanosecond
+
+/// All of it, with a little air so that the first and the last event do not touch the frame.
+query::time_range with_margin(query::time_range span) {
+  const query::time_ns air = std::max<query::time_ns>(span.length() / 100, 1);
+  return {span.begin - air, span.end + air};
+}
+
+}  // namespace
+
+struct session::load {
+  document_id id{};
+  std::string path;
+  bool live = false;
+  std::atomic<bool> finished = false;
+  std::atomic<bool> cancelled = false;
+  std::atomic<float> progress = 0;
+  std::atomic<const char*> unfinished = nullptr;  ///< Why it is being summed up.
+  result<std::shared_ptr<trace::file>> opened = nullptr;
+  std::thread worker;
+
+  void work(std::size_t memory_bytes, const std::vector<std::string>& sources_from, const std::function<void()>& wake) {
+    const auto tell = [this, wake](double share) {
+      progress = static_cast<float>(share);
+      if (wake) wake();
+    };
+    importing::options with;
+    with.cancel = &cancelled;
+    with.progress = tell;
+    opened = importing::open_any(path, with, {.cache_bytes = chunk_cache_bytes, .sources_from = sources_from});
+    if (!opened) return;
+    const auto trace = (*opened)->latest();
+    const analysis::unfinished_options how{
+        .memory_bytes = memory_bytes, .cancelled = [this] { return cancelled.load(); }, .progress = tell};
+    if (analysis::wants_summing_up(*trace, how))
+      unfinished = trace->growing() ? " is still written; summing up what there is" : " was cut short; summing it up";
+    const auto summed = analysis::summed_up(trace, how);
+    if (summed) {
+      (*opened)->adopt(*summed);
+    } else {
+      opened = tl::unexpected(summed.error());
+    }
+  }
+
+  ~load() {
+    cancelled = true;
+    if (worker.joinable()) worker.join();
+  }
+};
+
+session::session(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+session::~session() {
+  loads_.clear();
+  while (!documents_.empty()) close(documents_.back()->id);
+}
+
+void session::open(const std::string& path, bool live) {
+  for (const auto& open : documents_)
+    if (open->path == path && !live) return activate(open->id);
+  auto started = std::make_unique<load>();
+  started->id = static_cast<document_id>(next_id_++);
+  started->path = path;
+  started->live = live;
+  load* raw = started.get();
+  try {
+    started->worker = std::thread([raw, memory = memory_bytes, folders = sources_from, wake = wake_] {
+      raw->work(memory, folders, wake);
+      raw->finished = true;
+      if (wake) wake();
+    });
+  } catch (const std::system_error& refused) {
+    failures_.push_back({error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
+                         path, error::no_offset, "allow more processes and threads (ulimit -u)"});
+    return;
+  }
+  loads_.push_back(std::move(started));
+}
+
+void session::reopen() {
+  document* shown = active();
+  if (shown == nullptr) return;
+  const std::string path = shown->path;
+  const bool live = shown->live;
+  shown->removed_at_close = false;  // A demo's: it is opened again.
+  close(shown->id);
+  open(path, live);
+}
+
+const std::string& session::opening_path() const {
+  static const std::string none;
+  return loads_.empty() ? none : loads_.back()->path;
+}
+
+float session::opening_progress() const { return loads_.empty() ? 0 : loads_.back()->progress.load(); }
+
+std::string session::opening_words() const {
+  if (loads_.empty()) return {};
+  const std::string name = printable(std::filesystem::path(opening_path()).filename().string());
+  const char* unfinished = loads_.back()->unfinished;
+  return unfinished != nullptr ? name + unfinished : "Importing " + name;
+}
+
+void session::cancel_opening() {
+  for (const auto& each : loads_) each->cancelled = true;
+}
+
+void session::take_loads() {
+  for (auto& ready : loads_) {
+    if (!ready->finished) continue;
+    if (!ready->opened && ready->opened.error().code == error_code::cancelled) {
+      // The user knows.
+    } else if (!ready->opened) {
+      failures_.push_back(ready->opened.error());
+    } else {
+      auto made = std::make_unique<document>();
+      made->id = ready->id;
+      made->path = ready->path;
+      made->title = printable(std::filesystem::path(ready->path).filename().string());
+      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, memory_bytes});
+      made->live = made->engine->snapshot()->growing();
+      made->span = analysis::whole_of(*made->engine->snapshot());
+      made->visible = made->target = with_margin(made->span);
+      documents_.push_back(std::move(made));
+      activate(ready->id);
+      if (opened) opened(*documents_.back());
+    }
+    ready.reset();
+  }
+  std::erase(loads_, nullptr);
+}
+
+void session::follow(document& which) {
+  if (which.live) which.engine->refresh();
+  const auto shot = which.engine->snapshot();
+  which.live = which.live && shot->growing();
+  const query::time_range now = analysis::whole_of(*shot);
+  if (now == which.span) return;
+  which.span = now;
+  if (!which.fitted) return;
+  which.visible = which.target = with_margin(now);
+  if (which.id == active_) here_.visible = which.target;
+}
+
+void session::stop_following(document_id id) {
+  if (document* which = find(id)) which->live = false;
+}
+
+bool session::update(double seconds) {
+  const std::size_t before = loads_.size();
+  take_loads();
+  for (const auto& each : documents_) follow(*each);
+  document* shown = active();
+  if (shown != nullptr && shown->visible != shown->target) {
+    const double share = animations ? 1 - std::exp(-seconds * 20) : 1;
+    const auto step = [share](query::time_ns from, query::time_ns to) {
+      return from + static_cast<query::time_ns>(static_cast<double>(to - from) * share);
+    };
+    const query::time_range next{step(shown->visible.begin, shown->target.begin),
+                                 step(shown->visible.end, shown->target.end)};
+    const auto near = static_cast<double>(shown->target.length()) / 2000;
+    const bool arrived = std::fabs(static_cast<double>(next.begin - shown->target.begin)) < near &&
+                         std::fabs(static_cast<double>(next.end - shown->target.end)) < near;
+    shown->visible = arrived || next == shown->visible || next.length() <= 0 ? shown->target : next;
+  }
+  return before != loads_.size();
+}
+
+document* session::active() { return find(active_); }
+const document* session::active() const { return const_cast<session*>(this)->find(active_); }
+
+document* session::find(document_id id) {
+  const auto found = std::find_if(documents_.begin(), documents_.end(), [id](const auto& d) { return d->id == id; });
+  return found == documents_.end() ? nullptr : found->get();
+}
+
+void session::close(document_id id) {
+  const auto found = std::find_if(documents_.begin(), documents_.end(), [id](const auto& d) { return d->id == id; });
+  if (found == documents_.end()) return;
+  const std::string scratch = (*found)->removed_at_close ? (*found)->path : std::string();
+  documents_.erase(found);
+  std::error_code ignored;
+  if (!scratch.empty()) std::filesystem::remove(scratch, ignored);
+  const auto gone = [id](const location& where) { return where.selected.document == id; };
+  std::erase_if(back_, gone);
+  std::erase_if(forward_, gone);
+  if (active_ == id) {
+    active_ = document_id::none;
+    here_ = {};
+    if (!documents_.empty()) activate(documents_.back()->id);
+  }
+}
+
+void session::activate(document_id id) {
+  if (id == active_) return;
+  const document* next = find(id);
+  if (next == nullptr) return;
+  if (active_ != document_id::none) remember();
+  active_ = id;
+  here_ = {selection{id, selection_kind::none, 0}, std::nullopt, next->target, std::nullopt};
+}
+
+bool session::busy() const {
+  return !loads_.empty() || std::any_of(documents_.begin(), documents_.end(),
+                                        [](const auto& d) { return d->engine && d->engine->busy(); });
+}
+
+std::vector<error> session::take_failures() { return std::exchange(failures_, {}); }
+
+void session::remember() {
+  if (!back_.empty() && back_.back() == here_) return;
+  back_.push_back(here_);
+  if (back_.size() > history_limit) back_.erase(back_.begin());
+  forward_.clear();
+}
+
+void session::select(const selection& what) {
+  if (what == here_.selected) return;
+  remember();
+  here_.selected = what;
+  if (here_.selected.document == document_id::none) here_.selected.document = active_;
+}
+
+void session::select_range(std::optional<query::time_range> range) {
+  if (range == here_.range) return;
+  remember();
+  here_.range = range;
+}
+
+query::time_range session::clamp(query::time_range wanted, query::time_range span) {
+  const query::time_range whole = with_margin(span);
+  wanted = analysis::bounded(wanted);
+  const query::time_ns length = std::clamp(wanted.length(), std::min(narrowest, whole.length()), whole.length());
+  // Grow or shrink about the middle, then push back inside.
+  query::time_ns begin = wanted.begin + (wanted.length() - length) / 2;
+  begin = std::clamp(begin, whole.begin, whole.end - length);
+  return {begin, begin + length};
+}
+
+void session::show(query::time_range visible, bool animate) {
+  document* shown = active();
+  if (shown == nullptr) return;
+  shown->target = clamp(visible, shown->span);
+  shown->fitted = shown->target == with_margin(shown->span);
+  if (!animate || !animations) shown->visible = shown->target;
+  here_.visible = shown->target;
+}
+
+void session::go_to(query::time_range visible, bool animate) {
+  remember();
+  show(visible, animate);
+}
+
+bool session::moving() const {
+  const document* shown = active();
+  return shown != nullptr && shown->visible != shown->target;
+}
+
+void session::apply(const location& where) {
+  if (where.selected.document != document_id::none && find(where.selected.document) != nullptr)
+    active_ = where.selected.document;
+  here_ = where;
+  show(where.visible, true);
+}
+
+void session::back() {
+  if (back_.empty()) return;
+  forward_.push_back(here_);
+  const location where = back_.back();
+  back_.pop_back();
+  apply(where);
+}
+
+void session::forward() {
+  if (forward_.empty()) return;
+  back_.push_back(here_);
+  const location where = forward_.back();
+  forward_.pop_back();
+  apply(where);
+}
+
+}  // namespace sluice::gui

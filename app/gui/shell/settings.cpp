@@ -1,0 +1,132 @@
+#include "app/gui/shell/settings.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "core/base/regular_file.hpp"
+#include "core/base/replacement.hpp"
+#include "core/base/user_folder.hpp"
+
+namespace sluice::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;  // bytes; what we write is a fraction of it
+
+int number(const std::string& text, int least, int most, int otherwise) {
+  int value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value >= least && value <= most ? value : otherwise;
+}
+
+/// One line of a text: ends of lines and backslashes are written with a backslash.
+std::string escaped(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    if (c == '\n' || c == '\\') line += '\\';
+    line += c == '\n' ? 'n' : c;
+  }
+  return line;
+}
+
+std::string unescaped(const std::string& line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool escape = line[i] == '\\' && i + 1 < line.size();
+    if (escape) ++i;
+    text += escape && line[i] == 'n' ? '\n' : line[i];
+  }
+  return text;
+}
+
+/// A full disk leaves what was there.
+void keep(const std::string& path, std::string_view text) {
+  auto place = replacement::of_file(path);
+  if (!place) return;
+  std::ofstream file(place->path(), std::ios::binary);
+  file << text;
+  file.close();
+  if (file) static_cast<void>(place->commit());
+}
+
+}  // namespace
+
+std::string settings::default_folder() { return user_folder("XDG_CONFIG_HOME", ".config"); }
+
+settings::settings(std::string folder) : folder_(std::move(folder)) {
+  if (folder_.empty()) return;
+  const auto text = read_regular_file(folder_ + "/settings", largest_file);
+  if (!text && text.error().code != error_code::not_found)
+    trouble_ = "the settings are not read: " + text.error().to_string();
+  std::istringstream lines(text.value_or(""));
+  read(lines);
+}
+
+void settings::read(std::istream& lines) {
+  for (std::string line; std::getline(lines, line);) {
+    const auto space = line.find(' ');
+    if (space == std::string::npos) continue;
+    const std::string key = line.substr(0, space);
+    const std::string value = line.substr(space + 1);
+    if (key == "theme") theme = value == "light" ? theme_kind::light : theme_kind::dark;
+    if (key == "text") text_scale = static_cast<float>(number(value, 60, 300, 100)) / 100.0F;
+    if (key == "memory") memory_by_category = value != "plain";
+    if (key == "width") width = number(value, 320, 16384, width);
+    if (key == "height") height = number(value, 200, 16384, height);
+    if (key == "recent" && recent_.size() < recent_limit) recent_.push_back(value);
+    if (key == "query" && queries_.size() < query_limit) queries_.push_back(unescaped(value));
+  }
+}
+
+void settings::add_recent(const std::string& path) {
+  std::error_code failed;
+  const fs::path whole = fs::absolute(path, failed);
+  const std::string name = failed ? path : whole.lexically_normal().string();
+  std::erase(recent_, name);
+  recent_.insert(recent_.begin(), name);
+  if (recent_.size() > recent_limit) recent_.resize(recent_limit);
+  save();
+}
+
+void settings::forget_recent() {
+  recent_.clear();
+  save();
+}
+
+void settings::add_query(const std::string& text) {
+  if (text.empty() || text.size() > query_length) return;
+  std::erase(queries_, text);
+  queries_.insert(queries_.begin(), text);
+  if (queries_.size() > query_limit) queries_.resize(query_limit);
+  save();
+}
+
+void settings::write(std::ostream& lines) const {
+  lines << "theme " << (theme == theme_kind::light ? "light" : "dark") << '\n'
+        << "text " << static_cast<int>(text_scale * 100 + 0.5F) << '\n'
+        << "memory " << (memory_by_category ? "categories" : "plain") << '\n'
+        << "width " << width << "\nheight " << height << '\n';
+  for (const std::string& path : recent_)
+    if (path.find('\n') == std::string::npos) lines << "recent " << path << '\n';
+  for (const std::string& query : queries_) lines << "query " << escaped(query) << '\n';
+}
+
+void settings::save() const {
+  if (folder_.empty()) return;
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  std::ostringstream text;
+  write(text);
+  keep(folder_ + "/settings", text.str());
+}
+
+void settings::save_layout(std::string_view text) const {
+  if (!folder_.empty()) keep(layout_file(), text);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/gui/views/memory_map/memory_map_layout.hpp"
+#include "app/gui/views/timeline/memory_curve.hpp"
+#include "app/gui/views/view.hpp"
+
+namespace sluice::gui {
+
+/// How memory lies at a moment: each segment in lines of addresses, its blocks and the holes between them to scale. Shows the moment
+/// that is chosen for the whole window, or the peak while none is; of a recording that still grows, its end.
+class memory_map_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Memory map"; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] bool uses_arrows() const override { return true; }
+  void draw(view_context& with) override;
+  void reset() override;
+
+  // What commands do.
+  /// Goes to the next allocation or free, or the one before, as soon as it is found: see `follow`.
+  void step(bool forward);
+  /// Makes lines `factor` times as long; the segment in the middle stays.
+  void zoom(double factor);
+  /// Chooses lines so that all is to be seen, now and when the map changes.
+  void fit() { fitted_ = true, line_bytes_ = 0; }
+  /// Finishes what was begun by `step`; once a frame, whether the panel is drawn or not.
+  void follow(const view_context& with);
+  /// Something that was begun is not finished.
+  [[nodiscard]] bool busy() const { return stepping_.has_value() || waiting_; }
+
+  // For tests.
+  /// The moment that is shown, as soon as it is known.
+  [[nodiscard]] std::optional<query::time_ns> moment() const { return moment_; }
+  [[nodiscard]] std::shared_ptr<const query::address_map> shown() const { return shown_; }
+  /// Where in the window a byte of a segment was drawn last: the middle of its line; nullopt if it is not to be seen.
+  [[nodiscard]] std::optional<ImVec2> place_of(trace::block_id segment, std::uint64_t address) const;
+
+ private:
+  struct memory {
+    trace::device_id device{};  ///< None: of the host.
+    std::uint64_t peak = 0;     ///< Bytes of the layer that says most.
+    query::time_ns when = 0;
+    std::string label;
+  };
+  /// A part of a line on the screen, and what is there.
+  struct spot {
+    const query::address_segment* segment = nullptr;
+    const query::address_item* item = nullptr;  ///< Null: a hole.
+    std::uint64_t begin = 0;                    ///< Addresses.
+    std::uint64_t end = 0;
+  };
+
+  // What is shown.
+  void learn_memories(const view_context& with);
+  [[nodiscard]] const memory* chosen() const;
+  void choose_moment(const view_context& with);
+  [[nodiscard]] query::address_map_question question(const view_context& with) const;
+
+  // Above the chart.
+  void draw_controls(const view_context& with);
+  void draw_moment(const view_context& with) const;
+  void draw_choices(const view_context& with);
+  void draw_legend(const view_context& with) const;
+  void draw_strip(view_context& with);
+  void draw_lost_selection(const view_context& with);
+  bool draw_empty_state(const view_context& with) const;
+
+  // The chart, in memory_map_chart.cpp.
+  void draw_chart(view_context& with);
+  void lay_out();
+  void learn_legend(const view_context& with);
+  void draw_ruler(const view_context& with) const;
+  void draw_heading(const view_context& with, const map_row& row, float y);
+  void draw_header(const view_context& with, const map_row& row, float y) const;
+  void upload(const view_context& with);
+  void upload_line(const view_context& with, const map_row& row, std::int64_t line);
+  void draw_labels(const view_context& with) const;
+  void draw_line_labels(const view_context& with, const map_row& row, std::int64_t line) const;
+  void draw_marks(const view_context& with) const;
+  void outline(const view_context& with, const query::address_map::place& place, ImU32 colour) const;
+  void handle_mouse(const view_context& with);
+  void handle_wheel(const view_context& with);
+  [[nodiscard]] std::optional<spot> spot_at(ImVec2 mouse) const;
+  void hover(const view_context& with, const spot& at);
+  void tip(const view_context& with, const spot& at);
+  void tip_of_block(const view_context& with, const spot& at);
+  void tip_of_segment(const view_context& with, const query::address_segment& segment) const;
+  void scroll_to_marks(const view_context& with);
+  void zoom_about(double factor, float y);
+
+  [[nodiscard]] ImU32 colour_of(const view_context& with, const query::address_segment& segment,
+                                const query::address_item& item) const;
+  [[nodiscard]] ImU32 fill_of(const view_context& with, const query::address_segment& segment,
+                              const query::address_item& item) const;
+  [[nodiscard]] float x_of(std::uint64_t offset) const;
+  [[nodiscard]] float y_of(std::int64_t line) const {
+    return lines_area_.min.y + line_height_ * static_cast<float>(line - first_);
+  }
+  [[nodiscard]] const query::address_segment* find_segment(trace::block_id id) const;
+
+  screen_slot<query::summary_question> peaks_question_;
+  screen_slot<query::tracks_question> tracks_question_;
+  screen_slot<query::address_map_question> question_;
+  screen_slot<query::details_question> hovered_question_;
+  screen_slot<query::details_question> selected_question_;
+  screen_slot<query::memory_step_question> step_question_;
+
+  std::vector<memory> memories_;  ///< Of which devices there is any; most bytes first, the host's last.
+  std::shared_ptr<const analysis::summary> learned_;
+  std::optional<trace::device_id> device_;  ///< That was chosen; none: the one with most memory.
+  std::optional<query::time_ns> moment_;
+  std::optional<bool> stepping_;  ///< Forward, or back.
+  bool waiting_ = false;  ///< What was drawn last is not all that was asked for: one answer leads to the next question.
+  std::shared_ptr<const query::memory_step> stepped_;  ///< The last step that was found.
+  map_order order_ = map_order::address;
+  memory_curve curve_;
+
+  std::shared_ptr<const query::address_map> shown_;
+  std::vector<std::pair<std::string, ImU32>> legend_;
+  /// What the legend was made for.
+  struct legend_key {
+    std::shared_ptr<const query::address_map> map;
+    bool by_category = false;
+    theme_kind theme = theme_kind::dark;
+    friend bool operator==(const legend_key&, const legend_key&) = default;
+  };
+  legend_key legend_of_;
+  std::array<bool, trace::layer_count> named_{};  ///< By layer, names of blocks differ: one that all have says nothing.
+  map_layout layout_;
+  std::set<map_group_key> folded_;
+  bool fitted_ = true;
+  std::uint64_t line_bytes_ = 0;  ///< Of a line; 0: not known yet.
+  std::int64_t first_ = 0;        ///< The line on top.
+  selection revealed_;            ///< That has been scrolled to, if it had a place.
+  query::time_ns step_revealed_ = trace::unknown_time;
+  double zoom_wanted_ = 1;
+
+  // Of the last frame.
+  draw::rectangle lines_area_{};  ///< Of the bars.
+  float header_width_ = 0;
+  float line_height_ = 1;
+  std::int64_t fits_ = 1;  ///< Lines.
+  draw::box_batch batch_;
+  std::vector<draw::box> holes_;
+  std::vector<draw::box> blocks_;
+  /// What the boxes on the GPU were made for.
+  struct drawn_state {
+    std::shared_ptr<const query::address_map> map;
+    std::uint64_t line_bytes = 0;
+    std::int64_t first = 0;
+    std::int64_t fits = 0;
+    float width = 0;
+    float scale = 0;
+    theme_kind theme = theme_kind::dark;
+    bool by_category = false;
+    map_order order = map_order::address;
+    std::size_t folded = 0;
+    friend bool operator==(const drawn_state&, const drawn_state&) = default;
+  };
+  drawn_state drawn_;
+};
+
+}  // namespace sluice::gui

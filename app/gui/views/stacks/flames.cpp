@@ -1,0 +1,47 @@
+#include "app/gui/views/stacks/flames.hpp"
+
+#include <algorithm>
+
+namespace sluice::gui {
+
+std::vector<flame> lay_out(const analysis::stack_tree& tree, std::uint32_t zoom, analysis::stack_weight by,
+                           double pixels) {
+  std::vector<flame> placed;
+  if (zoom >= tree.nodes.size()) return placed;
+  const auto whole = static_cast<double>(weight_of(tree.nodes[zoom].all, by));
+  if (!(whole > 0)) return placed;
+  const double least = 0.5 / std::max(pixels, 1.0);
+  placed.push_back({zoom, 0, 0, 1});
+  // A row at a time: the children of what is placed.
+  for (std::size_t at = 0; at < placed.size(); ++at) {
+    const flame of = placed[at];
+    double begin = of.begin;
+    for (std::uint32_t child = of.node + 1; child < tree.nodes[of.node].end; child = tree.nodes[child].end) {
+      // Sums may have stopped at the highest number: nothing sticks out of its caller.
+      const double end = std::min(of.end, begin + static_cast<double>(weight_of(tree.nodes[child].all, by)) / whole);
+      if (end - begin < least) break;  // The heaviest come first.
+      placed.push_back({child, of.row + 1, begin, end});
+      begin = end;
+    }
+  }
+  return placed;
+}
+
+std::uint32_t find_node(const query::stack_view& view, std::uint64_t id) {
+  const auto found = std::find(view.ids.begin(), view.ids.end(), id);
+  return found == view.ids.end() ? 0 : static_cast<std::uint32_t>(found - view.ids.begin());
+}
+
+double share_of(const query::stack_view& view, const std::vector<bool>& line_matches, analysis::stack_weight by) {
+  const auto& nodes = view.tree.nodes;
+  const auto whole = static_cast<double>(weight_of(nodes.front().all, by));
+  double found = 0;
+  for (std::uint32_t i = 1; i < nodes.size();) {
+    const bool matches = line_matches.at(nodes[i].line);
+    if (matches) found += static_cast<double>(weight_of(nodes[i].all, by));
+    i = matches ? nodes[i].end : i + 1;
+  }
+  return whole > 0 ? found / whole : 0;
+}
+
+}  // namespace sluice::gui

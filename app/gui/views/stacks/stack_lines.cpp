@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include "app/gui/views/timeline/track_row.hpp"
+#include "app/gui/views/widgets.hpp"
+
+namespace sluice::gui {
+namespace {
+
+void tip(const view_context& with, const symbols::frame_line& line) {
+  if (!begin_tip(with)) return;
+  ImGui::PushTextWrapPos(with.px(520));
+  ImGui::TextUnformatted(symbols::text_of(line).c_str());
+  if (!line.source.empty()) ImGui::TextDisabled("%s", line.source.c_str());
+  ImGui::PopTextWrapPos();
+  end_tip();
+}
+
+/// Name at the left, place at the right; the name gives way.
+void one_line(const view_context& with, const symbols::frame_line& line, bool named) {
+  const std::string place = symbols::place_of(line);
+  const float indent = with.px(12);
+  const float left = ImGui::GetCursorPosX();
+  const float room = ImGui::GetContentRegionAvail().x - indent;
+  const float place_width = std::min(ImGui::CalcTextSize(place.c_str()).x, room * 0.55F);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  if (named)
+    ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + with.px(3), at.y + ImGui::GetTextLineHeight()},
+                                              with.colours.accent);
+  ImGui::BeginGroup();
+  ImGui::SetCursorPosX(left + indent);
+  ImGui::PushStyleColor(ImGuiCol_Text, line.own ? with.colours.text : with.colours.muted);
+  clipped_text(short_name(line), room - place_width - with.px(12));
+  ImGui::PopStyleColor();
+  ImGui::SameLine(indent + room - place_width);  // from where the group begins
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  clipped_text(place, place_width + 1);
+  const bool remark = !line.missing.empty();
+  if (remark || (line.own && !line.source.empty())) {
+    ImGui::SetCursorPosX(left + indent * 2);
+    clipped_text(remark ? line.missing : line.source, room - indent);
+  }
+  ImGui::PopStyleColor();
+  ImGui::EndGroup();
+  if (ImGui::IsItemHovered()) tip(with, line);
+}
+
+}  // namespace
+
+std::string short_name(const symbols::frame_line& line) {
+  const std::string name = symbols::name_of(line);
+  return line.kind == trace::frame_kind::native && !line.function.empty() ? short_name(name) : name;
+}
+
+void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack) {
+  std::vector<const symbols::frame_line*> lines;
+  for (const symbols::frame_line& line : stack) lines.push_back(&line);
+  const std::size_t named = symbols::line_to_name(lines);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(3)));
+  for (std::size_t i = 0; i < stack.size(); ++i) one_line(with, stack[i], i == named && stack.size() > 1);
+  ImGui::PopStyleVar();
+}
+
+}  // namespace sluice::gui

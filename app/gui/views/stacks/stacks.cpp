@@ -1,0 +1,475 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include "app/gui/views/stacks/flames.hpp"
+#include "app/gui/views/timeline/track_row.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "imgui_internal.h"
+#include "imgui_stdlib.h"
+
+namespace sluice::gui {
+namespace {
+
+using analysis::stack_figures;
+using analysis::stack_weight;
+using query::stack_measure;
+using symbols::frame_line;
+
+constexpr float row_height = 20;                    // design pixels
+constexpr query::time_ns across_width = 1'000'000;  // what the renderer, made for times, is told the width is
+
+struct measure_choice {
+  stack_measure measure;
+  const char* title;
+};
+constexpr std::array<measure_choice, 4> measures = {{{stack_measure::peak, "held at the peak"},
+                                                     {stack_measure::live, "held at the cursor"},
+                                                     {stack_measure::allocated, "allocated"},
+                                                     {stack_measure::transferred, "copied"}}};
+struct weight_choice {
+  stack_weight weight;
+  const char* title;
+  bool of_copies;
+};
+constexpr std::array<weight_choice, 4> weights = {{{stack_weight::bytes, "by bytes", false},
+                                                   {stack_weight::count, "by count", false},
+                                                   {stack_weight::busy, "by duration", true},
+                                                   {stack_weight::alone, "by time waited", true}}};
+
+bool contains(std::string_view text, std::string_view wanted) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), same) != text.end();
+}
+
+/// Which call stacks hold memory, allocate it or copy it: a flame graph.
+class stacks_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Stacks"; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  void reset() override {
+    question_ = {};
+    shown_ = nullptr;
+    batch_ = {};
+    choice_.reset();
+    zoom_ = 0;
+  }
+
+  void draw(view_context& with) override {
+    const document& document_shown = *with.state.active();
+    if (with.hovered_time) cursor_ = with.hovered_time;
+    follow_selection(with);
+    draw_controls(with);
+    const auto answer = question_.ask(*document_shown.engine, question(with, document_shown));
+    progress_line(with, answer.complete, answer.progress);
+    if (!answer) return;
+    if (draw_empty_state(with, *answer.value)) return;
+    if (answer.value != shown_) matches_.clear();
+    const bool changed = answer.value != shown_;
+    shown_ = answer.value;
+    draw_path(with);
+    draw_chart(with, changed);
+  }
+
+ private:
+  [[nodiscard]] query::stacks_question question(const view_context& with, const document& of) const {
+    query::stacks_question wanted;
+    wanted.range = with.state.range().value_or(of.span);
+    wanted.measure = measure_;
+    if (measure_ == stack_measure::live) wanted.at = cursor_.value_or(of.span.end);
+    if (choice_) {
+      wanted.level = choice_->level;
+      wanted.device = choice_->device;
+      wanted.kind = choice_->kind;
+    }
+    wanted.weight = weight();
+    wanted.order = inverted_ ? analysis::stack_order::from_callee : analysis::stack_order::from_caller;
+    wanted.fold = !libraries_;
+    if (measure_ == stack_measure::transferred) wanted.level.reset(), wanted.device.reset(), wanted.kind.reset();
+    return wanted;
+  }
+
+  [[nodiscard]] stack_weight weight() const {
+    const bool of_copies = weight_ == stack_weight::busy || weight_ == stack_weight::alone;
+    return of_copies && measure_ != stack_measure::transferred ? stack_weight::bytes : weight_;
+  }
+
+  /// The frame zoomed to is the window's selection, so that going back leads out of it.
+  void follow_selection(const view_context& with) {
+    const selection& chosen = with.state.selected();
+    if (chosen.kind == selection_kind::frame) zoom_ = chosen.id;
+    if (chosen.kind == selection_kind::none) zoom_ = 0;
+  }
+
+  static void zoom_to(const view_context& with, std::uint64_t id) {
+    with.commands.invoke("selection.set", id == 0 ? selection{with.state.active()->id, selection_kind::none, 0}
+                                                  : selection{with.state.active()->id, selection_kind::frame, id});
+  }
+
+  // --- controls -----------------------------------------------------------------------------------------------------
+
+  /// On the same line if there is room for `width`.
+  static void place_control(float width) {
+    ImGui::SameLine();
+    if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+  }
+
+  void draw_controls(const view_context& with) {
+    const auto selected = [](const auto& all, auto&& is) { return std::find_if(all.begin(), all.end(), is)->title; };
+    ImGui::SetNextItemWidth(with.px(142));
+    if (ImGui::BeginCombo("##measure", selected(measures, [&](auto& m) { return m.measure == measure_; }))) {
+      for (const auto& each : measures)
+        if (ImGui::Selectable(each.title, each.measure == measure_)) measure_ = each.measure;
+      ImGui::EndCombo();
+    }
+    if (measure_ != stack_measure::transferred) draw_memory_choice(with);
+    place_control(with.px(118));
+    ImGui::SetNextItemWidth(with.px(118));
+    if (ImGui::BeginCombo("##weight", selected(weights, [&](auto& w) { return w.weight == weight(); }))) {
+      for (const auto& each : weights)
+        if (!each.of_copies || measure_ == stack_measure::transferred)
+          if (ImGui::Selectable(each.title, each.weight == weight())) weight_ = each.weight;
+      ImGui::EndCombo();
+    }
+    place_control(with.px(84));
+    ImGui::Checkbox("libraries", &libraries_);
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+      ImGui::SetTooltip(
+          "Show the frames of libraries too. Without them, only the innermost frame of a stack may be one.");
+    place_control(with.px(84));
+    ImGui::Checkbox("inverted", &inverted_);
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+      ImGui::SetTooltip("Start at the functions that asked, their callers below.");
+    place_control(with.px(150));
+    ImGui::SetNextItemWidth(std::min(with.px(180), ImGui::GetContentRegionAvail().x));
+    if (ImGui::InputTextWithHint("##search", "Function or file", &search_)) matches_.clear();
+    if (!search_.empty() && shown_ != nullptr) {
+      const std::string found = "found in " + format_share(share_of(*shown_, matches(), weight()));
+      place_control(ImGui::CalcTextSize(found.c_str()).x);
+      ImGui::AlignTextToFramePadding();
+      ImGui::TextDisabled("%s", found.c_str());
+    }
+  }
+
+  void draw_memory_choice(const view_context& with) {
+    place_control(with.px(170));
+    ImGui::SetNextItemWidth(with.px(190));
+    std::string label = "memory";
+    if (shown_ != nullptr && shown_->choice) label = shown_->choices[*shown_->choice].label;
+    if (!ImGui::BeginCombo("##memory", gui::label_of(label).c_str(), ImGuiComboFlags_HeightLarge)) return;
+    for (const query::memory_choice& each : shown_ != nullptr ? shown_->choices : std::vector<query::memory_choice>{}) {
+      const std::string peak = format_bytes(each.peak);
+      if (ImGui::Selectable((gui::label_of(each.label) + "##choice").c_str(), each.label == label,
+                            each.has_stacks ? 0 : ImGuiSelectableFlags_None))
+        choice_ = each;
+      ImGui::SameLine(with.px(210));
+      ImGui::TextDisabled("%s%s", peak.c_str(), each.has_stacks ? "" : ", no stacks");
+    }
+    ImGui::EndCombo();
+  }
+
+  bool draw_empty_state(const view_context& with, const query::stack_view& found) const {
+    const stack_figures& all = found.tree.nodes.front().all;
+    if (!found.recorded)
+      empty_state(with, icon::search, "This recording holds no stacks",
+                  "Record with --stacks=python, native or all to see which line holds the memory.");
+    else if (all.count == 0)
+      empty_state(with, icon::search, measure_ == stack_measure::transferred ? "Nothing was copied" : "No memory here",
+                  with.state.range() ? "Nothing in the selected range." : "Nothing of this kind in the recording.");
+    else if (found.without.count == all.count)
+      empty_state(with, icon::search, "None of this has a stack",
+                  measure_ == stack_measure::transferred
+                      ? "The calls that asked for these copies were recorded without one."
+                      : "These blocks were recorded without one. Choose other memory above.");
+    else if (weight() == stack_weight::alone && !found.kernels_known)
+      empty_state(with, icon::search, "Kernels were not recorded",
+                  "Record with --mode timeline to see for which copies the device waited.");
+    else if (weight_of(all, weight()) == 0)
+      empty_state(with, icon::search, "The device never waited for a copy", "A kernel ran beside all of them.");
+    else
+      return false;
+    return true;
+  }
+
+  // --- the path to the frame zoomed to ------------------------------------------------------------------------------
+
+  [[nodiscard]] std::string figure(const stack_figures& of) const {
+    switch (weight()) {
+      case stack_weight::bytes:
+        return format_bytes(of.bytes);
+      case stack_weight::count:
+        return format_some(of.count, measure_ == stack_measure::transferred ? "transfer" : "block");
+      case stack_weight::busy:
+        return format_time(of.busy);
+      case stack_weight::alone:
+        return format_time(of.alone);
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string total() const {
+    const stack_figures& all = shown_->tree.nodes.front().all;
+    std::string text = figure(all);
+    if (measure_ == stack_measure::peak || measure_ == stack_measure::live)
+      text += " at " + format_moment(shown_->time);
+    if (weight() != stack_weight::count)
+      text += " in " + format_some(all.count, measure_ == stack_measure::transferred ? "transfer" : "block");
+    return text;
+  }
+
+  void draw_path(const view_context& with) {
+    zoomed_ = find_node(*shown_, zoom_);
+    const auto& nodes = shown_->tree.nodes;
+    std::vector<std::uint32_t> path;
+    for (std::uint32_t at = zoomed_; at != 0; at = nodes[at].parent) path.insert(path.begin(), at);
+    if (path.empty()) {
+      ImGui::TextDisabled("%s", total().c_str());
+    } else {
+      if (link(with, total())) zoom_to(with, 0);
+      // What does not fit is left out in the middle: the frame itself and those just above it matter.
+      const float arrow = ImGui::CalcTextSize(icon::fold).x + with.px(12);
+      const auto width = [&](std::uint32_t node) { return ImGui::CalcTextSize(short_name_of(node).c_str()).x + arrow; };
+      float room = ImGui::GetContentRegionAvail().x - ImGui::GetItemRectSize().x - with.px(70);
+      std::size_t first = path.size();
+      while (first > 0 && (room -= width(path[first - 1])) > 0) --first;
+      first = std::min(first, path.size() - 1);
+      for (std::size_t i = first; i < path.size(); ++i) {
+        ImGui::SameLine(0, with.px(6));
+        ImGui::TextDisabled(i == first && first > 0 ? "%s ... %s" : "%s", icon::fold, icon::fold);
+        ImGui::SameLine(0, with.px(6));
+        ImGui::PushID(static_cast<int>(i));
+        if (i + 1 == path.size()) {
+          ImGui::TextUnformatted(short_name_of(path[i]).c_str());
+        } else if (link(with, short_name_of(path[i]))) {
+          zoom_to(with, shown_->ids[path[i]]);
+        }
+        ImGui::PopID();
+      }
+    }
+    draw_legend(with);
+  }
+
+  [[nodiscard]] std::string short_name_of(std::uint32_t node) const {
+    return short_name(shown_->lines[shown_->tree.nodes[node].line]);
+  }
+
+  void draw_legend(const view_context& with) const {
+    struct entry {
+      ImU32 colour;
+      const char* label;
+      bool hatched;
+    };
+    const std::array<entry, 4> entries = {{{own_python(with), "own Python", false},
+                                           {own_native(with), "own native", false},
+                                           {library(with), "libraries", false},
+                                           {with.colours.untracked, "not known", true}}};
+    float width = 0;
+    for (const entry& each : entries) width += ImGui::CalcTextSize(each.label).x + with.px(15 + 14);
+    ImGui::SameLine(0, with.px(16));
+    const float room = ImGui::GetContentRegionAvail().x;
+    if (room < width) return ImGui::NewLine();
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
+    for (const entry& each : entries) {
+      swatch(with, each.colour, each.hatched);
+      ImGui::TextDisabled("%s", each.label);
+      if (&each != &entries.back()) ImGui::SameLine(0, with.px(14));
+    }
+  }
+
+  // --- the chart ----------------------------------------------------------------------------------------------------
+
+  static bool is_unknown(const frame_line& line) {
+    return line.kind == trace::frame_kind::unknown || line.function.empty();
+  }
+  static ImU32 own_python(const view_context& with) { return with.colours.slice(query::slice_kind::kernel); }
+  static ImU32 own_native(const view_context& with) { return with.colours.slice(query::slice_kind::range); }
+  static ImU32 library(const view_context& with) { return with.colours.slice(query::slice_kind::api_call); }
+
+  const std::vector<bool>& matches() {
+    if (matches_.size() == shown_->lines.size()) return matches_;
+    matches_.assign(shown_->lines.size(), search_.empty());
+    for (std::size_t i = 0; i < matches_.size() && !search_.empty(); ++i)
+      matches_[i] = contains(symbols::text_of(shown_->lines[i]), search_);
+    return matches_;
+  }
+
+  [[nodiscard]] draw::box box_of(const view_context& with, const flame& each, std::uint32_t rows, float gap) {
+    draw::box made;
+    made.begin = static_cast<float>(each.begin * static_cast<double>(across_width));
+    made.end = static_cast<float>(each.end * static_cast<double>(across_width));
+    made.low = static_cast<float>(rows - each.row - 1) + gap;
+    made.high = static_cast<float>(rows - each.row);
+    made.style = draw::gap_after;
+    const std::uint32_t place = shown_->tree.nodes[each.node].line;
+    const frame_line& line = shown_->lines[place];
+    const ImU32 colour = line.kind == trace::frame_kind::unknown  ? with.colours.untracked
+                         : !line.own                              ? library(with)
+                         : line.kind == trace::frame_kind::python ? own_python(with)
+                                                                  : own_native(with);
+    made.colour = with.colours.shade(colour, std::hash<std::string>()(line.function));
+    if (is_unknown(line)) made.style |= draw::hatched;
+    if (!matches()[place]) made.style |= draw::dimmed;
+    return made;
+  }
+
+  void upload(const view_context& with, float width) {
+    flames_ = lay_out(shown_->tree, zoomed_, weight(), static_cast<double>(width));
+    // Of everything, the line above the chart tells.
+    if (zoomed_ == 0 && !flames_.empty()) {
+      flames_.erase(flames_.begin());
+      for (flame& each : flames_) --each.row;
+    }
+    rows_ = 0;
+    for (const flame& each : flames_) rows_ = std::max(rows_, each.row + 1);
+    std::vector<draw::box> boxes;
+    boxes.reserve(flames_.size());
+    for (const flame& each : flames_) boxes.push_back(box_of(with, each, rows_, 1 / with.px(row_height)));
+    batch_.assign(0, boxes);
+  }
+
+  void draw_chart(view_context& with, bool changed) {
+    const float bar = ImGui::GetStyle().ScrollbarSize;
+    ImGui::BeginChild("chart", {0, 0}, ImGuiChildFlags_None);
+    const float width = std::max(1.0F, ImGui::GetWindowWidth() - bar);
+    const drawn_state now{zoomed_, weight(), width, with.scale, with.colours.kind, search_};
+    if (changed || !(now == drawn_)) {
+      if (now.zoom != drawn_.zoom) ImGui::SetScrollY(0);
+      drawn_ = now;
+      upload(with, width);
+    }
+    const ImVec2 origin = ImGui::GetCursorScreenPos();
+    const float line = with.px(row_height);
+    const draw::rectangle area{origin, {origin.x + width, origin.y + line * static_cast<float>(rows_)}};
+    ImGui::InvisibleButton("flames", {width, std::max(1.0F, area.height())});
+    const bool hovered = ImGui::IsItemHovered();
+    const bool clicked = ImGui::IsItemClicked(ImGuiMouseButton_Left);
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    with.boxes.add(list, batch_, area, {0, across_width}, static_cast<float>(rows_), with.colours.background);
+    draw_labels(with, area, list);
+    if (hovered) hover(with, area, list, clicked);
+    ImGui::EndChild();
+  }
+
+  static draw::rectangle place_of(const view_context& with, const draw::rectangle& area, const flame& each) {
+    const float line = with.px(row_height);
+    const auto x = [&](double share) {
+      return std::floor(area.min.x + static_cast<float>(share * static_cast<double>(area.width())) + 0.5F);
+    };
+    const float top = area.min.y + line * static_cast<float>(each.row);
+    return {{x(each.begin), top}, {std::max(x(each.end), x(each.begin) + 1), top + line - 1}};
+  }
+
+  void draw_labels(const view_context& with, const draw::rectangle& area, ImDrawList& list) {
+    const ImVec2 top = ImGui::GetWindowPos();
+    const float bottom = top.y + ImGui::GetWindowHeight();
+    ImGui::PushFont(nullptr, box_text);
+    const float line = ImGui::GetTextLineHeight();
+    for (const flame& each : flames_) {
+      const draw::rectangle box = place_of(with, area, each);
+      if (box.max.y < top.y || box.min.y > bottom) continue;
+      const float left = box.min.x + with.px(5);
+      const float right = box.max.x - with.px(4);
+      if (right - left < with.px(22)) continue;
+      const std::uint32_t at = shown_->tree.nodes[each.node].line;
+      // Hatching and dimming let the background through.
+      const bool bright = !matches()[at] || is_unknown(shown_->lines[at]);
+      const std::string label = label_of(each.node, right - left);
+      const ImVec2 size = ImGui::CalcTextSize(label.c_str());
+      ImGui::PushStyleColor(ImGuiCol_Text, bright ? with.colours.text : with.colours.on_colour);
+      ImGui::RenderTextEllipsis(&list, {left, std::floor(box.min.y + (box.height() - line) * 0.5F)}, {right, box.max.y},
+                                right, label.c_str(), label.c_str() + label.size(), &size);
+      ImGui::PopStyleColor();
+    }
+    ImGui::PopFont();
+  }
+
+  [[nodiscard]] std::string label_of(std::uint32_t node, float room) const {
+    const frame_line& line = shown_->lines[shown_->tree.nodes[node].line];
+    std::string label = short_name_of(node);
+    std::string more = line.file.empty() ? std::string() : "   " + symbols::place_of(line);
+    more += "   " + figure(shown_->tree.nodes[node].all);
+    return ImGui::CalcTextSize((label + more).c_str()).x < room ? label + more : label;
+  }
+
+  void hover(const view_context& with, const draw::rectangle& area, ImDrawList& list, bool clicked) const {
+    const ImVec2 mouse = ImGui::GetMousePos();
+    for (const flame& each : flames_) {
+      const draw::rectangle box = place_of(with, area, each);
+      if (!box.contains(mouse)) continue;
+      list.AddRect(box.min, box.max, with.colours.text);
+      tip(with, each.node);
+      if (each.node != zoomed_) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+      if (clicked && each.node != zoomed_) zoom_to(with, shown_->ids[each.node]);
+      return;
+    }
+  }
+
+  void tip(const view_context& with, std::uint32_t at) const {
+    if (!begin_tip(with)) return;
+    const analysis::stack_node& node = shown_->tree.nodes[at];
+    const frame_line& line = shown_->lines[node.line];
+    ImGui::PushTextWrapPos(with.px(520));
+    ImGui::PushFont(with.fonts.bold, 0);
+    ImGui::TextUnformatted(symbols::name_of(line).c_str());
+    ImGui::PopFont();
+    const std::string where = line.file.empty() ? line.module : line.file + ":" + std::to_string(line.line);
+    if (!where.empty()) ImGui::TextDisabled("%s", where.c_str());
+    if (!line.missing.empty()) ImGui::TextDisabled("%s", line.missing.c_str());
+    if (!line.source.empty()) ImGui::TextUnformatted(line.source.c_str());
+    ImGui::PopTextWrapPos();
+    const float column = with.px(88);
+    const stack_figures& all = shown_->tree.nodes.front().all;
+    const auto share = [&](const stack_figures& part) {
+      return format_share(static_cast<double>(weight_of(part, weight())) /
+                          static_cast<double>(std::max<std::uint64_t>(1, weight_of(all, weight()))));
+    };
+    tip_field(with, "share", share(node.all) + " of " + figure(all), column);
+    tip_field(with, "bytes", format_bytes(node.all.bytes), column);
+    const bool copies = measure_ == stack_measure::transferred;
+    tip_field(with, copies ? "transfers" : "blocks", format_count(node.all.count), column);
+    if (copies) {
+      tip_field(with, "copied for", format_time(node.all.busy), column);
+      if (shown_->kernels_known)
+        tip_field(with, "waited for", format_time(node.all.alone) + " while no kernel ran", column);
+    }
+    if (node.own.count > 0 && node.own.count != node.all.count) tip_field(with, "itself", figure(node.own), column);
+    end_tip();
+  }
+
+  /// What the boxes on the GPU were made for.
+  struct drawn_state {
+    std::uint32_t zoom = 0;
+    stack_weight weight = stack_weight::bytes;
+    float width = 0;
+    float scale = 0;
+    theme_kind theme = theme_kind::dark;
+    std::string search;
+    friend bool operator==(const drawn_state&, const drawn_state&) = default;
+  };
+
+  screen_slot<query::stacks_question> question_;
+  std::shared_ptr<const query::stack_view> shown_;
+  stack_measure measure_ = stack_measure::peak;
+  stack_weight weight_ = stack_weight::bytes;
+  std::optional<query::memory_choice> choice_;
+  bool libraries_ = false;
+  bool inverted_ = false;
+  std::string search_;
+  std::optional<query::time_ns> cursor_;
+  std::uint64_t zoom_ = 0;    ///< The id of the frame zoomed to; 0: all.
+  std::uint32_t zoomed_ = 0;  ///< Its node.
+  std::vector<bool> matches_;
+  std::vector<flame> flames_;
+  std::uint32_t rows_ = 0;
+  draw::box_batch batch_;
+  drawn_state drawn_;
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_stacks_view() { return std::make_unique<stacks_view>(); }
+
+}  // namespace sluice::gui

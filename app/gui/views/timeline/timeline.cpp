@@ -1,0 +1,428 @@
+#include "app/gui/views/timeline/timeline.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/gui/views/widgets.hpp"
+#include "core/base/printable.hpp"
+
+namespace sluice::gui {
+namespace {
+
+constexpr float overview_height = 56;
+constexpr float ruler_height = 24;
+constexpr float group_height = 24;
+
+struct group {
+  std::string key;
+  std::string title;
+  std::string detail;
+};
+
+/// Tracks of a device stand together, and those of a process' host threads.
+bool lacks_kernels(const trace::tables& tables) {
+  const auto& rows = tables.processes.rows();
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const auto& row) { return row.mode == trace::recording_mode::memory; });
+}
+
+group group_of(const query::track& what, const trace::tables& tables) {
+  if (const trace::device_row* device = tables.devices.find(what.device)) {
+    std::string name = printable(tables.text(device->name));
+    if (name.empty()) name = "Device";
+    // As the tracks' details call it, so that they need not repeat it.
+    if (device->kind != trace::device_kind::simulated && device->ordinal >= 0)
+      name += " (GPU " + std::to_string(device->ordinal) + ")";
+    std::string detail;
+    if (device->link_generation != 0)
+      detail = "PCIe " + std::to_string(device->link_generation) + " \xC3\x97" + std::to_string(device->link_width);
+    if (device->memory_bytes != 0)
+      detail += (detail.empty() ? "" : ", ") + format_bytes(static_cast<double>(device->memory_bytes));
+    if (lacks_kernels(tables))
+      detail += (detail.empty() ? "" : ",  ") +
+                format::apart("recorded in memory mode: no kernels (--mode timeline has them)");
+    return {"device " + std::to_string(trace::raw(what.device)), name, detail};
+  }
+  if (const trace::process_row* process = tables.processes.find(what.process)) {
+    const std::string whole = printable(tables.text(process->command));
+    std::string_view command = whole;
+    if (const auto slash = command.substr(0, command.find(' ')).rfind('/'); slash != std::string_view::npos)
+      command.remove_prefix(slash + 1);
+    return {"process " + std::to_string(trace::raw(what.process)), command.empty() ? "Process" : format::apart(command),
+            process->pid != 0 ? "process " + std::to_string(process->pid) : ""};
+  }
+  return {"host", "Host", ""};
+}
+
+/// Whether what the track shows comes late, with the device's own times.
+bool is_of_device_times(query::track_kind kind) {
+  return kind == query::track_kind::stream || kind == query::track_kind::direction;
+}
+
+}  // namespace
+
+void timeline_view::reset() {
+  tracks_question_ = {};
+  details_question_ = {};
+  overview_.reset();
+  rows_.clear();
+  steps_.clear();
+  hovered_time_.reset();
+  drag_from_.reset();
+  dragging_ = false;
+}
+
+void timeline_view::draw(view_context& with) {
+  const document& shown = *with.state.active();
+  const auto tracks = tracks_question_.ask(*shown.engine, {});
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  if (!tracks || tracks->tracks.empty()) {
+    if (tracks && tracks.complete)
+      empty_state(with, icon::chart, shown.live ? "Nothing on the timeline yet" : "Nothing was recorded",
+                  shown.live ? "The recording holds no allocation, copy, kernel or call so far."
+                             : "This recording holds no allocation, copy, kernel or call.");
+    return;
+  }
+  const float header_width = std::floor(std::min(with.px(header_width_), room.x * 0.32F));
+  const float scroll_bar = ImGui::GetStyle().ScrollbarSize;
+  const float right = origin.x + room.x - scroll_bar;
+  const float left = origin.x + header_width;
+  if (right - left < with.px(60)) return;
+
+  float y = origin.y;
+  overview_.draw(with, *tracks.value, {{origin.x, y}, {left, y + with.px(overview_height)}},
+                 {{left, y}, {right, y + with.px(overview_height)}});
+  y += with.px(overview_height) + 1;
+
+  row_frame where{{{origin.x, y}, {left, y + with.px(ruler_height)}},
+                  {{left, y}, {right, y + with.px(ruler_height)}},
+                  shown.visible,
+                  false,
+                  ImGui::GetMousePos()};
+  const format::time_axis axis = format::time_ticks(shown.visible, static_cast<int>(where.area.width() / with.px(110)));
+  draw_ruler(with, where, axis);
+  y += with.px(ruler_height);
+  y = draw_steps(with, *tracks.value, where, y);
+
+  ImGui::SetCursorScreenPos({origin.x, y});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  if (ImGui::BeginChild(
+          "tracks", {room.x, origin.y + room.y - y}, ImGuiChildFlags_None,
+          ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_AlwaysVerticalScrollbar | ImGuiWindowFlags_NoNav)) {
+    const ImVec2 inner = ImGui::GetWindowPos();
+    where.area = {{left, inner.y}, {right, inner.y + ImGui::GetWindowHeight()}};
+    where.header = {{origin.x, inner.y}, {left, where.area.max.y}};
+    axis_area_ = where.area;
+    draw_tracks(with, *tracks.value, where, axis);
+  }
+  ImGui::EndChild();
+  ImGui::PopStyleVar();
+  progress_line(with, tracks.complete, tracks.progress);
+}
+
+void timeline_view::draw_ruler(view_context& with, const row_frame& where, const format::time_axis& axis) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  ImGui::PushFont(nullptr, small_text);
+  const float line = ImGui::GetTextLineHeight();
+  const float text_y = std::floor(where.area.min.y + (where.area.height() - line) * 0.5F) - 1;
+  const float bottom = where.area.max.y - 1;
+  std::string corner = format_time(where.visible.length());
+  if (axis.base != 0) corner = format::time_point(axis.base, std::max<query::time_ns>(axis.step, 1)) + "  +";
+  list.AddText({where.header.min.x + with.px(12), text_y}, with.colours.muted, axis.base != 0 ? "from" : "showing");
+  const ImVec2 corner_size = ImGui::CalcTextSize(corner.c_str());
+  list.AddText({where.header.max.x - corner_size.x - with.px(6), text_y}, with.colours.text, corner.c_str());
+
+  list.PushClipRect(where.area.min, where.area.max, true);
+  float free_from = where.area.min.x;
+  for (const auto& [time, label] : axis.ticks) {
+    const float x = std::floor(where.x_of(time) + 0.5F);
+    list.AddLineV(x, bottom - with.px(6), bottom, with.colours.muted);
+    for (int i = 1; i < axis.subdivisions; ++i) {
+      const float minor = std::floor(where.x_of(time + axis.step * i / axis.subdivisions) + 0.5F);
+      list.AddLineV(minor, bottom - with.px(3), bottom, with.colours.line);
+    }
+    const float width = ImGui::CalcTextSize(label.c_str()).x;
+    const float text_x = std::floor(x + with.px(4));
+    // A label that would be cut at the edge or touch its neighbour is left out.
+    if (text_x < free_from || text_x + width > where.area.max.x - with.px(2)) continue;
+    list.AddText({text_x, text_y}, with.colours.muted, label.c_str());
+    free_from = text_x + width + with.px(10);
+  }
+  if (const auto& moment = with.state.moment()) {
+    const float x = std::floor(where.x_of(*moment));
+    const float half = with.px(5);
+    list.AddTriangleFilled({x - half, bottom - with.px(7)}, {x + half + 1, bottom - with.px(7)}, {x + 0.5F, bottom},
+                           with.colours.accent);
+  }
+  list.PopClipRect();
+  list.AddLineH(where.header.min.x, where.area.max.x, bottom, with.colours.line);
+  ImGui::PopFont();
+}
+
+void timeline_view::draw_tracks(view_context& with, const query::track_list& tracks, const row_frame& where,
+                                const format::time_axis& axis) {
+  const document& shown = *with.state.active();
+  const auto snapshot = shown.engine->snapshot();
+  const trace::tables& tables = snapshot->tables();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const bool hovered = ImGui::IsWindowHovered();
+
+  for (const auto& [time, label] : axis.ticks) {
+    const float x = std::floor(where.x_of(time) + 0.5F);
+    if (x >= where.area.min.x && x < where.area.max.x)
+      list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.grid);
+  }
+  const float top = where.area.min.y - ImGui::GetScrollY();
+  float y = top;
+  row_hit hit;
+  std::string group_key;
+  std::string group_title;
+  bool folded = false;
+  for (const query::track& each : tracks.tracks) {
+    if (each.kind == query::track_kind::steps) continue;
+    const group belongs = group_of(each, tables);
+    if (belongs.key != group_key) {
+      group_key = belongs.key;
+      group_title = belongs.title;
+      y = draw_group(with, where, y, belongs.key, belongs.title, belongs.detail, list);
+      folded = folded_.contains(group_key);
+    }
+    if (folded) continue;
+    shared_row& row = rows_[each.id];
+    if (!row.row) row.row = make_track_row(each);
+    const float height = row.row->height(with, each);
+    if (y + height >= where.area.min.y && y <= where.area.max.y) {
+      row_frame place = where;
+      place.area = {{where.area.min.x, y}, {where.area.max.x, y + height}};
+      place.header = {{where.header.min.x, y}, {where.header.max.x, y + height}};
+      place.group = group_title;
+      place.hovered = hovered && !dragging_ && place.area.contains(where.mouse) && where.area.contains(where.mouse);
+      const row_hit found = row.row->draw(with, *shown.engine, each, place, list);
+      if (found.event != trace::event_id::none) hit = found;
+      if (is_of_device_times(each.kind)) draw_provisional(with, tracks, place, list);
+      list.AddLineH(where.header.min.x, where.area.max.x, y + height - 1, with.colours.grid);
+      list.AddLineV(where.area.min.x - 1, y, y + height, with.colours.line);
+    }
+    y += height;
+  }
+  ImGui::SetCursorScreenPos({where.header.min.x, top});
+  ImGui::Dummy({1, y - top + with.px(8)});
+  draw_losses(with, tracks, where, list);
+  draw_range(with, where, list);
+  draw_markers(with, where, list);
+  handle_mouse(with, where, hit);
+}
+
+float timeline_view::draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y) {
+  constexpr std::size_t most = 3;  // Of so many processes: each has a ruler of its own.
+  std::size_t drawn = 0;
+  for (const query::track& each : tracks.tracks) {
+    if (each.kind != query::track_kind::steps || drawn++ >= most) continue;
+    row_frame place = where;
+    place.header.min.y = place.area.min.y = y;
+    y += with.px(steps_strip::height);
+    place.header.max.y = place.area.max.y = y;
+    place.hovered = ImGui::IsWindowHovered() && place.area.contains(where.mouse);
+    steps_[each.id].draw(with, *with.state.active()->engine, each, place);
+  }
+  return y;
+}
+
+/// Where the recorder lost events: a band over all tracks, at least a pixel wide.
+void timeline_view::draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where,
+                                ImDrawList& list) {
+  if (tracks.lost.empty()) return;
+  list.PushClipRect(where.area.min, where.area.max, true);
+  const ImU32 fill = (with.colours.failure & ~IM_COL32_A_MASK) | (0x38U << IM_COL32_A_SHIFT);
+  float label_from = where.area.min.x;
+  for (const query::lost_span& lost : tracks.lost) {
+    const float left = std::floor(where.x_of(lost.span.begin));
+    const float right = std::max(left + 2, std::floor(where.x_of(lost.span.end)));
+    if (right < where.area.min.x || left > where.area.max.x) continue;
+    list.AddRectFilled({left, where.area.min.y}, {right, where.area.max.y}, fill);
+    list.AddLineV(left, where.area.min.y, where.area.max.y, with.colours.failure);
+    if (right - left > 3) list.AddLineV(right, where.area.min.y, where.area.max.y, with.colours.failure);
+    const std::string label = "lost " + format_some(lost.events, "event");
+    const ImVec2 size = ImGui::CalcTextSize(label.c_str());
+    const float text_left = std::max(left, where.area.min.x) + with.px(5);
+    const ImVec2 at(text_left, where.area.max.y - size.y - with.px(6));
+    if (text_left < label_from || at.x + size.x > where.area.max.x) continue;
+    list.AddRectFilled({at.x - 3, at.y - 1}, {at.x + size.x + 3, at.y + size.y + 1}, with.colours.raised);
+    list.AddText(at, with.colours.failure, label.c_str());
+    label_from = at.x + size.x + with.px(10);
+  }
+  list.PopClipRect();
+}
+
+/// What lies above the watermark may lack what the device has not told yet: it is dimmed.
+void timeline_view::draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
+                                     ImDrawList& list) {
+  if (tracks.complete_until == trace::unknown_time || tracks.complete_until >= tracks.span.end - 1) return;
+  const float left = std::max(place.area.min.x, std::floor(place.x_of(tracks.complete_until)));
+  const float right = std::min(place.area.max.x, std::floor(place.x_of(tracks.span.end)));
+  if (right <= left) return;
+  const ImU32 veil = (with.colours.background & ~IM_COL32_A_MASK) | (0x70U << IM_COL32_A_SHIFT);
+  list.AddRectFilled({left, place.area.min.y}, {right, place.area.max.y - 1}, veil);
+  list.AddLineV(left, place.area.min.y, place.area.max.y, mix(with.colours.muted, with.colours.background, 0.4F));
+}
+
+float timeline_view::draw_group(view_context& with, const row_frame& where, float y, const std::string& key,
+                                const std::string& title, std::string_view detail, ImDrawList& list) {
+  const float height = with.px(group_height);
+  if (y + height >= where.area.min.y && y <= where.area.max.y) {
+    const bool folded = folded_.contains(key);
+    ImGui::SetCursorScreenPos({where.header.min.x, y});
+    ImGui::PushID(key.c_str());
+    if (ImGui::InvisibleButton("group", {where.area.max.x - where.header.min.x, height})) {
+      if (folded) {
+        folded_.erase(key);
+      } else {
+        folded_.insert(key);
+      }
+    }
+    const ImU32 back = ImGui::IsItemHovered() ? with.colours.hover : with.colours.header;
+    ImGui::PopID();
+    list.AddRectFilled({where.header.min.x, y}, {where.area.max.x, y + height - 1}, back);
+    const float text_y = std::floor(y + (height - ImGui::GetTextLineHeight()) * 0.5F);
+    const float left = where.header.min.x + with.px(8);
+    ImGui::PushFont(nullptr, 11.0F);
+    list.AddText({left, std::floor(y + (height - ImGui::GetTextLineHeight()) * 0.5F)}, with.colours.muted,
+                 folded ? icon::fold : icon::unfold);
+    ImGui::PopFont();
+    float x = left + with.px(16);
+    ImGui::PushFont(with.fonts.bold, 13.5F);
+    const std::string cut = title.size() > 90 ? title.substr(0, 87) + "..." : title;
+    list.AddText({x, text_y + 1}, with.colours.text, cut.c_str());
+    x += ImGui::CalcTextSize(cut.c_str()).x + with.px(12);
+    ImGui::PopFont();
+    ImGui::PushFont(nullptr, 13.0F);
+    list.AddText({x, text_y + 1}, with.colours.muted, detail.data(), detail.data() + detail.size());
+    ImGui::PopFont();
+  }
+  return y + height;
+}
+
+void timeline_view::draw_range(view_context& with, const row_frame& where, ImDrawList& list) {
+  std::optional<query::time_range> range = with.state.range();
+  if (dragging_ && drag_from_) {
+    const query::time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
+    range = query::time_range{std::min(*drag_from_, now), std::max(*drag_from_, now)};
+  }
+  if (!range) return;
+  const float left = std::floor(std::clamp(where.x_of(range->begin), where.area.min.x - 1, where.area.max.x + 1));
+  const float right = std::floor(std::clamp(where.x_of(range->end), where.area.min.x - 1, where.area.max.x + 1));
+  if (right < where.area.min.x || left > where.area.max.x) return;
+  list.PushClipRect(where.area.min, where.area.max, true);
+  list.AddRectFilled({left, where.area.min.y}, {std::max(right, left + 1), where.area.max.y}, with.colours.range_fill);
+  list.AddLineV(left, where.area.min.y, where.area.max.y, with.colours.accent);
+  list.AddLineV(right, where.area.min.y, where.area.max.y, with.colours.accent);
+  const std::string label = format_time(range->length());
+  const ImVec2 size = ImGui::CalcTextSize(label.c_str());
+  const float middle =
+      std::floor((std::max(left, where.area.min.x) + std::min(right, where.area.max.x) - size.x) * 0.5F);
+  const float bottom = where.area.max.y - with.px(8);
+  const ImVec2 min(std::clamp(middle - with.px(6), where.area.min.x + 2,
+                              std::max(where.area.min.x + 2, where.area.max.x - size.x - with.px(14))),
+                   bottom - size.y - with.px(4));
+  list.AddRectFilled(min, {min.x + size.x + with.px(12), bottom}, with.colours.raised, with.px(4));
+  list.AddRect(min, {min.x + size.x + with.px(12), bottom}, with.colours.accent, with.px(4));
+  list.AddText({min.x + with.px(6), min.y + with.px(2)}, with.colours.text, label.c_str());
+  list.PopClipRect();
+}
+
+void timeline_view::draw_markers(view_context& with, const row_frame& where, ImDrawList& list) {
+  // The life of a selected block, across all tracks: where it was born and where it died.
+  const selection& chosen = with.state.selected();
+  const document& shown = *with.state.active();
+  list.PushClipRect(where.area.min, where.area.max, true);
+  if (chosen.kind == selection_kind::block) {
+    const auto details =
+        details_question_.ask(*shown.engine, {trace::event_id::none, static_cast<trace::block_id>(chosen.id)});
+    if (details)
+      for (const query::time_ns time : {details->span.begin, details->span.end}) {
+        const float x = std::floor(where.x_of(time));
+        if (x >= where.area.min.x && x < where.area.max.x)
+          list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.text);
+      }
+  }
+  if (const auto& moment = with.state.moment()) {
+    const float x = std::floor(where.x_of(*moment));
+    if (x >= where.area.min.x && x < where.area.max.x)
+      list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.accent);
+  }
+  if (hovered_time_) {
+    const float x = std::floor(where.x_of(*hovered_time_));
+    list.AddLineV(x, where.area.min.y, where.area.max.y, mix(with.colours.muted, with.colours.background, 0.4F));
+  }
+  list.PopClipRect();
+}
+
+void timeline_view::handle_mouse(view_context& with, const row_frame& where, const row_hit& hit) {
+  hovered_time_.reset();
+  const bool hovered = ImGui::IsWindowHovered();
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool over_axis = hovered && where.area.contains(where.mouse) && !ImGui::IsAnyItemHovered();
+  if (over_axis) hovered_time_ = where.time_at(where.mouse.x);
+
+  if (hovered && io.MouseWheel != 0) {
+    if (over_axis && !io.KeyCtrl && !io.KeyShift) {
+      const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
+      const query::time_range from = with.state.active()->target;
+      const double share = static_cast<double>(where.mouse.x - where.area.min.x) / where.area.width();
+      const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
+      const double begin =
+          static_cast<double>(from.begin) + static_cast<double>(from.length()) * share - length * share;
+      with.commands.invoke("timeline.glide", query::time_range{static_cast<query::time_ns>(begin),
+                                                               static_cast<query::time_ns>(begin + length)});
+    } else if (over_axis && io.KeyShift) {
+      with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheel) * 0.15));
+    } else {
+      ImGui::SetScrollY(ImGui::GetScrollY() - io.MouseWheel * with.px(48));
+    }
+  }
+  if (over_axis && io.MouseWheelH != 0)
+    with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheelH) * 0.15));
+
+  if (over_axis && (ImGui::IsMouseClicked(ImGuiMouseButton_Middle) || ImGui::IsMouseClicked(ImGuiMouseButton_Right))) {
+    pan_from_ = where.mouse.x;
+    pan_start_ = with.state.active()->visible;
+  }
+  for (const ImGuiMouseButton button : {ImGuiMouseButton_Middle, ImGuiMouseButton_Right})
+    if (pan_from_ != 0 && ImGui::IsMouseDragging(button, 1)) {
+      const auto shift =
+          saturating_cast<query::time_ns>(static_cast<double>(pan_from_ - where.mouse.x) * where.ns_per_pixel());
+      with.commands.invoke("timeline.show", query::time_range{saturating_sum(pan_start_.begin, shift),
+                                                              saturating_sum(pan_start_.end, shift)});
+      ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
+    }
+  if (!ImGui::IsMouseDown(ImGuiMouseButton_Middle) && !ImGui::IsMouseDown(ImGuiMouseButton_Right)) pan_from_ = 0;
+
+  if (over_axis && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+    drag_from_.reset();
+    if (hit.event == trace::event_id::none) return with.commands.invoke("timeline.fit");
+    const query::time_ns air = std::max<query::time_ns>(hit.span.length() / 4, 5);
+    return with.commands.invoke("timeline.go_to", query::time_range{hit.span.begin - air, hit.span.end + air});
+  }
+  if (over_axis && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) drag_from_ = where.time_at(where.mouse.x);
+  if (drag_from_ && ImGui::IsMouseDragging(ImGuiMouseButton_Left, with.px(4))) dragging_ = true;
+  if (drag_from_ && ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
+    const query::time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
+    if (dragging_) {
+      with.commands.invoke("selection.range",
+                           query::time_range{std::min(*drag_from_, now),
+                                             std::max(std::max(*drag_from_, now), std::min(*drag_from_, now) + 1)});
+    } else if (hit.event != trace::event_id::none) {
+      with.commands.invoke("selection.set",
+                           selection{with.state.active()->id, selection_kind::event, trace::raw(hit.event)});
+    } else {
+      with.commands.invoke("selection.clear");
+    }
+    if (!dragging_) with.commands.invoke("moment.set", query::time_range{now, now});
+    drag_from_.reset();
+    dragging_ = false;
+  }
+  if (!ImGui::IsMouseDown(ImGuiMouseButton_Left)) dragging_ = false;
+}
+
+}  // namespace sluice::gui

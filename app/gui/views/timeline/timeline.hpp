@@ -1,0 +1,58 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "app/gui/views/overview.hpp"
+#include "app/gui/views/timeline/steps_strip.hpp"
+#include "app/gui/window/format.hpp"
+
+namespace sluice::gui {
+
+/// The tracks of a recording on one time axis, under the overview and a ruler.
+class timeline_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Timeline"; }
+  void draw(view_context& with) override;
+  void reset() override;
+  [[nodiscard]] bool scrolls() const override { return false; }
+
+  /// The time under the mouse in the last frame.
+  [[nodiscard]] std::optional<query::time_ns> hovered_time() const { return hovered_time_; }
+  /// Where the time axis was drawn in the last frame: tests aim the mouse with it.
+  [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
+
+ private:
+  struct shared_row {
+    std::unique_ptr<track_row> row;
+  };
+  /// Below `y`; returns where it ends.
+  float draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y);
+  void draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where, ImDrawList& list);
+  static void draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
+                               ImDrawList& list);
+  void draw_ruler(view_context& with, const row_frame& where, const format::time_axis& axis);
+  void draw_tracks(view_context& with, const query::track_list& tracks, const row_frame& where,
+                   const format::time_axis& axis);
+  float draw_group(view_context& with, const row_frame& where, float y, const std::string& key,
+                   const std::string& title, std::string_view detail, ImDrawList& list);
+  void draw_range(view_context& with, const row_frame& where, ImDrawList& list);
+  void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
+  void handle_mouse(view_context& with, const row_frame& where, const row_hit& hit);
+
+  screen_slot<query::tracks_question> tracks_question_;
+  screen_slot<query::details_question> details_question_;
+  overview_strip overview_;
+  std::map<std::uint64_t, shared_row> rows_;
+  std::map<std::uint64_t, steps_strip> steps_;
+  std::set<std::string> folded_;
+  std::optional<query::time_ns> hovered_time_;
+  draw::rectangle axis_area_{};
+  float header_width_ = 208;  // design pixels
+  std::optional<query::time_ns> drag_from_;
+  bool dragging_ = false;
+  float pan_from_ = 0;
+  query::time_range pan_start_;
+};
+
+}  // namespace sluice::gui

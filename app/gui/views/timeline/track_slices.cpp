@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <vector>
+
+#include "app/gui/views/timeline/track_row.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/index/work/device_work.hpp"
+#include "imgui_internal.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr float lane_height = 18;  // design pixels
+constexpr float padding = 4;
+
+bool is_copy(query::slice_kind kind) { return kind >= query::slice_kind::h2d && kind <= query::slice_kind::migration; }
+
+class slice_row final : public track_row {
+ public:
+  [[nodiscard]] float height(const view_context& with, const query::track& what) const override {
+    const int lanes = std::clamp<int>(what.depth, 1, 32);
+    return with.px(lane_height) * static_cast<float>(lanes) + with.px(padding) * 2;
+  }
+
+  row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
+               ImDrawList& list) override {
+    lane_ = with.px(lane_height);
+    lanes_ = std::clamp<int>(what.depth, 1, 32);
+    const draw::rectangle lanes{
+        {where.area.min.x, where.area.min.y + with.px(padding)},
+        {where.area.max.x, where.area.min.y + with.px(padding) + lane_ * static_cast<float>(lanes_)}};
+    draw_row_label(with, list, where, what, with.px(8));
+    const auto answer =
+        question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});
+    if (!answer) return {};
+    if (answer.value != shown_ || theme_ != with.colours.kind || scale_ != with.scale) {
+      shown_ = answer.value;
+      theme_ = with.colours.kind;
+      scale_ = with.scale;
+      upload(with);
+    }
+    with.boxes.add(list, batch_, lanes, where.visible, lanes.height(), with.colours.background);
+    draw_labels(with, where, lanes, list);
+    draw_selected(with, where, lanes, list);
+    return hover(with, what, where, lanes, list);
+  }
+
+ private:
+  [[nodiscard]] ImU32 colour_of(const view_context& with, const query::slice& s) const {
+    ImU32 colour = with.colours.slice(s.kind);
+    if (s.kind == query::slice_kind::kernel || s.kind == query::slice_kind::range)
+      colour = with.colours.shade(colour, trace::raw(s.name));
+    if (s.count > 1) colour = mix(with.colours.background, colour, 0.3F + 0.7F * std::clamp(s.busy, 0.0F, 1.0F));
+    return colour;
+  }
+
+  void upload(const view_context& with) {
+    static thread_local std::vector<draw::box> boxes;
+    boxes.clear();
+    const query::time_ns origin = shown_->range.begin;
+    const float top = lane_ * static_cast<float>(lanes_);
+    for (const query::slice& s : shown_->slices) {
+      const float high = top - lane_ * static_cast<float>(std::min<int>(s.depth, lanes_ - 1));
+      boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), high - lane_ + 2, high,
+                       colour_of(with, s), s.count == 1 ? draw::gap_after : 0U});
+    }
+    batch_.assign(origin, boxes);
+  }
+
+  [[nodiscard]] draw::rectangle box_of(const row_frame& where, const draw::rectangle& lanes,
+                                       const query::slice& s) const {
+    const float top = lanes.min.y + lane_ * static_cast<float>(std::min<int>(s.depth, lanes_ - 1));
+    const float left = std::floor(std::max(where.x_of(s.begin), where.area.min.x - 2) + 0.5F);
+    const float right = std::floor(std::min(where.x_of(s.end), where.area.max.x + 2) + 0.5F);
+    return {{left, top}, {std::max(right, left + 1), top + lane_ - 2}};
+  }
+
+  static std::string label_of(const view_context& with, const query::slice& s) {
+    const std::string_view name = with.text(s.name);
+    if (is_copy(s.kind) && s.bytes > 0) return format_bytes(static_cast<double>(s.bytes));
+    if (!name.empty()) return short_name(name);
+    return slice_kind_name(s.kind);
+  }
+
+  void draw_labels(const view_context& with, const row_frame& where, const draw::rectangle& lanes,
+                   ImDrawList& list) const {
+    const double ns_per_pixel = where.ns_per_pixel();
+    const double least = static_cast<double>(with.px(26)) * ns_per_pixel;
+    ImGui::PushFont(nullptr, box_text);
+    const float line = ImGui::GetTextLineHeight();
+    for (const query::slice& s : shown_->slices) {
+      if (s.count > 1 || static_cast<double>(s.end - s.begin) < least) continue;
+      const draw::rectangle box = box_of(where, lanes, s);
+      const float left = std::max(box.min.x, where.area.min.x) + with.px(4);
+      const float right = std::min(box.max.x, where.area.max.x) - with.px(3);
+      if (right - left < with.px(18)) continue;
+      const std::string label = label_of(with, s);
+      const ImVec2 size = ImGui::CalcTextSize(label.c_str());
+      // A name says something when cut short; a number does not.
+      if (size.x > right - left && (is_copy(s.kind) || right - left < with.px(40))) continue;
+      const ImVec2 at(left, std::floor(box.min.y + (box.height() - line) * 0.5F));
+      ImGui::PushStyleColor(ImGuiCol_Text, s.kind == query::slice_kind::sync && with.colours.kind == theme_kind::dark
+                                               ? with.colours.text
+                                               : with.colours.on_colour);
+      ImGui::RenderTextEllipsis(&list, at, ImVec2(right, box.max.y), right, label.c_str(), label.c_str() + label.size(),
+                                &size);
+      ImGui::PopStyleColor();
+    }
+    ImGui::PopFont();
+  }
+
+  void draw_selected(const view_context& with, const row_frame& where, const draw::rectangle& lanes,
+                     ImDrawList& list) const {
+    const selection& chosen = with.state.selected();
+    if (chosen.kind != selection_kind::event) return;
+    for (const query::slice& s : shown_->slices)
+      if (trace::raw(s.event) == chosen.id) {
+        const draw::rectangle box = box_of(where, lanes, s);
+        list.PushClipRect(where.area.min, where.area.max, true);
+        list.AddRect({box.min.x - 2, box.min.y - 2}, {box.max.x + 2, box.max.y + 2}, with.colours.background, 0,
+                     with.px(1));
+        list.AddRect({box.min.x - 1, box.min.y - 1}, {box.max.x + 1, box.max.y + 1}, with.colours.text, 0, with.px(2));
+        list.PopClipRect();
+      }
+  }
+
+  row_hit hover(const view_context& with, const query::track& what, const row_frame& where,
+                const draw::rectangle& lanes, ImDrawList& list) const {
+    if (!where.hovered || !lanes.contains(where.mouse)) return {};
+    const int lane = static_cast<int>((where.mouse.y - lanes.min.y) / lane_);
+    const query::slice* best = nullptr;
+    float distance = with.px(3);
+    for (const query::slice& s : shown_->slices) {
+      if (std::min<int>(s.depth, lanes_ - 1) != lane) continue;
+      const draw::rectangle box = box_of(where, lanes, s);
+      const float away = std::max({box.min.x - where.mouse.x, where.mouse.x - box.max.x, 0.0F});
+      if (away < distance) {
+        distance = away;
+        best = &s;
+      }
+    }
+    if (best == nullptr) return {};
+    const draw::rectangle box = box_of(where, lanes, *best);
+    list.PushClipRect(where.area.min, where.area.max, true);
+    list.AddRect({box.min.x - 1, box.min.y - 1}, {box.max.x + 1, box.max.y + 1}, with.colours.text);
+    list.PopClipRect();
+    tip(with, what, *best);
+    return {best->event, {best->begin, best->end}};
+  }
+
+  static void tip(const view_context& with, const query::track& what, const query::slice& s) {
+    if (!begin_tip(with)) return;
+    const std::string_view name = with.text(s.name);
+    ImGui::PushTextWrapPos(with.px(460));
+    ImGui::PushFont(with.fonts.bold, 0);
+    if (name.empty()) {
+      ImGui::TextUnformatted(slice_kind_name(s.kind));
+    } else {
+      ImGui::TextUnformatted(name.data(), name.data() + name.size());
+    }
+    ImGui::PopFont();
+    ImGui::PopTextWrapPos();
+    const float column = with.px(88);
+    if (s.count > 1) {
+      tip_field(with, "events", format_count(s.count) + " in this pixel", column);
+      tip_field(with, "busy", format_share(static_cast<double>(s.busy)), column);
+    } else {
+      if (!name.empty()) tip_field(with, "kind", slice_kind_name(s.kind), column);
+      tip_field(with, "duration", format_time(s.end - s.begin), column);
+    }
+    tip_field(with, "from", format::time_point(s.begin, std::max<query::time_ns>((s.end - s.begin) / 100, 1)), column);
+    if (s.bytes > 0) tip_field(with, "size", format_bytes(static_cast<double>(s.bytes)), column);
+    if (s.bytes > 0 && s.count == 1 && is_copy(s.kind) && s.end > s.begin)
+      tip_field(with, "bandwidth", format_rate(analysis::bandwidth_of(s.bytes, s.begin, s.end)), column);
+    tip_field(with, "on", what.label, column);
+    end_tip();
+  }
+
+  screen_slot<query::slices_question> question_;
+  std::shared_ptr<const query::slice_list> shown_;
+  draw::box_batch batch_;
+  theme_kind theme_ = theme_kind::dark;
+  float scale_ = 0;
+  float lane_ = lane_height;
+  int lanes_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<track_row> make_slice_row() { return std::make_unique<slice_row>(); }
+
+namespace {
+
+/// The last name of a scope, without arguments and template arguments.
+std::string_view last_name(std::string_view name) {
+  const auto end_of_name = [&] { return std::min(name.find('<'), name.find('(')); };
+  constexpr std::string_view anonymous = "(anonymous namespace)::";
+  std::size_t open = end_of_name();
+  while (open < name.size() && name.substr(open).starts_with(anonymous)) {
+    name.remove_prefix(open + anonymous.size());
+    open = end_of_name();
+  }
+  if (open != 0 && open != std::string_view::npos) name = name.substr(0, open);
+  if (const std::size_t scope = name.rfind("::"); scope != std::string_view::npos && scope + 2 < name.size())
+    name.remove_prefix(scope + 2);
+  return name;
+}
+
+/// The first template argument of `name` that is a type with a name: no number, no lambda.
+std::string_view first_type(std::string_view name) {
+  std::size_t at = name.find('<');
+  if (at == std::string_view::npos || name.find('(') < at) return {};
+  for (std::size_t begin = ++at, depth = 0; at < name.size(); ++at) {
+    const char c = name[at];
+    if (c == '<' || c == '(' || c == '{') ++depth;
+    const bool ends = depth == 0 && (c == ',' || c == '>');
+    if (depth > 0 && (c == '>' || c == ')' || c == '}')) --depth;
+    if (!ends) continue;
+    while (begin < at && name[begin] == ' ') ++begin;
+    const std::string_view argument = name.substr(begin, at - begin);
+    const bool named = !argument.empty() && (std::isalpha(static_cast<unsigned char>(argument[0])) != 0) &&
+                       argument.find('{') == std::string_view::npos && argument != "true" && argument != "false";
+    if (named) return argument;
+    if (c == '>') break;
+    begin = at + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string short_name(std::string_view full) {
+  std::string_view name = full;
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  const std::string_view last = last_name(name);
+  if (last.empty()) return std::string(full);
+  const std::string_view type = last_name(first_type(name));
+  return type.empty() ? std::string(last) : std::string(last) + "<" + std::string(type) + ">";
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,81 @@
+#include "app/gui/window/screen_text.hpp"
+
+#include "core/base/printable.hpp"
+#include "core/query/answers/memory_map.hpp"
+
+namespace sluice::gui {
+namespace {
+
+// Each calls `visit` with every text of an answer, which is const or not.
+
+template <class Line, class Visit>
+void texts_of_line(Line& line, Visit&& visit) {
+  visit(line.function);
+  visit(line.file);
+  visit(line.module);
+  visit(line.missing);
+  visit(line.source);
+}
+
+template <class Answer, class Visit>
+void texts_of(Answer& answer, Visit&& visit) {
+  if constexpr (requires { answer.tracks; }) {
+    for (auto& each : answer.tracks) visit(each.label), visit(each.detail);
+  } else if constexpr (requires { answer.bands; }) {
+    for (auto& each : answer.bands) visit(each.label);
+    for (auto& each : answer.limits) visit(each.label);
+  } else if constexpr (requires { answer.details; }) {
+    visit(answer.title);
+    for (auto& each : answer.details) visit(each.label), visit(each.value);
+    for (auto& each : answer.stack) texts_of_line(each, visit);
+  } else if constexpr (requires { answer.choices; }) {
+    for (auto& each : answer.lines) texts_of_line(each, visit);
+    for (auto& each : answer.choices) visit(each.label);
+  } else if constexpr (requires { answer.findings; }) {
+    for (auto& each : answer.processes) visit(each.command);
+    for (auto& each : answer.findings) visit(each.text), visit(each.advice);
+  } else if constexpr (requires { answer.begin()->severity; }) {
+    for (auto& each : answer) visit(each.text);
+  }
+}
+
+}  // namespace
+
+std::string label_of(std::string_view text) {
+  std::string made;
+  for (const char c : text) {
+    if (c == '#' && made.ends_with('#')) made += "\xE2\x80\x8A";  // hair space
+    made += c;
+  }
+  return made;
+}
+
+template <class Answer>
+std::shared_ptr<const Answer> for_screen(std::shared_ptr<const Answer> answer) {
+  if (!answer) return answer;
+  bool tame = true;
+  texts_of(*answer, [&](const std::string& text) { tame = tame && is_printable(text); });
+  if (tame) return answer;
+  auto made = std::make_shared<Answer>(*answer);
+  texts_of(*made, [](std::string& text) { text = printable(text); });
+  return made;
+}
+
+#define SLUICE_FOR_SCREEN(question)                                        \
+  template std::shared_ptr<const query::question::answer_type> for_screen( \
+      std::shared_ptr<const query::question::answer_type>);
+SLUICE_FOR_SCREEN(tracks_question)
+SLUICE_FOR_SCREEN(slices_question)
+SLUICE_FOR_SCREEN(series_question)
+SLUICE_FOR_SCREEN(blocks_question)
+SLUICE_FOR_SCREEN(statistics_question)
+SLUICE_FOR_SCREEN(summary_question)
+SLUICE_FOR_SCREEN(details_question)
+SLUICE_FOR_SCREEN(stacks_question)
+SLUICE_FOR_SCREEN(messages_question)
+SLUICE_FOR_SCREEN(search_question)
+SLUICE_FOR_SCREEN(address_map_question)
+SLUICE_FOR_SCREEN(memory_step_question)
+#undef SLUICE_FOR_SCREEN
+
+}  // namespace sluice::gui

@@ -1,0 +1,248 @@
+#include "app/gui/window/theme.hpp"
+
+#include <algorithm>
+
+#include "app/gui/window/embedded.hpp"
+#include "imgui_internal.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr ImU32 rgb(std::uint32_t hex) { return IM_COL32((hex >> 16) & 0xFF, (hex >> 8) & 0xFF, hex & 0xFF, 0xFF); }
+constexpr ImU32 rgba(std::uint32_t hex, std::uint32_t alpha) { return (rgb(hex) & ~IM_COL32_A_MASK) | (alpha << 24); }
+
+// kernel, h2d, d2h, d2d, p2p, h2h, memset, migration, api_call, sync, range, file_io, marker, graph, step
+theme make_dark() {
+  theme t;
+  t.kind = theme_kind::dark;
+  t.background = rgb(0x15181D);
+  t.raised = rgb(0x20252C);
+  t.header = rgb(0x1C2027);
+  t.line = rgb(0x2F353E);
+  t.grid = rgb(0x23282F);
+  t.hover = rgb(0x262C35);
+  t.text = rgb(0xE3E7EC);
+  t.muted = rgb(0x98A2AE);
+  t.on_colour = rgb(0x0E1114);
+  t.accent = rgb(0x7CC7FF);
+  t.range_fill = rgba(0x7CC7FF, 0x2A);
+  t.warning = rgb(0xF0C24B);
+  t.failure = rgb(0xF07F5A);
+  t.good = rgb(0x4CC3A0);
+  t.limit = rgb(0xE87A4F);
+  t.slices = {rgb(0x2FA98C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C),
+              rgb(0xB59A6A), rgb(0xE8DC5A), rgb(0xE58FBE), rgb(0x7F8C9C), rgb(0x5C6672),
+              rgb(0x8EA3D8), rgb(0xB59A6A), rgb(0xE3E7EC), rgb(0x55C7A9), rgb(0x3A434F)};
+  t.memory = {rgb(0x7F8C9C), rgb(0x4A90D0), rgb(0x9C86D6), rgb(0xCF7C94), rgb(0xB59A6A),
+              rgb(0x56B4E9), rgb(0x49515C), rgb(0x2FA98C), rgb(0x6F7FA8)};
+  t.layers = {rgb(0x4A90D0), rgb(0x3FB08F), rgb(0xD8C65A), rgb(0xCF7C94)};
+  t.directions = {rgb(0x7F8C9C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C), rgb(0xB59A6A)};
+  // none, weight, gradient, optimizer state, activation, input, workspace: none of them a colour of the bands behind.
+  t.categories = {rgb(0x5F6B78), rgb(0xD0708C), rgb(0xE69F00), rgb(0x9C86D6),
+                  rgb(0x3FB08F), rgb(0xE8DC5A), rgb(0xE06D3C)};
+  t.untracked = rgb(0x6B7684);
+  t.recorder = rgb(0xB59A6A);
+  t.pool_free = rgb(0x3A5D58);
+  t.counter = rgb(0x8EA3D8);
+  return t;
+}
+
+theme make_light() {
+  theme t;
+  t.kind = theme_kind::light;
+  t.background = rgb(0xFBFBFA);
+  t.raised = rgb(0xFFFFFF);
+  t.header = rgb(0xF1F2F3);
+  t.line = rgb(0xD5D9DD);
+  t.grid = rgb(0xE9EBED);
+  t.hover = rgb(0xE6EEF5);
+  t.text = rgb(0x1D232A);
+  t.muted = rgb(0x5B6570);
+  t.on_colour = rgb(0x101418);
+  t.accent = rgb(0x0067B0);
+  t.range_fill = rgba(0x0072B2, 0x24);
+  t.warning = rgb(0x9A6700);
+  t.failure = rgb(0xB83A12);
+  t.good = rgb(0x00755A);
+  t.limit = rgb(0xC2410C);
+  t.slices = {rgb(0x4DBD9F), rgb(0x6DBDEB), rgb(0xF0B23C), rgb(0xDB96BC), rgb(0xEC8B5E),
+              rgb(0xC9B184), rgb(0xEBDD4C), rgb(0xE6A3C8), rgb(0xA9B4C0), rgb(0xC7CED6),
+              rgb(0xA5B5E4), rgb(0xC9B184), rgb(0x39424C), rgb(0x78CFB6), rgb(0xDCE1E6)};
+  t.memory = {rgb(0xA9B4C0), rgb(0x4F9BD6), rgb(0xA996DE), rgb(0xDC94A8), rgb(0xC9B184),
+              rgb(0x8CCBF0), rgb(0xC7CED6), rgb(0x4DBD9F), rgb(0x9AA9D0)};
+  t.layers = {rgb(0x4F9BD6), rgb(0x5CC2A6), rgb(0xE3D15E), rgb(0xDC94A8)};
+  t.directions = {rgb(0xA9B4C0), rgb(0x6DBDEB), rgb(0xF0B23C), rgb(0xDB96BC), rgb(0xEC8B5E), rgb(0xC9B184)};
+  t.categories = {rgb(0xB4BDC6), rgb(0xDB8399), rgb(0xF0B23C), rgb(0xA996DE),
+                  rgb(0x5CC2A6), rgb(0xEBDD4C), rgb(0xEC8B5E)};
+  t.untracked = rgb(0x9AA4AF);
+  t.recorder = rgb(0xC9B184);
+  t.pool_free = rgb(0xBFE0D6);
+  t.counter = rgb(0x8398D6);
+  return t;
+}
+
+ImVec4 vec(ImU32 colour) { return ImGui::ColorConvertU32ToFloat4(colour); }
+ImVec4 vec(ImU32 colour, float alpha) {
+  ImVec4 value = vec(colour);
+  value.w = alpha;
+  return value;
+}
+
+}  // namespace
+
+const theme& theme_of(theme_kind kind) {
+  static const theme dark = make_dark();
+  static const theme light = make_light();
+  return kind == theme_kind::dark ? dark : light;
+}
+
+ImU32 mix(ImU32 colour, ImU32 other, float share) {
+  ImU32 mixed = colour & IM_COL32_A_MASK;
+  for (int shift = 0; shift < 24; shift += 8) {
+    const float a = static_cast<float>((colour >> shift) & 0xFF);
+    const float b = static_cast<float>((other >> shift) & 0xFF);
+    mixed |= static_cast<ImU32>(a + (b - a) * share + 0.5F) << shift;
+  }
+  return mixed;
+}
+
+ImU32 theme::slice(query::slice_kind kind_of_slice) const {
+  return slices[std::min<std::size_t>(static_cast<std::size_t>(kind_of_slice), slices.size() - 1)];
+}
+
+ImU32 theme::shade(ImU32 colour, std::uint64_t name) const {
+  // Fibonacci hashing spreads neighbouring ids; five shades are as many as the eye tells apart beside each other.
+  const auto step = static_cast<float>((name * 0x9E3779B97F4A7C15ULL) >> 61) / 7.0F;
+  return step < 0.5F ? mix(colour, background, (0.5F - step) * 0.42F) : mix(colour, text, (step - 0.5F) * 0.30F);
+}
+
+ImU32 theme::of(const query::band& band) const {
+  switch (band.role) {
+    case query::band_role::untracked:
+      return untracked;
+    case query::band_role::recorder:
+      return recorder;
+    case query::band_role::reserved:
+      return pool_free;
+    case query::band_role::total:
+      return muted;
+    case query::band_role::value:
+      return band.direction == trace::direction::unknown ? counter
+                                                         : directions[static_cast<std::size_t>(band.direction)];
+    case query::band_role::used:
+      break;
+  }
+  if (band.by_category) return categories[static_cast<std::size_t>(band.category)];
+  if (band.level == trace::layer::driver && band.kind != trace::memory_kind::unknown &&
+      band.kind != trace::memory_kind::device)
+    return memory[static_cast<std::size_t>(band.kind)];
+  return layers[static_cast<std::size_t>(band.level)];
+}
+
+typefaces load_typefaces() {
+  ImFontAtlas* atlas = ImGui::GetIO().Fonts;
+  const auto add = [atlas](std::span<const unsigned char> bytes, bool merge, const char* name) {
+    ImFontConfig config;
+    config.FontDataOwnedByAtlas = false;
+    config.MergeMode = merge;
+    config.OversampleH = 2;
+    if (merge) {
+      config.GlyphOffset = ImVec2(0, 1);
+      config.SizePixels = 12.0F;
+    } else {
+      config.SizePixels = 15.0F;
+    }
+    ImFormatString(config.Name, sizeof config.Name, "%s", name);
+    // ImGui does not write to the data of a font it does not own.
+    return atlas->AddFontFromMemoryTTF(const_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size()),
+                                       config.SizePixels, &config);
+  };
+  typefaces made;
+  made.regular = add(embedded::font_regular(), false, "Roboto Regular");
+  add(embedded::font_icons(), true, "Icons");
+  made.bold = add(embedded::font_bold(), false, "Roboto Bold");
+  add(embedded::font_icons(), true, "Icons");
+  return made;
+}
+
+void apply_style(const theme& colours, float scale) {
+  ImGuiStyle& style = ImGui::GetStyle();
+  style = ImGuiStyle();
+  style.FontSizeBase = 15.0F;
+  style.WindowPadding = ImVec2(10, 8);
+  style.FramePadding = ImVec2(8, 4);
+  style.CellPadding = ImVec2(8, 3);
+  style.ItemSpacing = ImVec2(8, 6);
+  style.ItemInnerSpacing = ImVec2(6, 4);
+  style.IndentSpacing = 16;
+  style.ScrollbarSize = 11;
+  style.GrabMinSize = 10;
+  style.WindowBorderSize = 0;
+  style.ChildBorderSize = 0;
+  style.PopupBorderSize = 1;
+  style.FrameBorderSize = 1;
+  style.TabBorderSize = 0;
+  style.TabBarBorderSize = 1;
+  style.TabBarOverlineSize = 2;
+  style.WindowRounding = 4;
+  style.ChildRounding = 0;
+  style.FrameRounding = 4;
+  style.PopupRounding = 6;
+  style.ScrollbarRounding = 6;
+  style.GrabRounding = 4;
+  style.TabRounding = 3;
+  style.DockingSeparatorSize = 1;
+  style.WindowMenuButtonPosition = ImGuiDir_None;
+  style.SeparatorTextBorderSize = 1;
+  style.HoverDelayShort = 0.05F;
+  // On software GL, painting a pixel twice is what a frame costs: windows show the clear colour.
+  style.AntiAliasedFill = false;
+  style.ScaleAllSizes(scale);
+  style.FontScaleDpi = scale;
+
+  ImVec4* c = style.Colors;
+  const ImVec4 none(0, 0, 0, 0);
+  const ImVec4 text = vec(colours.text);
+  const ImVec4 muted = vec(colours.muted);
+  const ImVec4 accent = vec(colours.accent);
+  for (int i = 0; i < ImGuiCol_COUNT; ++i) c[i] = none;
+  c[ImGuiCol_Text] = text;
+  c[ImGuiCol_TextDisabled] = muted;
+  c[ImGuiCol_TextLink] = accent;
+  c[ImGuiCol_TextSelectedBg] = vec(colours.accent, 0.35F);
+  c[ImGuiCol_PopupBg] = vec(colours.raised);
+  c[ImGuiCol_Border] = vec(colours.line);
+  c[ImGuiCol_FrameBg] = vec(colours.header);
+  c[ImGuiCol_FrameBgHovered] = vec(colours.hover);
+  c[ImGuiCol_FrameBgActive] = vec(colours.hover);
+  c[ImGuiCol_ScrollbarGrab] = vec(colours.line);
+  c[ImGuiCol_ScrollbarGrabHovered] = muted;
+  c[ImGuiCol_ScrollbarGrabActive] = accent;
+  c[ImGuiCol_CheckMark] = accent;
+  c[ImGuiCol_SliderGrab] = accent;
+  c[ImGuiCol_SliderGrabActive] = accent;
+  c[ImGuiCol_ButtonHovered] = vec(colours.hover);
+  c[ImGuiCol_ButtonActive] = vec(colours.line);
+  c[ImGuiCol_Header] = vec(colours.accent, 0.22F);
+  c[ImGuiCol_HeaderHovered] = vec(colours.hover);
+  c[ImGuiCol_HeaderActive] = vec(colours.accent, 0.30F);
+  c[ImGuiCol_Separator] = vec(colours.line);
+  c[ImGuiCol_SeparatorHovered] = accent;
+  c[ImGuiCol_SeparatorActive] = accent;
+  c[ImGuiCol_ResizeGripHovered] = vec(colours.line);
+  c[ImGuiCol_ResizeGripActive] = accent;
+  c[ImGuiCol_TabHovered] = vec(colours.hover);
+  c[ImGuiCol_TabSelectedOverline] = accent;
+  c[ImGuiCol_TabDimmedSelectedOverline] = vec(colours.line);
+  c[ImGuiCol_InputTextCursor] = text;
+  c[ImGuiCol_DockingPreview] = vec(colours.accent, 0.35F);
+  c[ImGuiCol_PlotHistogram] = accent;
+  c[ImGuiCol_TableHeaderBg] = vec(colours.header);
+  c[ImGuiCol_TableBorderStrong] = vec(colours.line);
+  c[ImGuiCol_TableBorderLight] = vec(colours.grid);
+  c[ImGuiCol_DragDropTarget] = accent;
+  c[ImGuiCol_NavCursor] = accent;
+  c[ImGuiCol_ModalWindowDimBg] = vec(colours.background, 0.6F);
+}
+
+}  // namespace sluice::gui

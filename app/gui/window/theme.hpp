@@ -1,0 +1,106 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "app/gui/window/theme_kind.hpp"
+#include "core/index/memory/categories.hpp"
+#include "core/query/answers/answer_types.hpp"
+#include "imgui.h"
+
+struct ImFont;
+
+namespace sluice::gui {
+
+/// The colours and measures everything is drawn with. Categories use the Okabe-Ito palette, which stays apart under the
+/// common colour-vision deficiencies (Okabe and Ito, "Color Universal Design", 2008), shifted in lightness per theme;
+/// no figure is told by colour alone. Colours are ImGui's packed RGBA.
+struct theme {
+  theme_kind kind = theme_kind::dark;
+
+  // Surfaces.
+  ImU32 background = 0;  ///< The clear colour: what every window is drawn on.
+  ImU32 raised = 0;      ///< Menus, tips, pop-ups.
+  ImU32 header = 0;      ///< Group headings of the timeline, table headings.
+  ImU32 line = 0;        ///< Separators between panels.
+  ImU32 grid = 0;        ///< Subtle lines behind charts.
+  ImU32 hover = 0;       ///< Under the mouse.
+
+  // Text.
+  ImU32 text = 0;
+  ImU32 muted = 0;      ///< Units, axis labels, secondary lines: still 4.5:1 on the background.
+  ImU32 on_colour = 0;  ///< Text on a slice.
+
+  // Meaning.
+  ImU32 accent = 0;      ///< Selection and focus.
+  ImU32 range_fill = 0;  ///< The selected range, translucent.
+  ImU32 warning = 0;
+  ImU32 failure = 0;
+  ImU32 good = 0;
+  ImU32 limit = 0;  ///< The line of a link's peak or a device's memory.
+
+  std::array<ImU32, 15> slices{};                            ///< By query::slice_kind.
+  std::array<ImU32, trace::memory_kind_count> memory{};      ///< By trace::memory_kind.
+  std::array<ImU32, trace::layer_count> layers{};            ///< By trace::layer.
+  std::array<ImU32, trace::direction_count> directions{};    ///< By trace::direction.
+  std::array<ImU32, analysis::category_count> categories{};  ///< By analysis::category.
+  ImU32 untracked = 0;  ///< Memory of the device that no allocation of the recording explains.
+  ImU32 recorder = 0;   ///< Device memory that recording itself takes.
+  ImU32 pool_free = 0;  ///< Reserved by a pool and not given out.
+  ImU32 counter = 0;
+
+  [[nodiscard]] ImU32 slice(query::slice_kind kind_of_slice) const;
+  /// A kernel's shade of the kernel colour: the same name has the same shade everywhere.
+  [[nodiscard]] ImU32 shade(ImU32 colour, std::uint64_t name) const;
+  [[nodiscard]] ImU32 of(const query::band& band) const;
+};
+
+[[nodiscard]] const theme& theme_of(theme_kind kind);
+
+/// `colour` mixed with `share` (0..1) of `other`; alpha of `colour`.
+[[nodiscard]] ImU32 mix(ImU32 colour, ImU32 other, float share);
+
+/// Sets ImGui's colours and measures; `scale` is the display's scale times the user's.
+void apply_style(const theme& colours, float scale);
+
+/// The typefaces, embedded in the program. Sizes are chosen when text is drawn.
+struct typefaces {
+  ImFont* regular = nullptr;  ///< With the icons merged in.
+  ImFont* bold = nullptr;
+};
+[[nodiscard]] typefaces load_typefaces();
+
+/// Sizes of text, in design pixels: beside charts and rulers, and in the boxes of timelines and flame graphs.
+inline constexpr float small_text = 12.0F;
+inline constexpr float box_text = 12.5F;
+
+/// Code points of the icon font.
+namespace icon {
+inline constexpr const char* open = "\xef\x81\xbc";  // folder-open
+inline constexpr const char* play = "\xef\x81\x8b";
+inline constexpr const char* stop = "\xef\x81\x8d";
+inline constexpr const char* back = "\xef\x81\xa0";      // arrow-left
+inline constexpr const char* forward = "\xef\x81\xa1";   // arrow-right
+inline constexpr const char* fit = "\xef\x8c\xb7";       // arrows-left-right
+inline constexpr const char* zoom_in = "\xef\x80\x8e";   // magnifying-glass-plus
+inline constexpr const char* zoom_out = "\xef\x80\x90";  // magnifying-glass-minus
+inline constexpr const char* search = "\xef\x80\x82";    // magnifying-glass
+inline constexpr const char* light = "\xef\x86\x85";     // sun
+inline constexpr const char* dark = "\xef\x86\x86";      // moon
+inline constexpr const char* warning = "\xef\x81\xb1";   // triangle-exclamation
+inline constexpr const char* info = "\xef\x81\x9a";      // circle-info
+inline constexpr const char* failure = "\xef\x81\x97";   // circle-xmark
+inline constexpr const char* close = "\xef\x80\x8d";     // xmark
+inline constexpr const char* chip = "\xef\x8b\x9b";      // microchip
+inline constexpr const char* file = "\xef\x85\x9b";      // file
+inline constexpr const char* fold = "\xef\x81\x94";      // chevron-right
+inline constexpr const char* unfold = "\xef\x81\xb8";    // chevron-down
+inline constexpr const char* flask = "\xef\x83\x83";     // flask: simulated
+inline constexpr const char* live = "\xef\x84\x91";      // circle
+inline constexpr const char* previous = "\xef\x81\x88";  // backward-step
+inline constexpr const char* next = "\xef\x81\x91";      // forward-step
+inline constexpr const char* expand = "\xef\x81\xa5";
+inline constexpr const char* chart = "\xef\x87\xbe";  // chart-area
+}  // namespace icon
+
+}  // namespace sluice::gui

@@ -1,0 +1,160 @@
+#include "app/gui/window/window.hpp"
+
+#include <GLFW/glfw3.h>
+
+#include <cstdlib>
+
+#include "app/gui/gl/gl.hpp"
+#include "app/gui/window/renderer.hpp"
+#include "imgui.h"
+#include "imgui_impl_glfw.h"
+#include "imgui_impl_opengl3.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr int frames_after_input = 3;  // ImGui needs up to two to settle; the third shows it
+constexpr double live_interval = 1.0 / 30;
+constexpr double tip_time = 0.8;  // s after the last input in which a tip may still appear
+constexpr double animation_interval = 1.0 / 90;
+
+std::string& glfw_error() {
+  static std::string text;
+  return text;
+}
+
+tl::unexpected<error> no_window(std::string why) {
+  return fail(error_code::unavailable, std::move(why), {},
+              "without a display use `sluice screenshot FILE -o picture.png` or `sluice report FILE`");
+}
+
+}  // namespace
+
+result<std::unique_ptr<window>> window::create(application_options content) {
+  glfwSetErrorCallback([](int, const char* text) { glfw_error() = text; });
+  const char* wayland = std::getenv("WAYLAND_DISPLAY");
+  const char* x11 = std::getenv("DISPLAY");
+  const bool has_wayland = (wayland != nullptr && wayland[0] != '\0') || std::getenv("WAYLAND_SOCKET") != nullptr;
+  if (!has_wayland && (x11 == nullptr || x11[0] == '\0'))
+    return no_window("no display (neither DISPLAY nor WAYLAND_DISPLAY is set)");
+  // Asked to choose, GLFW tries Wayland first, whose library complains on the terminal where there is none.
+  if (!has_wayland) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
+  if (glfwInit() == GLFW_FALSE) return no_window("no window can be opened here (" + glfw_error() + ")");
+  std::unique_ptr<window> made(new window);
+  settings remembered(content.config_folder);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+  glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+  glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+  glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);
+  glfwWindowHintString(GLFW_X11_CLASS_NAME, "sluice");
+  glfwWindowHintString(GLFW_WAYLAND_APP_ID, "sluice");
+  made->handle_ = glfwCreateWindow(remembered.width, remembered.height, "Sluice", nullptr, nullptr);
+  if (made->handle_ == nullptr) return no_window("the display gives no OpenGL 3.3 window (" + glfw_error() + ")");
+  glfwSetWindowSizeLimits(made->handle_, 480, 320, GLFW_DONT_CARE, GLFW_DONT_CARE);
+  glfwMakeContextCurrent(made->handle_);
+  glfwSwapInterval(1);
+  if (!gl::load(&glfwGetProcAddress)) return no_window("the display's OpenGL is older than 3.3");
+
+  content.wake = [] { glfwPostEmptyEvent(); };
+  made->app_ = std::make_unique<application>(std::move(content));
+  glfwSetWindowUserPointer(made->handle_, made.get());
+  glfwSetDropCallback(made->handle_, [](GLFWwindow* handle, int count, const char** paths) {
+    auto* self = static_cast<window*>(glfwGetWindowUserPointer(handle));
+    for (int i = 0; i < count; ++i) self->app_->invoke("file.open_path", std::string(paths[i]));
+    self->note_input();
+  });
+  ImGui_ImplGlfw_InitForOpenGL(made->handle_, true);
+  ImGui_ImplOpenGL3_Init("#version 330 core");
+  made->backends_ = true;
+  made->take_scale();
+  if (auto started = made->app_->start(); !started) return tl::unexpected(started.error());
+  glfwShowWindow(made->handle_);
+  return made;
+}
+
+window::~window() {
+  if (app_) {
+    if (handle_ != nullptr) {
+      int width = 0;
+      int height = 0;
+      float scale = 1;
+      glfwGetWindowSize(handle_, &width, &height);
+      glfwGetWindowContentScale(handle_, &scale, nullptr);
+      app_->remembered().width = static_cast<int>(static_cast<float>(width) / scale);
+      app_->remembered().height = static_cast<int>(static_cast<float>(height) / scale);
+    }
+    if (backends_) {
+      ImGui_ImplOpenGL3_Shutdown();
+      ImGui_ImplGlfw_Shutdown();
+    }
+    app_.reset();
+  }
+  if (handle_ != nullptr) glfwDestroyWindow(handle_);
+  glfwTerminate();
+}
+
+void window::take_scale() {
+  // X11 gives pixels and a scale to apply; Wayland scales the framebuffer itself, and text is rasterised for that.
+  float content = 1;
+  int width = 0;
+  int pixels = 0;
+  glfwGetWindowContentScale(handle_, &content, nullptr);
+  glfwGetWindowSize(handle_, &width, nullptr);
+  glfwGetFramebufferSize(handle_, &pixels, nullptr);
+  const float done_already = width > 0 ? static_cast<float>(pixels) / static_cast<float>(width) : 1;
+  app_->set_scale(done_already > 0 ? content / done_already : content);
+}
+
+void window::note_input() {
+  frames_wanted_ = frames_after_input;
+  last_input_ = glfwGetTime();
+}
+
+void window::wait() {
+  if (app_->animating()) return glfwWaitEventsTimeout(animation_interval);
+  if (frames_wanted_ > 0) return glfwPollEvents();
+  const double before = glfwGetTime();
+  double limit = 0;  // for ever
+  if (before - last_input_ < tip_time) limit = 0.1;
+  if (ImGui::GetIO().WantTextInput) limit = 0.25;  // the cursor blinks
+  if (app_->live()) limit = live_interval;
+  if (limit == 0) {
+    glfwWaitEvents();
+    return note_input();
+  }
+  glfwWaitEventsTimeout(limit);
+  const bool woken = glfwGetTime() - before < limit * 0.98;
+  if (woken && !app_->live()) note_input();
+  frames_wanted_ = std::max(frames_wanted_, 1);
+}
+
+void window::run() {
+  while (step()) wait();
+}
+
+bool window::step() {
+  glfwPollEvents();
+  take_scale();
+  int width = 0;
+  int height = 0;
+  glfwGetFramebufferSize(handle_, &width, &height);
+  if (width > 0 && height > 0) {
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    build_frame(*app_);
+    draw_frame(*app_, width, height);
+    glfwSwapBuffers(handle_);
+    if (frames_wanted_ > 0) --frames_wanted_;
+  } else {
+    frames_wanted_ = 0;
+  }
+  if (after_frame) after_frame();
+  if (std::string title = app_->title(); title != title_) {
+    title_ = std::move(title);
+    glfwSetWindowTitle(handle_, title_.c_str());
+  }
+  return !app_->wants_to_close() && glfwWindowShouldClose(handle_) == GLFW_FALSE;
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,127 @@
+#include "core/base/local_files.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// More folders than a path of a source nests; bounds what a hostile one costs.
+constexpr std::size_t most_folders = 64;
+
+/// The parts of `path` between its slashes, without empty ones and ".". Nothing if ".." is among them, or there are too many.
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, end);
+    path.remove_prefix(std::min(end + 1, path.size()));
+    if (part.empty() || part == ".") continue;
+    if (part == ".." || parts.size() == most_folders) return {};
+    parts.emplace_back(part);
+  }
+  return parts;
+}
+
+std::string joined(const std::vector<std::string>& parts, std::size_t first) {
+  std::string path = parts[first];
+  for (std::size_t i = first + 1; i < parts.size(); ++i) path.append("/").append(parts[i]);
+  return path;
+}
+
+/// Where the kernel has no openat2: one folder after the other, and through no link at all.
+int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std::size_t first) {
+  int at = ::dup(folder);
+  for (std::size_t i = first; i < parts.size() && at >= 0; ++i) {
+    const int how =
+        i + 1 < parts.size() ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC : regular_file::flags | O_NOFOLLOW;
+    const int next = ::openat(at, parts[i].c_str(), how);
+    const int why = errno;
+    ::close(at);
+    errno = why;
+    at = next;
+  }
+  return at;
+}
+
+/// Opens the path that `parts` make from `first` on, below `folder`. -1 and errno if it is not there, or a link leads out.
+int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t first) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(regular_file::flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  const std::string path = joined(parts, first);
+  for (int tries = 0; tries < 8; ++tries) {
+    const long opened = ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
+    if (opened >= 0) return static_cast<int>(opened);
+    if (errno != EAGAIN) break;  // Something was renamed meanwhile.
+  }
+  return errno == ENOSYS || errno == EPERM ? open_beneath_by_parts(folder, parts, first) : -1;
+}
+
+/// The first of `parts` behind `folder`, if they begin with it; 0 if they do not.
+std::size_t behind(const std::string& folder, const std::vector<std::string>& parts) {
+  const std::vector<std::string> above = parts_of(folder);
+  const bool below = above.size() < parts.size() && std::equal(above.begin(), above.end(), parts.begin());
+  return below ? above.size() : 0;
+}
+
+result<local_files::opened> open_in(const std::string& folder, const std::string& recorded, std::uint64_t most_bytes) {
+  auto outcome = fail(error_code::not_found, "is not there", recorded);
+  const std::vector<std::string> parts = parts_of(recorded);
+  const int root = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  std::vector<std::size_t> firsts;
+  if (const std::size_t first = behind(folder, parts); first != 0 && recorded.starts_with('/')) firsts.push_back(first);
+  for (std::size_t first = 0; first < parts.size(); ++first) firsts.push_back(first);
+  for (const std::size_t first : firsts) {
+    const int descriptor = root < 0 ? -1 : open_beneath(root, parts, first);
+    if (descriptor < 0) continue;
+    const std::string path = folder + "/" + joined(parts, first);
+    auto file = regular_file::of(descriptor, path, most_bytes);
+    if (file) {
+      ::close(root);
+      return local_files::opened{std::move(*file), path, false};
+    }
+    if (outcome.value().code == error_code::not_found) outcome = tl::unexpected(file.error());
+  }
+  if (root >= 0) ::close(root);
+  return outcome;
+}
+
+}  // namespace
+
+local_files::local_files(bool as_recorded, const std::vector<std::string>& folders) : as_recorded_(as_recorded) {
+  for (const std::string& each : folders) {
+    std::error_code failed;
+    const fs::path real = fs::canonical(each, failed);
+    if (failed) continue;
+    if (real == "/") {
+      as_recorded_ = true;
+    } else {
+      folders_.push_back(real.string());
+    }
+  }
+}
+
+result<local_files::opened> local_files::open(const std::string& path, std::uint64_t most_bytes) const {
+  if (!any()) return fail(error_code::unavailable, std::string(untrusted_remark), path);
+  auto outcome = fail(error_code::not_found, "is not there", path);
+  for (const std::string& folder : folders_) {
+    auto found = open_in(folder, path, most_bytes);
+    if (found) return found;
+    if (found.error().code != error_code::not_found) outcome = tl::unexpected(found.error());
+  }
+  if (!as_recorded_ || !path.starts_with('/')) return outcome;
+  auto file = regular_file::open(path, most_bytes);
+  if (!file) return tl::unexpected(file.error());
+  return opened{std::move(*file), path, true};
+}
+
+}  // namespace sluice

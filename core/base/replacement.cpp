@@ -1,0 +1,174 @@
+#include "core/base/replacement.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t longest_name = 255;  // NAME_MAX of all common file systems
+
+/// `place` with an ending that nobody can guess.
+std::string name_next_to(const fs::path& place) {
+  std::uint64_t number = 0;
+  while (::getrandom(&number, sizeof number, 0) != sizeof number) {
+  }
+  char ending[32];
+  const int length = std::snprintf(ending, sizeof ending, ".part-%016llx", static_cast<unsigned long long>(number));
+  std::string name = place.filename().string();
+  name.resize(std::min(name.size(), longest_name - static_cast<std::size_t>(length)));
+  return (place.parent_path() / (name + ending)).string();
+}
+
+/// What `target` leads to, absolute. Errors: io, invalid_argument.
+result<std::string> place_of(const std::string& target) {
+  struct stat link {};
+  std::error_code problem;
+  std::string plain = target;
+  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
+  const fs::path absolute = fs::absolute(plain, problem);
+  if (problem) return fail(error_code::io, "cannot create: " + problem.message(), target);
+  if (::lstat(absolute.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return absolute.string();
+  if (link.st_uid != ::geteuid() && link.st_uid != 0)
+    return fail(error_code::invalid_argument, "is a link that belongs to another user", target, "choose another name");
+  const fs::path found = fs::canonical(absolute, problem);
+  if (problem)
+    return fail(error_code::invalid_argument, "is a link to a file that does not exist", target,
+                "remove the link, or choose another name");
+  return found.string();
+}
+
+/// On disk, whatever descriptor it was written by.
+bool sync_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool done = ::fsync(file) == 0;
+  const int why = errno;
+  ::close(file);
+  errno = why;
+  return done;
+}
+
+}  // namespace
+
+replacement::replacement(std::string named, std::string place, bool folder)
+    : named_(std::move(named)), place_(std::move(place)), folder_(folder) {}
+
+replacement::replacement(replacement&& other) noexcept
+    : named_(std::move(other.named_)),
+      place_(std::move(other.place_)),
+      path_(std::exchange(other.path_, {})),
+      replaced_(other.replaced_),
+      folder_(other.folder_),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      unfinished_(std::move(other.unfinished_)) {}
+
+replacement::~replacement() {
+  remove();
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::optional<replacement::identity> replacement::look_at(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return std::nullopt;
+  return identity{found.st_dev, found.st_ino};
+}
+
+tl::unexpected<error> replacement::failure(const std::string& what, int why) const {
+  const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+  return fail(full ? error_code::no_space : error_code::io, what + ": " + describe_errno(why), named_,
+              full ? "free some space" : "name a file in a folder that you may write to");
+}
+
+result<void> replacement::make(mode_t mode) {
+  constexpr int most_tries = 100;
+  for (int i = 0; i < most_tries; ++i) {
+    path_ = name_next_to(place_);
+    unfinished_ = unfinished_name(path_);
+    if (folder_) {
+      if (::mkdir(path_.c_str(), mode) == 0) return {};
+    } else {
+      descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+      if (descriptor_ >= 0) return {};
+    }
+    if (errno != EEXIST) break;
+  }
+  const int why = errno;
+  unfinished_ = unfinished_name();
+  path_.clear();
+  return failure("cannot create", why);
+}
+
+result<replacement> replacement::of_file(const std::string& target) {
+  auto place = place_of(target);
+  if (!place) return tl::unexpected(place.error());
+  replacement made(target, std::move(*place), false);
+  struct stat old {};
+  const bool exists = ::lstat(made.place_.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode))
+    return fail(error_code::invalid_argument, "is not a regular file", target, "choose another name");
+  if (exists && ::access(made.place_.c_str(), W_OK) != 0) return made.failure("cannot be replaced", errno);
+  if (exists) made.replaced_ = identity{old.st_dev, old.st_ino};
+  if (auto done = made.make(0666); !done) return tl::unexpected(done.error());
+  if (exists) {
+    // Root keeps the owner; others may keep the group at most.
+    [[maybe_unused]] const int owner = ::fchown(made.descriptor_, old.st_uid, old.st_gid);
+    ::fchmod(made.descriptor_, old.st_mode & 0777);
+  }
+  return made;
+}
+
+result<replacement> replacement::of_folder(const std::string& target) {
+  auto place = place_of(target);
+  if (!place) return tl::unexpected(place.error());
+  replacement made(target, std::move(*place), true);
+  made.replaced_ = look_at(made.place_);
+  std::error_code problem;
+  if (made.replaced_ && !(fs::is_directory(made.place_, problem) && fs::is_empty(made.place_, problem)))
+    return fail(error_code::invalid_argument, "already exists and is not an empty directory", target,
+                "name a new folder with -o");
+  if (auto done = made.make(0777); !done) return tl::unexpected(done.error());
+  return made;
+}
+
+int replacement::take_descriptor() { return std::exchange(descriptor_, -1); }
+
+result<void> replacement::commit() {
+  const char* refused = "cannot be put in its place: another file has taken that name";
+  if (look_at(place_) != replaced_) return fail(error_code::io, refused, named_, "choose another name");
+  if (replaced_ && !folder_ && !sync_file(path_)) return failure("cannot be written to disk", errno);
+  int moved = -1;
+  if (!replaced_) {
+    moved = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place_.c_str(), RENAME_NOREPLACE);
+    if (moved != 0 && errno == EEXIST) return fail(error_code::io, refused, named_, "choose another name");
+  }
+  // Some file systems do not know that flag.
+  if (moved != 0) moved = ::rename(path_.c_str(), place_.c_str());
+  if (moved != 0) return failure("cannot be put in its place", errno);
+  keep();
+  return {};
+}
+
+void replacement::keep() {
+  path_.clear();
+  unfinished_ = unfinished_name();
+}
+
+void replacement::remove() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  keep();
+}
+
+}  // namespace sluice

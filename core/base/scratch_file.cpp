@@ -1,0 +1,75 @@
+#include "core/base/scratch_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+tl::unexpected<error> cannot_make(const char* what, const std::string& name, int why) {
+  return fail(why == ENOSPC || why == EDQUOT ? error_code::no_space : error_code::io,
+              std::string("cannot make a scratch ") + what + ": " + describe_errno(why), name,
+              "name a folder with space in TMPDIR");
+}
+
+}  // namespace
+
+std::string scratch_place() {
+  const char* named = std::getenv("TMPDIR");
+  for (const char* place : {named, "/tmp", "/var/tmp"}) {
+    std::error_code ignored;
+    if (place == nullptr || place[0] != '/' || !std::filesystem::is_directory(place, ignored)) continue;
+    if (::access(place, W_OK | X_OK) == 0) return place;
+  }
+  return "/tmp";
+}
+
+scratch_file::scratch_file(int fd) : fd_(fd), path_("/proc/self/fd/" + std::to_string(fd)) {}
+
+scratch_file::scratch_file(scratch_file&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+scratch_file::~scratch_file() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+result<scratch_file> scratch_file::make() {
+  const std::string place = scratch_place();
+  int fd = ::open(place.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0) return scratch_file(fd);
+  // Not all file systems have files without a name.
+  std::string name = place + "/sluice-XXXXXX";
+  fd = ::mkostemp(name.data(), O_CLOEXEC);
+  if (fd < 0) return cannot_make("file", name, errno);
+  ::unlink(name.c_str());
+  return scratch_file(fd);
+}
+
+scratch_folder::scratch_folder(std::string path) : path_(std::move(path)), unfinished_(path_) {}
+
+scratch_folder::scratch_folder(scratch_folder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), unfinished_(std::move(other.unfinished_)) {}
+
+scratch_folder& scratch_folder::operator=(scratch_folder&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(unfinished_, other.unfinished_);
+  return *this;
+}
+
+scratch_folder::~scratch_folder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+result<scratch_folder> scratch_folder::make() {
+  std::string name = scratch_place() + "/sluice-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) return cannot_make("folder", name, errno);
+  return scratch_folder(std::move(name));
+}
+
+}  // namespace sluice

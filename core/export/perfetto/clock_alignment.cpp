@@ -1,0 +1,164 @@
+#include "core/export/perfetto/clock_alignment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "core/base/saturating.hpp"
+#include "core/timeline/time_range.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using trace::time_ns;
+
+constexpr std::uint64_t least_matches = 8;
+constexpr std::size_t least_for_drift = 16;
+/// No clock of a machine runs so fast or so slow; NTP corrects by half of it.
+constexpr double most_drift = 1e-3;
+/// Clocks of machines that are kept in time differ by less.
+constexpr time_ns patience = 500'000'000;
+
+bool is_collective(std::string_view name) {
+  constexpr std::array<std::string_view, 3> words = {"ncclDevKernel_", "ncclKernel_", "ncclDevFunc_"};
+  // A mangled name has its length before it.
+  const std::size_t within = name.starts_with("_Z") ? 8 : 1;
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return name.substr(0, within + word.size() - 1).find(word) != std::string_view::npos;
+  });
+}
+
+/// The same collective by both clocks.
+struct matched_end {
+  time_ns time = 0;        ///< By the other's own.
+  time_ns difference = 0;  ///< Of the first's, to what the other's is with the offset so far.
+};
+
+/// The k-th with the k-th where both have as many; else each with the nearest by the clocks so far.
+void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other, time_ns offset,
+           std::vector<matched_end>& matched) {
+  const auto add = [&](time_ns a, time_ns b) {
+    if (std::abs(a - b - offset) <= patience) matched.push_back({b, a - b - offset});
+  };
+  if (first.size() == other.size()) {
+    for (std::size_t i = 0; i < first.size(); ++i) add(first[i], other[i]);
+    return;
+  }
+  for (const time_ns end : other) {
+    const time_ns at = end + offset;
+    const auto after = std::lower_bound(first.begin(), first.end(), at);
+    time_ns nearest = INT64_MAX / 4;
+    if (after != first.end()) nearest = *after;
+    if (after != first.begin() && at - *std::prev(after) < std::abs(nearest - at)) nearest = *std::prev(after);
+    add(nearest, end);
+  }
+}
+
+/// Of at least one value.
+template <class Number>
+Number share_of(std::vector<Number> values, std::size_t tenths) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() * tenths / 10);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+time_ns drifted(double drift, time_ns since) {
+  return saturating_cast<time_ns>(std::round(drift * static_cast<double>(since)));
+}
+
+/// What `offset` and `drift` leave between the clocks, and the offset that leaves least.
+struct fit {
+  time_ns offset = 0;
+  time_ns error = 0;
+};
+fit fit_offset(const std::vector<matched_end>& matched, double drift, time_ns pivot) {
+  std::vector<time_ns> left;
+  left.reserve(matched.size());
+  for (const matched_end& each : matched)
+    left.push_back(analysis::bounded(saturating_difference(each.difference, drifted(drift, each.time - pivot))));
+  fit found;
+  found.offset = share_of(left, 5);
+  for (time_ns& each : left) each = std::abs(each - found.offset);
+  found.error = share_of(std::move(left), 9);
+  return found;
+}
+
+/// `matched` in order of time.
+double drift_of(const std::vector<matched_end>& matched) {
+  const std::size_t apart = matched.size() / 2;
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i + apart < matched.size(); ++i) {
+    const matched_end& a = matched[i];
+    const matched_end& b = matched[i + apart];
+    if (b.time > a.time)
+      slopes.push_back(static_cast<double>(b.difference - a.difference) / static_cast<double>(b.time - a.time));
+  }
+  return slopes.empty() ? 0 : share_of(std::move(slopes), 5);
+}
+
+}  // namespace
+
+time_ns clock_offset::moved(time_ns time) const {
+  if (drift == 0) return time + offset;
+  return saturating_sum(time + offset, drifted(drift, time - pivot));
+}
+
+result<collective_ends> find_collectives(const trace::snapshot& from) {
+  std::map<std::uint64_t, collective_ends> by_process;
+  std::map<std::uint64_t, bool> known;  // By string.
+  auto read = from.for_each<trace::kernel_event>([&](const trace::kernel_event& row) {
+    const auto [at, fresh] = known.try_emplace(raw(row.name), false);
+    if (fresh) at->second = is_collective(from.tables().text(row.name));
+    if (at->second && row.end != trace::unknown_time)
+      by_process[raw(row.process)][std::string(from.tables().text(row.name))].push_back(analysis::bounded(row.end));
+  });
+  if (!read) return tl::unexpected(read.error());
+  if (by_process.empty()) return collective_ends{};
+  collective_ends& ends = by_process.begin()->second;
+  for (auto& [name, times] : ends) std::sort(times.begin(), times.end());
+  return ends;
+}
+
+std::int64_t realtime_at_zero(const trace::snapshot& from) {
+  if (from.realtime_origin() != 0) return from.realtime_origin();
+  std::int64_t origin = 0;
+  static_cast<void>(from.for_each<trace::clock_anchor_event>([&](const trace::clock_anchor_event& row) {
+    if (origin == 0 && row.realtime != 0) origin = saturating_difference(row.realtime, row.time);
+  }));
+  return origin;
+}
+
+clock_offset align(std::int64_t first_realtime, const collective_ends& first, std::int64_t other_realtime,
+                   const collective_ends& other) {
+  clock_offset found;
+  if (first_realtime != 0 && other_realtime != 0) {
+    found.offset = analysis::bounded(saturating_difference(other_realtime, first_realtime));
+    found.from = clock_offset::basis::realtime;
+  }
+  std::vector<matched_end> matched;
+  for (const auto& [name, ends] : other) {
+    if (const auto same = first.find(name); same != first.end()) match(same->second, ends, found.offset, matched);
+  }
+  found.matched = matched.size();
+  if (found.matched < least_matches) return found;
+  std::sort(matched.begin(), matched.end(), [](const matched_end& a, const matched_end& b) { return a.time < b.time; });
+  found.pivot = matched[matched.size() / 2].time;
+  fit best = fit_offset(matched, 0, found.pivot);
+  if (matched.size() >= least_for_drift) {
+    const double drift = drift_of(matched);
+    const fit line = fit_offset(matched, drift, found.pivot);
+    if (std::abs(drift) <= most_drift && line.error < best.error - best.error / 4) {
+      best = line;
+      found.drift = drift;
+    }
+  }
+  found.corrected = best.offset;
+  found.offset += best.offset;
+  found.error = best.error;
+  found.from = clock_offset::basis::collectives;
+  return found;
+}
+
+}  // namespace sluice::exports

@@ -1,0 +1,231 @@
+#include "core/export/perfetto/perfetto_packets.hpp"
+
+#include <protozero/pbf_writer.hpp>
+
+namespace sluice::exports {
+namespace {
+
+using protozero::pbf_writer;
+
+constexpr std::uint32_t sequence = 1;
+constexpr std::size_t most_names = std::size_t{1} << 18;
+
+// Numbers of fields.
+constexpr std::uint32_t trace_packet = 1;
+namespace packet {
+enum : std::uint32_t {
+  clock_snapshot = 6,
+  timestamp = 8,
+  sequence_id = 10,
+  track_event = 11,
+  interned_data = 12,
+  sequence_flags = 13,
+  track_descriptor = 60
+};
+}
+namespace descriptor {
+enum : std::uint32_t { uuid = 1, name = 2, process = 3, thread = 4, parent = 5, counter = 8 };
+}
+namespace track_event {
+enum : std::uint32_t {
+  category_iids = 3,
+  debug_annotations = 4,
+  legacy_event = 6,
+  type = 9,
+  name_iid = 10,
+  track_uuid = 11,
+  counter_value = 30,
+  double_counter_value = 44,
+  flow_ids = 47,
+  terminating_flow_ids = 48
+};
+}
+namespace legacy_event {
+enum : std::uint32_t { bind_id = 8, flow_direction = 13 };
+enum direction : std::uint8_t { into = 1, out_of = 2 };
+}  // namespace legacy_event
+enum event_type : std::uint32_t { slice_begin = 1, slice_end = 2, instant_event = 3, counter_event = 4 };
+constexpr std::uint32_t incremental_state_cleared = 1, needs_incremental_state = 2;
+constexpr std::uint32_t realtime = 1, boottime = 6;
+
+void add_string(pbf_writer& to, std::uint32_t field, std::string_view text) {
+  to.add_string(field, text.data(), text.size());
+}
+
+}  // namespace
+
+void perfetto_packets::write_packet(std::string_view text) {
+  if (!outcome_) return;
+  framed_.clear();
+  pbf_writer trace(framed_);
+  trace.add_message(trace_packet, text.data(), text.size());
+  outcome_ = to_.write(framed_);
+}
+
+void perfetto_packets::clocks(std::uint64_t boot, std::uint64_t real) {
+  packet_.clear();
+  pbf_writer out(packet_);
+  out.add_uint64(packet::timestamp, boot);
+  out.add_uint32(packet::sequence_id, sequence);
+  pbf_writer snapshot(out, packet::clock_snapshot);
+  const auto clock = [&](std::uint32_t id, std::uint64_t time) {
+    pbf_writer one(snapshot, 1);
+    one.add_uint32(1, id);
+    one.add_uint64(2, time);
+  };
+  clock(boottime, boot);
+  if (real != 0) clock(realtime, real);
+  snapshot.add_enum(2, static_cast<int>(boottime));
+  snapshot.commit();
+  write_packet(packet_);
+}
+
+void perfetto_packets::process_track(std::uint64_t track, std::int32_t pid, std::string_view name) {
+  packet_.clear();
+  pbf_writer out(packet_);
+  {
+    pbf_writer about(out, packet::track_descriptor);
+    about.add_uint64(descriptor::uuid, track);
+    pbf_writer process(about, descriptor::process);
+    process.add_int32(1, pid);
+    add_string(process, 6, name);
+  }
+  write_packet(packet_);
+}
+
+void perfetto_packets::thread_track(std::uint64_t track, std::uint64_t parent, std::int32_t pid, std::int32_t tid,
+                                    std::string_view name) {
+  packet_.clear();
+  pbf_writer out(packet_);
+  {
+    pbf_writer about(out, packet::track_descriptor);
+    about.add_uint64(descriptor::uuid, track);
+    about.add_uint64(descriptor::parent, parent);
+    pbf_writer thread(about, descriptor::thread);
+    thread.add_int32(1, pid);
+    thread.add_int32(2, tid);
+    add_string(thread, 5, name);
+  }
+  write_packet(packet_);
+}
+
+void perfetto_packets::plain_track(std::uint64_t track, std::uint64_t parent, std::string_view name) {
+  packet_.clear();
+  pbf_writer out(packet_);
+  {
+    pbf_writer about(out, packet::track_descriptor);
+    about.add_uint64(descriptor::uuid, track);
+    add_string(about, descriptor::name, name);
+    if (parent != 0) about.add_uint64(descriptor::parent, parent);
+  }
+  write_packet(packet_);
+}
+
+void perfetto_packets::counter_track(std::uint64_t track, std::uint64_t parent, std::string_view name,
+                                     perfetto_unit unit) {
+  packet_.clear();
+  pbf_writer out(packet_);
+  {
+    pbf_writer about(out, packet::track_descriptor);
+    about.add_uint64(descriptor::uuid, track);
+    add_string(about, descriptor::name, name);
+    if (parent != 0) about.add_uint64(descriptor::parent, parent);
+    pbf_writer counter(about, descriptor::counter);
+    counter.add_enum(3, static_cast<int>(unit));
+  }
+  write_packet(packet_);
+}
+
+std::uint64_t perfetto_packets::intern(names& of, std::string_view text, std::string& fresh) {
+  const auto [known, is_fresh] = of.known.try_emplace(std::string(text), of.known.size() + 1);
+  if (is_fresh) {
+    pbf_writer data(fresh);
+    pbf_writer name(data, of.field);
+    name.add_uint64(1, known->second);
+    add_string(name, 2, text);
+  }
+  return known->second;
+}
+
+void perfetto_packets::forget_names_if_many() {
+  if (categories_.known.size() + events_.known.size() + figures_.known.size() < most_names) return;
+  categories_.known.clear();
+  events_.known.clear();
+  figures_.known.clear();
+  cleared_ = true;
+}
+
+void perfetto_packets::write_event(const event& of, std::uint32_t type) {
+  forget_names_if_many();
+  event_.clear();
+  fresh_.clear();
+  {
+    pbf_writer out(event_);
+    out.add_enum(track_event::type, static_cast<int>(type));
+    out.add_uint64(track_event::track_uuid, of.track);
+    if (!of.category.empty()) out.add_uint64(track_event::category_iids, intern(categories_, of.category, fresh_));
+    out.add_uint64(track_event::name_iid, intern(events_, of.name.empty() ? "(no name)" : of.name, fresh_));
+    for (const std::uint64_t flow : of.flows) out.add_fixed64(track_event::flow_ids, flow);
+    for (const std::uint64_t flow : of.flow_ends) out.add_fixed64(track_event::terminating_flow_ids, flow);
+    if (of.call != 0 || of.work_of != 0) {
+      // A terminating flow is over at its first end, but a call may have much work: a graph's launch has all of the graph's.
+      pbf_writer arrow(out, track_event::legacy_event);
+      arrow.add_uint64(legacy_event::bind_id, of.call != 0 ? of.call : of.work_of);
+      arrow.add_enum(legacy_event::flow_direction, of.call != 0 ? legacy_event::out_of : legacy_event::into);
+    }
+    for (const perfetto_figure& figure : of.figures) {
+      const std::uint64_t name = intern(figures_, figure.name, fresh_);
+      pbf_writer annotation(out, track_event::debug_annotations);
+      annotation.add_uint64(1, name);
+      annotation.add_uint64(3, figure.value);
+    }
+  }
+  packet_.clear();
+  pbf_writer out(packet_);
+  out.add_uint64(packet::timestamp, of.time);
+  out.add_uint32(packet::sequence_id, sequence);
+  out.add_uint32(packet::sequence_flags, needs_incremental_state | (cleared_ ? incremental_state_cleared : 0));
+  cleared_ = false;
+  if (!fresh_.empty()) out.add_message(packet::interned_data, fresh_);
+  out.add_message(packet::track_event, event_);
+  write_packet(packet_);
+}
+
+void perfetto_packets::begin_slice(const event& of) { write_event(of, slice_begin); }
+void perfetto_packets::instant(const event& of) { write_event(of, instant_event); }
+
+namespace {
+
+/// An event without a name: it needs none of the names that were said before.
+template <class Fill>
+std::string_view bare_event(std::string& into, std::uint64_t track, std::uint64_t time, std::uint32_t type,
+                            Fill&& fill) {
+  into.clear();
+  pbf_writer out(into);
+  out.add_uint64(packet::timestamp, time);
+  out.add_uint32(packet::sequence_id, sequence);
+  pbf_writer event(out, packet::track_event);
+  event.add_enum(track_event::type, static_cast<int>(type));
+  event.add_uint64(track_event::track_uuid, track);
+  fill(event);
+  event.commit();
+  return into;
+}
+
+}  // namespace
+
+void perfetto_packets::end_slice(std::uint64_t track, std::uint64_t time) {
+  write_packet(bare_event(packet_, track, time, slice_end, [](pbf_writer&) {}));
+}
+
+void perfetto_packets::counter(std::uint64_t track, std::uint64_t time, std::int64_t value) {
+  write_packet(bare_event(packet_, track, time, counter_event,
+                          [&](pbf_writer& to) { to.add_int64(track_event::counter_value, value); }));
+}
+
+void perfetto_packets::counter(std::uint64_t track, std::uint64_t time, double value) {
+  write_packet(bare_event(packet_, track, time, counter_event,
+                          [&](pbf_writer& to) { to.add_double(track_event::double_counter_value, value); }));
+}
+
+}  // namespace sluice::exports

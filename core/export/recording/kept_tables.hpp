@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "core/export/recording/id_set.hpp"
+#include "core/export/recording/redact.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer.hpp"
+
+/// What of a trace's tables some of its events need.
+namespace sluice::exports {
+
+/// Notes what rows name, then writes those table rows, and what they name in turn, with texts redacted.
+class kept_tables {
+ public:
+  explicit kept_tables(const trace::tables& all) : all_(all) {}
+
+  /// `row`, of an event or a table, will be in the file.
+  template <class Row>
+  void keep(const Row& row);
+
+  /// What table rows name in turn: stacks' callers and frames, streams' contexts and devices, and so on. Once, after all events.
+  void close();
+
+  /// Writes what is kept. The rows have the ids that they had.
+  void write(trace::file_writer& to, redactor& redact) const;
+
+  /// An id that no text has.
+  [[nodiscard]] trace::string_id free_string() const;
+
+ private:
+  void keep_text(trace::string_id id, text_role role);
+
+  const trace::tables& all_;
+  id_set hosts_, processes_, threads_, devices_, contexts_, streams_, pools_, counters_, stacks_, frames_, modules_,
+      sources_;
+  id_set done_hosts_, done_processes_, done_threads_, done_devices_, done_contexts_, done_streams_, done_pools_,
+      done_counters_, done_stacks_, done_frames_, done_modules_, done_sources_;
+  std::unordered_map<std::uint64_t, text_role> texts_;  ///< By string, the role that tells most.
+  id_set frame_files_, frame_modules_;
+};
+
+}  // namespace sluice::exports

@@ -1,0 +1,306 @@
+#include "core/export/recording/merge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+
+#include "core/base/format.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/timeline/time_range.hpp"
+#include "core/trace/file/visit.hpp"
+#include "core/trace/file/writer.hpp"
+#include "core/trace/model/row_references.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using trace::raw;
+using trace::time_ns;
+
+constexpr time_ns flush_period = 200'000'000;
+
+template <class... Ids>
+struct id_list {};
+/// Ids that each part numbers for itself: a part's begin after the last of the part before.
+using own_ids = id_list<trace::event_id, trace::block_id, trace::process_id, trace::thread_id, trace::context_id,
+                        trace::stream_id, trace::pool_id, trace::counter_id, trace::stack_id, trace::frame_id,
+                        trace::module_id, trace::source_id, trace::graph_id>;
+
+template <class Id, class... Ids>
+constexpr std::size_t place_in(id_list<Ids...>) {
+  std::size_t place = 0;
+  std::size_t found = sizeof...(Ids);
+  ((std::is_same_v<Id, Ids> ? (found = place++) : place++), ...);
+  return found;
+}
+template <class Id>
+inline constexpr std::size_t id_place = place_in<Id>(own_ids{});
+constexpr std::size_t id_kinds = 13;
+
+/// One recording on its way into the whole.
+class part {
+ public:
+  explicit part(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {}
+
+  [[nodiscard]] const trace::snapshot& from() const { return *from_; }
+
+  /// The greatest id of each kind.
+  result<void> look_over(const long_task& task) {
+    const auto note = [&](const auto& row) {
+      auto copy = row;
+      trace::for_each_member(copy, [&](auto& member) {
+        using type = std::remove_reference_t<decltype(member)>;
+        if constexpr (id_place<type> < id_kinds) last_[id_place<type>] = std::max(last_[id_place<type>], raw(member));
+      });
+    };
+    for (std::size_t i = 0; i < from_->chunks().size(); ++i) {
+      if (auto on = task.go_on(0, from_->path()); !on) return on;
+      if (auto read = trace::visit_events(*from_, i, note); !read) return read;
+    }
+    const auto table = [&](const auto& rows) {
+      for (const auto& row : rows.rows()) note(row);
+    };
+    const trace::tables& all = from_->tables();
+    table(all.processes), table(all.threads), table(all.contexts), table(all.streams), table(all.pools),
+        table(all.counters);
+    table(all.stacks), table(all.frames), table(all.modules), table(all.sources);
+    return {};
+  }
+
+  /// Moves its ids behind those before. Errors: invalid_argument, for ids that no room is left for.
+  result<void> place_after(std::array<std::uint64_t, id_kinds>& used) {
+    for (std::size_t i = 0; i < id_kinds; ++i) {
+      first_[i] = used[i];
+      if (last_[i] > (std::uint64_t{1} << 62) - used[i]) {
+        return fail(error_code::invalid_argument, "has ids too large to be merged", from_->path());
+      }
+      used[i] += last_[i];
+    }
+    return {};
+  }
+
+  template <class Row>
+  Row moved(Row row) const {
+    trace::for_each_member(row, [&](auto& member) {
+      using type = std::remove_reference_t<decltype(member)>;
+      if constexpr (id_place<type> < id_kinds) {
+        if (raw(member) != 0) member = static_cast<type>(raw(member) + first_[id_place<type>]);
+      }
+      if constexpr (std::is_same_v<type, trace::string_id>) member = mapped(strings_, member);
+      if constexpr (std::is_same_v<type, trace::host_id>) member = mapped(hosts_, member);
+      if constexpr (std::is_same_v<type, trace::device_id>) member = mapped(devices_, member);
+    });
+    if constexpr (trace::is_event_row<Row>) {
+      trace::for_each_time(row, [&](time_ns& time) { time = moved(time); });
+    } else if constexpr (std::is_same_v<Row, trace::process_row>) {
+      for (time_ns* time : {&row.begin, &row.end}) {
+        if (*time != trace::unknown_time) *time = moved(*time);
+      }
+    }
+    return row;
+  }
+
+  template <class Id>
+  static Id mapped(const std::unordered_map<std::uint64_t, std::uint64_t>& by, Id id) {
+    const auto at = by.find(raw(id));
+    return at == by.end() ? Id::none : static_cast<Id>(at->second);
+  }
+
+  /// Its times on the clock of the whole.
+  [[nodiscard]] time_ns moved(time_ns time) const { return clock.moved(analysis::bounded(time)); }
+
+  clock_offset clock;
+  std::size_t next_chunk = 0;
+  std::unordered_map<std::uint64_t, std::uint64_t> strings_, hosts_, devices_;
+
+ private:
+  std::shared_ptr<const trace::snapshot> from_;
+  std::array<std::uint64_t, id_kinds> first_{}, last_{};
+};
+
+class merger {
+ public:
+  merger(const std::vector<std::shared_ptr<const trace::snapshot>>& parts, const long_task& task) : task_(task) {
+    for (const auto& each : parts) parts_.emplace_back(each);
+  }
+
+  result<merged> write(const std::string& path) {
+    std::array<std::uint64_t, id_kinds> used{};
+    for (part& each : parts_) {
+      if (auto seen = each.look_over(task_); !seen) return tl::unexpected(seen.error());
+      if (auto placed = each.place_after(used); !placed) return tl::unexpected(placed.error());
+    }
+    if (auto aligned = align_clocks(); !aligned) return tl::unexpected(aligned.error());
+    trace::writer_options how;
+    how.simulated = std::all_of(parts_.begin(), parts_.end(), [](const part& each) { return each.from().simulated(); });
+    how.realtime_origin = origin_;
+    how.recorded_here =
+        std::all_of(parts_.begin(), parts_.end(), [](const part& each) { return each.from().recorded_here(); });
+    auto file = trace::file_writer::create_unpublished(path, how);
+    if (!file) return tl::unexpected(file.error());
+    for (part& each : parts_) add_tables(each, *file);
+    last_event_ = used[id_place<trace::event_id>];
+    for (const std::string& line : made_.said) {
+      trace::message_event message;
+      message.id = trace::event_id{++last_event_};
+      message.text = file->intern(line);
+      file->add(message);
+      ++made_.events;
+    }
+    if (auto added = add_events(*file); !added) return tl::unexpected(added.error());
+    if (auto closed = analysis::finish(*file, {.cancel = task_.cancelled}); !closed)
+      return tl::unexpected(closed.error());
+    if (auto on = task_.go_on(1, path); !on) return tl::unexpected(on.error());
+    if (auto published = file->publish(); !published) return tl::unexpected(published.error());
+    made_.bytes = file->bytes_written();
+    return made_;
+  }
+
+ private:
+  result<void> align_clocks() {
+    std::vector<std::int64_t> realtimes;
+    std::vector<collective_ends> collectives;
+    for (const part& each : parts_) {
+      realtimes.push_back(realtime_at_zero(each.from()));
+      auto ends = find_collectives(each.from());
+      if (!ends) return tl::unexpected(ends.error());
+      collectives.push_back(std::move(*ends));
+    }
+    // On the clock of the one that began first, no time is before 0 that was not.
+    std::size_t first = 0;
+    for (std::size_t i = 1; i < parts_.size(); ++i) {
+      if (realtimes[i] != 0 && (realtimes[first] == 0 || realtimes[i] < realtimes[first])) first = i;
+    }
+    origin_ = realtimes[first];
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      clock_offset clock;
+      if (i == first) {
+        clock.from = origin_ != 0 ? clock_offset::basis::realtime : clock_offset::basis::none;
+      } else {
+        clock = align(realtimes[first], collectives[first], realtimes[i], collectives[i]);
+      }
+      parts_[i].clock = clock;
+      made_.clocks.push_back(clock);
+      made_.said.push_back(said_of(clock, i, first));
+    }
+    return {};
+  }
+
+  std::string said_of(const clock_offset& clock, std::size_t index, std::size_t first) const {
+    const std::string name = fmt::format("recording {} of {}", index + 1, parts_.size());
+    if (index == first) return name + ": its clock is that of the whole";
+    const std::string by = (clock.offset < 0 ? "-" : "+") + format_time(std::abs(clock.offset));
+    switch (clock.from) {
+      case clock_offset::basis::collectives: {
+        const std::string rate =
+            clock.drift == 0 ? "" : fmt::format(" and {:+.2f} us a second (its clock drifts)", clock.drift * 1e6);
+        return fmt::format(
+            "{}: times {}{} by {} collectives, whose ends differ by at most {} in nine of ten (CLOCK_REALTIME alone "
+            "was {} off)",
+            name, by, rate, clock.matched, format_time(clock.error), format_time(std::abs(clock.corrected)));
+      }
+      case clock_offset::basis::realtime:
+        return fmt::format(
+            "{}: times {} by CLOCK_REALTIME; the error left is that of the machines' clocks, which nothing in the "
+            "recordings tells",
+            name, by);
+      case clock_offset::basis::none:
+        break;
+    }
+    return name + ": no clock to go by, its time 0 is taken to be that of the whole";
+  }
+
+  void add_tables(part& from, trace::file_writer& file) {
+    const trace::tables& all = from.from().tables();
+    for (const trace::string_row& row : all.strings.rows()) from.strings_[raw(row.id)] = raw(file.intern(row.text));
+    for (trace::host_row row : all.hosts.rows()) {
+      const auto key = std::tuple(std::string(all.text(row.name)), std::string(all.text(row.boot_id)));
+      const auto [at, fresh] = hosts_.try_emplace(key, hosts_.size() + 1);
+      from.hosts_[raw(row.id)] = at->second;
+      if (fresh) file.add(from.moved(row));
+    }
+    for (trace::device_row row : all.devices.rows()) {
+      // A device without a UUID is nobody else's.
+      const bool known = row.uuid_high != 0 || row.uuid_low != 0;
+      const auto key = known ? std::tuple(row.uuid_high, row.uuid_low, std::uint64_t{0})
+                             : std::tuple(std::uint64_t{0}, std::uint64_t{0}, ++nameless_);
+      const auto [at, fresh] = devices_.try_emplace(key, devices_.size() + 1);
+      from.devices_[raw(row.id)] = at->second;
+      if (fresh) file.add(from.moved(row));
+    }
+    const auto add = [&](const auto& table) {
+      for (const auto& row : table.rows()) file.add(from.moved(row));
+    };
+    add(all.processes), add(all.threads), add(all.contexts), add(all.streams), add(all.pools), add(all.counters);
+    add(all.frames), add(all.stacks), add(all.modules), add(all.sources);
+  }
+
+  /// The parts' chunks by their times, so that what belongs together in time lies together in the file.
+  result<void> add_events(trace::file_writer& file) {
+    time_ns flushed = INT64_MIN;
+    while (true) {
+      part* next = nullptr;
+      time_ns earliest = INT64_MAX;
+      for (part& each : parts_) {
+        const auto chunks = each.from().chunks();
+        while (each.next_chunk < chunks.size() && !trace::is_event(chunks[each.next_chunk].type)) ++each.next_chunk;
+        if (each.next_chunk == chunks.size()) continue;
+        const time_ns time = each.moved(chunks[each.next_chunk].min_time);
+        if (next == nullptr || time < earliest) {
+          next = &each;
+          earliest = time;
+        }
+      }
+      if (next == nullptr) return {};
+      if (auto on = task_.go_on(share_read(), next->from().path()); !on) return on;
+      if (flushed == INT64_MIN || earliest - flushed >= flush_period) {
+        if (auto done = file.flush(); !done) return done;
+        flushed = earliest;
+      }
+      auto read = trace::visit_events(next->from(), next->next_chunk++, [&](const auto& row) {
+        file.add(next->moved(row));
+        ++made_.events;
+      });
+      if (!read) return read;
+    }
+  }
+
+  [[nodiscard]] double share_read() const {
+    std::size_t done = 0, all = 0;
+    for (const part& each : parts_) {
+      done += each.next_chunk;
+      all += each.from().chunks().size();
+    }
+    return static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(all, 1));
+  }
+
+  const long_task& task_;
+  std::vector<part> parts_;
+  std::int64_t origin_ = 0;
+  std::map<std::tuple<std::string, std::string>, std::uint64_t> hosts_;
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint64_t> devices_;
+  std::uint64_t nameless_ = 0;
+  std::uint64_t last_event_ = 0;
+  merged made_;
+};
+
+}  // namespace
+
+result<merged> merge(const std::vector<std::shared_ptr<const trace::snapshot>>& parts, const std::string& path,
+                     const long_task& task) {
+  if (parts.size() < 2)
+    return fail(error_code::invalid_argument, "one recording alone cannot be merged", path, "name two or more");
+  for (const auto& each : parts) {
+    if (each->path() == path)
+      return fail(error_code::invalid_argument, "is one of the recordings to be merged", path, "name another file");
+  }
+  return merger(parts, task).write(path);
+}
+
+}  // namespace sluice::exports

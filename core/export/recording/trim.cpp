@@ -1,0 +1,410 @@
+#include "core/export/recording/trim.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "core/base/format.hpp"
+#include "core/export/recording/id_set.hpp"
+#include "core/export/recording/kept_tables.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/trace/file/visit.hpp"
+#include "core/trace/file/writer.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using trace::raw;
+using trace::time_ns;
+
+/// What must be known of the time before the range.
+struct past {
+  std::map<std::uint64_t, trace::live_block_event> live;  ///< By block.
+  bool exact = true;
+  std::map<std::uint64_t, trace::counter_event> counters;
+  std::map<std::uint64_t, trace::pool_event> pools;
+  std::map<std::uint64_t, trace::device_memory_event> devices;
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, trace::marker_event>
+      marks;  ///< By process, thread and name.
+  std::vector<trace::message_event> messages;
+};
+
+class trimmer {
+ public:
+  trimmer(const trace::snapshot& from, const trim_options& options)
+      : from_(from),
+        options_(options),
+        begin_(analysis::bounded(options.range.begin)),
+        end_(analysis::bounded(options.range.end)),
+        tables_(from.tables()) {}
+
+  result<trimmed> write(const std::string& path) {
+    if (auto done = look_at_past(); !done) return tl::unexpected(done.error());
+    if (auto done = look_at_range(); !done) return tl::unexpected(done.error());
+    if (auto done = look_for_calls(); !done) return tl::unexpected(done.error());
+    if (auto done = look_at_what_is_said(); !done) return tl::unexpected(done.error());
+    if (auto done = look_at_future(); !done) return tl::unexpected(done.error());
+    tables_.close();
+    trace::writer_options how;
+    how.simulated = from_.simulated();
+    how.realtime_origin = from_.realtime_origin();
+    how.recorded_here = from_.recorded_here();
+    auto file = trace::file_writer::create_unpublished(path, how);
+    if (!file) return tl::unexpected(file.error());
+    redactor redact(options_.redact);
+    tables_.write(*file, redact);
+    write_past(*file);
+    if (auto done = write_range(*file); !done) return tl::unexpected(done.error());
+    write_ends(*file);
+    if (auto closed = analysis::finish(*file, {.cancel = options_.task.cancelled}); !closed)
+      return tl::unexpected(closed.error());
+    if (auto on = options_.task.go_on(1, path); !on) return tl::unexpected(on.error());
+    if (auto published = file->publish(); !published) return tl::unexpected(published.error());
+    made_.bytes = file->bytes_written();
+    return made_;
+  }
+
+ private:
+  template <class Row>
+  [[nodiscard]] bool overlaps(const Row& row) const {
+    if (row.time >= begin_) return row.time < end_;
+    if constexpr (requires { row.end; }) return row.end != trace::unknown_time && row.end > begin_;
+    return false;
+  }
+
+  /// Whether the row is written as it is: of the range, or called for by something of the range.
+  template <class Row>
+  [[nodiscard]] bool is_kept(const Row& row) const {
+    if (overlaps(row)) return true;
+    if constexpr (std::is_same_v<Row, trace::api_call_event>) return calls_.contains(raw(row.id));
+    if constexpr (std::is_same_v<Row, trace::event_record_event>) return calls_.contains(raw(row.id));
+    return false;
+  }
+
+  /// One pass over the chunks of one kind that begin before `until`; `visit` sees each row.
+  template <class Row, class Visit>
+  result<void> each(Visit&& visit, time_ns from, time_ns until) {
+    if (auto on = options_.task.go_on(0, from_.path()); !on) return on;
+    return from_.for_each<Row>(visit, from, until);
+  }
+
+  template <class Row>
+  void keep(const Row& row) {
+    kept_.insert(raw(row.id));
+    tables_.keep(row);
+    last_event_ = std::max(last_event_, raw(row.id));
+  }
+
+  result<void> look_at_past() {
+    const time_ns last = begin_ - 1;
+    id_set freed;
+    id_set born;
+    result<void> done = each<trace::free_event>(
+        [&](const auto& row) {
+          if (row.time < begin_) freed.insert(raw(row.block));
+        },
+        INT64_MIN, last);
+    if (!done) return done;
+    const auto add = [&](const trace::alloc_event& row, trace::event_id alloc, time_ns when) {
+      if (when >= begin_ || row.block == trace::block_id::none || freed.contains(raw(row.block)) ||
+          !born.insert(raw(row.block)))
+        return;
+      trace::live_block_event live;
+      static_cast<trace::alloc_event&>(live) = row;
+      live.born = when;
+      live.alloc = alloc;
+      if (alloc != trace::event_id::none) kept_.insert(raw(alloc));
+      past_.live.emplace(raw(row.block), live);
+    };
+    done = each<trace::alloc_event>([&](const auto& row) { add(row, row.id, row.time); }, INT64_MIN, last);
+    if (!done) return done;
+    // Blocks whose births were lost, or lie before the recording: a checkpoint knows them.
+    done = each<trace::live_block_event>([&](const auto& row) { add(row, row.alloc, row.born); }, INT64_MIN, INT64_MAX);
+    if (!done) return done;
+    done = each<trace::loss_event>(
+        [&](const auto& row) {
+          if (row.memory_events > 0 && row.time < begin_) past_.exact = false;
+        },
+        INT64_MIN, last);
+    if (!done) return done;
+    return look_at_states(last);
+  }
+
+  result<void> look_at_states(time_ns last) {
+    const auto latest = [&](auto& into, std::uint64_t key, const auto& row) {
+      if (row.time >= begin_) return;
+      const auto [at, fresh] = into.try_emplace(key, row);
+      if (!fresh && std::tie(at->second.time, at->second.id) <= std::tie(row.time, row.id)) at->second = row;
+    };
+    result<void> done = each<trace::counter_event>(
+        [&](const auto& row) { latest(past_.counters, raw(row.counter), row); }, INT64_MIN, last);
+    if (done)
+      done =
+          each<trace::pool_event>([&](const auto& row) { latest(past_.pools, raw(row.pool), row); }, INT64_MIN, last);
+    if (done)
+      done = each<trace::device_memory_event>([&](const auto& row) { latest(past_.devices, raw(row.device), row); },
+                                              INT64_MIN, last);
+    if (!done) return done;
+    // The mark that begins the step in which the range begins.
+    done = each<trace::marker_event>(
+        [&](const auto& row) {
+          if (row.time >= begin_ || row.step < 0) return;
+          const auto key = std::tuple(raw(row.process), raw(row.thread), raw(row.name));
+          const auto [at, fresh] = past_.marks.try_emplace(key, row);
+          if (!fresh && at->second.time <= row.time) at->second = row;
+        },
+        INT64_MIN, last);
+    if (!done) return done;
+    // What one must know to read the recording at all.
+    done = each<trace::message_event>(
+        [&](const auto& row) {
+          if (row.time < begin_ && row.severity != trace::severity::info && past_.messages.size() < most_messages)
+            past_.messages.push_back(row);
+        },
+        INT64_MIN, last);
+    return done;
+  }
+
+  result<void> look_at_range() {
+    // Device times are complete as far as the last watermark of all says, not the last one of the range.
+    const auto read = each<trace::watermark_event>(
+        [&](const auto& row) {
+          const auto [at, fresh] = watermarks_.try_emplace(raw(row.process), row);
+          if (!fresh && at->second.complete_until < row.complete_until) at->second = row;
+        },
+        INT64_MIN, INT64_MAX);
+    if (!read) return read;
+    for (auto& [process, row] : watermarks_) tables_.keep(row);
+    for (auto& [block, row] : past_.live) keep(row);
+    for (auto& [id, row] : past_.counters) keep(row);
+    for (auto& [id, row] : past_.pools) keep(row);
+    for (auto& [id, row] : past_.devices) keep(row);
+    for (auto& [id, row] : past_.marks) keep(row);
+    for (auto& row : past_.messages) keep(row);
+    return visit_range([&](const auto& row) { note(row); }, 0, 0.5);
+  }
+
+  template <class Row>
+  void note(const Row& row) {
+    if (!overlaps(row)) return;
+    keep(row);
+    // A call that ended before the range began asked for work that runs in it.
+    if constexpr (requires { row.call; }) {
+      if (row.call != trace::event_id::none) {
+        asked_.insert(raw(row.call));
+        if constexpr (requires { row.enqueued; }) {
+          first_asked_ =
+              std::min(first_asked_, analysis::bounded(row.enqueued == trace::unknown_time ? row.time : row.enqueued));
+        } else {
+          first_asked_ = std::min(first_asked_, analysis::bounded(row.time));
+        }
+      }
+    }
+    if constexpr (std::is_same_v<Row, trace::event_wait_event>) asked_.insert(raw(row.record));
+    if constexpr (std::is_same_v<Row, trace::graph_launch_event>) graphs_.insert(raw(row.graph));
+  }
+
+  result<void> look_for_calls() {
+    // A memset does not say when it was asked for: a second before must do.
+    constexpr time_ns patience = 1'000'000'000;
+    const time_ns from = std::min(first_asked_, begin_) - patience;
+    const auto add = [&](const auto& row) {
+      if (overlaps(row) || row.time >= begin_ || !asked_.contains(raw(row.id))) return;
+      calls_.insert(raw(row.id));
+      keep(row);
+    };
+    result<void> done = each<trace::api_call_event>(add, from, begin_);
+    if (done) done = each<trace::event_record_event>(add, from, begin_);
+    if (!done) return done;
+    done = each<trace::graph_definition_event>(
+        [&](const auto& row) {
+          if (row.time < begin_ && graphs_.contains(raw(row.graph))) {
+            keep(row);
+            definitions_.push_back(row);
+          }
+        },
+        INT64_MIN, begin_);
+    if (!done) return done;
+    return each<trace::touch_event>(
+        [&](const auto& row) {
+          if (row.graph == trace::graph_id::none || row.time >= begin_ || !graphs_.contains(raw(row.graph))) return;
+          keep(row);
+          nodes_.push_back(row);
+        },
+        graphs_seen_from(), begin_);
+  }
+
+  /// Touches that are nodes of graphs lie about where their graphs are defined; where none is, there is nothing to look for.
+  [[nodiscard]] time_ns graphs_seen_from() const {
+    if (definitions_.empty()) return begin_;
+    return INT64_MIN;
+  }
+
+  /// Attributes and links of what is kept, whenever they were written.
+  result<void> look_at_what_is_said() {
+    const auto done = each<trace::attribute_event>(
+        [&](const auto& row) {
+          if (overlaps(row) || !kept_.contains(raw(row.target))) return;
+          attributes_.push_back(row);
+          keep(row);
+        },
+        INT64_MIN, INT64_MAX);
+    if (!done) return done;
+    return each<trace::link_event>(
+        [&](const auto& row) {
+          if (overlaps(row) || !kept_.contains(raw(row.from)) || !kept_.contains(raw(row.to))) return;
+          links_.push_back(row);
+          keep(row);
+        },
+        INT64_MIN, INT64_MAX);
+  }
+
+  result<void> look_at_future() {
+    return each<trace::free_event>(
+        [&](const auto& row) {
+          if (row.time >= end_) freed_after_.insert(raw(row.block));
+        },
+        end_, INT64_MAX);
+  }
+
+  template <class Visit>
+  result<void> visit_range(Visit&& visit, double from_share, double to_share) {
+    const auto chunks = from_.chunks();
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      if (!trace::is_event(chunks[i].type) || chunks[i].max_time < earliest_kept() || chunks[i].min_time >= end_)
+        continue;
+      if (auto done = trace::visit_events(from_, i, visit); !done) return done;
+      const double share = static_cast<double>(i + 1) / static_cast<double>(chunks.size());
+      if (auto on = options_.task.go_on(from_share + share * (to_share - from_share), from_.path()); !on) return on;
+    }
+    return {};
+  }
+  /// Calls that are kept for their work lie before the range.
+  [[nodiscard]] time_ns earliest_kept() const { return std::min(first_asked_, begin_) - 1'000'000'000; }
+
+  /// As it was just before the range: what is said of the past is marked as not observed there.
+  template <class Row>
+  Row brought_forward(Row row) {
+    row.time = begin_ - 1;
+    row.source = trace::provenance::inferred;
+    return row;
+  }
+
+  template <class Row>
+  void put(trace::file_writer& file, const Row& row) {
+    if constexpr (std::is_base_of_v<trace::alloc_event, Row>) {
+      Row marked = row;
+      if (freed_after_.contains(raw(row.block))) marked.flags |= trace::freed_after;
+      file.add(marked);
+    } else {
+      file.add(row);
+    }
+    ++made_.events;
+  }
+
+  /// What was said of the past at its end, and what was said after the range at the range's.
+  template <class Row>
+  void put_said(trace::file_writer& file, const std::vector<Row>& rows) {
+    for (Row row : rows) {
+      row.time = std::clamp(row.time, begin_ - 1, end_ - 1);
+      put(file, row);
+    }
+  }
+
+  void write_past(trace::file_writer& file) {
+    const std::uint64_t last = last_event_;
+    trace::checkpoint_event checkpoint;
+    checkpoint.id = trace::event_id{last + 1};
+    checkpoint.time = begin_ - 1;
+    checkpoint.blocks = past_.live.size();
+    checkpoint.exact = past_.exact;
+    put(file, checkpoint);
+    std::uint64_t id = last + 1;
+    for (auto& [block, row] : past_.live) {
+      row.id = trace::event_id{++id};
+      row.time = begin_ - 1;
+      row.checkpoint = checkpoint.id;
+      put(file, row);
+    }
+    made_.live = past_.live.size();
+    for (const auto& [key, row] : past_.counters) put(file, brought_forward(row));
+    for (const auto& [key, row] : past_.pools) put(file, brought_forward(row));
+    for (const auto& [key, row] : past_.devices) put(file, brought_forward(row));
+    for (const auto& [key, row] : past_.marks) put(file, row);
+    for (const auto& row : past_.messages) put(file, brought_forward(row));
+    for (const auto& row : definitions_) put(file, brought_forward(row));
+    for (const auto& row : nodes_) put(file, brought_forward(row));
+    put_said(file, attributes_);
+    put_said(file, links_);
+    trace::message_event message;
+    message.id = trace::event_id{++id};
+    message.time = begin_ - 1;
+    message.text = tables_.free_string();
+    const std::string whole = format_moment(from_.end());
+    file.add(trace::string_row{message.text,
+                               fmt::format("cut to {} to {} of a recording that ends at {}", format_moment(begin_),
+                                           format_moment(std::min(end_, from_.end())), whole)});
+    put(file, message);
+  }
+
+  result<void> write_range(trace::file_writer& file) {
+    trace::row_type before{};
+    // Where the kinds begin again the recorder wrote all that it had: so do we, and what came late stays as late.
+    return visit_range(
+        [&](const auto& row) {
+          if (!is_kept(row)) return;
+          const trace::row_type type = trace::type_of_row<std::remove_cvref_t<decltype(row)>>;
+          if (type < before) static_cast<void>(file.flush());
+          before = type;
+          put(file, row);
+        },
+        0.5, 1);
+  }
+
+  /// The device times of the range are as complete as those of the whole are by now.
+  void write_ends(trace::file_writer& file) {
+    std::uint64_t id = last_event_ + past_.live.size() + 8;
+    for (auto [process, row] : watermarks_) {
+      if (row.complete_until < begin_) continue;
+      row.id = trace::event_id{++id};
+      row.complete_until = std::min(row.complete_until, end_);
+      row.time = std::min({end_ - 1, row.complete_until, from_.end()});
+      put(file, row);
+    }
+  }
+
+  static constexpr std::size_t most_messages = 1'000;
+
+  const trace::snapshot& from_;
+  const trim_options& options_;
+  time_ns begin_, end_;
+  kept_tables tables_;
+  past past_;
+  std::map<std::uint64_t, trace::watermark_event> watermarks_;
+  id_set asked_, calls_, graphs_;
+  id_set kept_;         ///< Events that others may be about.
+  id_set freed_after_;  ///< Blocks.
+  time_ns first_asked_ = INT64_MAX;
+  std::vector<trace::graph_definition_event> definitions_;
+  std::vector<trace::touch_event> nodes_;
+  std::vector<trace::attribute_event> attributes_;
+  std::vector<trace::link_event> links_;
+  std::uint64_t last_event_ = 0;  ///< The greatest id of what is kept: new events have greater ones.
+  trimmed made_;
+};
+
+}  // namespace
+
+result<trimmed> trim(const trace::snapshot& from, const trim_options& options, const std::string& path) {
+  trim_options within = options;
+  within.range = analysis::bounded(options.range);
+  if (within.range.length() <= 0) return fail(error_code::invalid_argument, "the range is empty", from.path());
+  std::string same = path;
+  if (same == from.path())
+    return fail(error_code::invalid_argument, "cannot be trimmed into itself", path, "name another file");
+  return trimmer(from, within).write(path);
+}
+
+}  // namespace sluice::exports

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/trace/model/model.hpp"
+
+/// What a PyTorch snapshot is made of, before it is written.
+namespace sluice::exports::torch {
+
+using trace::time_ns;
+
+/// An entry's action; `names` says it as PyTorch does. Those of one event at the same time come in this order.
+enum class kind : std::uint8_t {
+  alloc,
+  free_requested,
+  free_completed,
+  segment_alloc,
+  segment_free,
+  segment_map,
+  segment_unmap,
+  oom,
+  snapshot
+};
+inline constexpr const char* names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
+                                        "segment_free", "segment_map",    "segment_unmap",  "oom",
+                                        "snapshot"};
+
+/// A block of the trace, and what became of it.
+struct block {
+  trace::alloc_event born;
+  time_ns died = trace::unknown_time;
+  time_ns completed = trace::unknown_time;
+  trace::event_id free{};
+  bool holds_blocks = false;
+
+  [[nodiscard]] bool live_at(time_ns time) const {
+    return born.time < time && (died == trace::unknown_time || died >= time);
+  }
+  [[nodiscard]] bool pending_at(time_ns time) const {
+    return born.time < time && died != trace::unknown_time && died < time &&
+           (completed == trace::unknown_time || completed >= time);
+  }
+};
+
+struct entry {
+  time_ns time = 0;
+  std::uint64_t order = 0;
+  kind what = kind::alloc;
+  std::uint64_t address = 0, bytes = 0;
+  trace::stream_id stream{};
+  trace::stack_id stack{};
+  trace::event_id event{};  ///< Whose attributes are its own.
+};
+
+}  // namespace sluice::exports::torch

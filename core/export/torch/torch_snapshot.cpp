@@ -1,0 +1,568 @@
+// PyTorch memory snapshots, for https://pytorch.org/memory_viz and torch/cuda/_memory_viz.py. Blocks of the framework's layer become the entries
+// of traces, the driver's blocks that hold them become segments. Of a program without a framework the driver's blocks are both.
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/export/formats.hpp"
+#include "core/export/torch/pickle_writer.hpp"
+#include "core/export/torch/torch_entries.hpp"
+#include "core/import/torch/categories.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using torch::block;
+using torch::entry;
+using torch::kind;
+
+constexpr std::uint64_t rounding = 512;  // PyTorch's allocator gives out multiples of it
+constexpr std::uint64_t small_segment = std::uint64_t{2} << 20;
+
+/// Whose memory: a device by its place in `device_traces`, or the host's pinned memory.
+constexpr std::int64_t pinned = -1;
+
+class snapshot_writer {
+ public:
+  snapshot_writer(job& what, output& to) : job_(what), tables_(what.tables()), out_(to) {}
+
+  result<void> run() {
+    if (auto done = collect(); !done) return done;
+    choose_process();
+    complete_frees();
+    find_segments();
+    collect_entries();
+    write();
+    if (auto done = write_annotations_and_settings(); !done) return done;
+    out_.close();
+    return out_.end();
+  }
+
+ private:
+  // --- what there is ----------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool is_pinned(const trace::alloc_event& row) const { return row.kind == trace::memory_kind::pinned; }
+  [[nodiscard]] bool is_kept(const trace::alloc_event& row) const {
+    return row.kind == trace::memory_kind::device || row.kind == trace::memory_kind::pinned ||
+           row.kind == trace::memory_kind::managed;
+  }
+  /// Subjects that were asked for; the range says which entries there are, not which blocks.
+  template <class Row>
+  [[nodiscard]] bool is_about(const Row& row) const {
+    return std::all_of(job_.wanted().only.begin(), job_.wanted().only.end(), [&](const subject& one) {
+      return std::any_of(job_.wanted().only.begin(), job_.wanted().only.end(),
+                         [&](const subject& other) { return other.kind == one.kind && detail::names(row, other); });
+    });
+  }
+
+  result<void> collect() {
+    const auto read = [&]<class Row>(const Row*, auto&& take) -> result<void> {
+      const auto chunks = job_.trace().chunks();
+      for (std::size_t i = 0; i < chunks.size(); ++i) {
+        if (chunks[i].type != trace::type_of_row<Row> || chunks[i].min_time > range_.end) continue;
+        const auto rows = job_.trace().template read<Row>(i);
+        if (!rows) return tl::unexpected(rows.error());
+        for (const Row& row : **rows) take(row);
+        if (auto on = job_.chunk_done(chunks[i]); !on) return on;
+      }
+      return {};
+    };
+    auto done = read(static_cast<const trace::alloc_event*>(nullptr), [&](const trace::alloc_event& row) {
+      if (is_kept(row) && is_about(row) && row.block != trace::block_id::none) {
+        place_.try_emplace(row.block, blocks_.size());
+        blocks_.push_back({row, trace::unknown_time, trace::unknown_time, {}, false});
+      }
+    });
+    if (done) {
+      done = read(static_cast<const trace::free_event*>(nullptr), [&](const trace::free_event& row) {
+        if (const auto at = place_.find(row.block); at != place_.end()) {
+          blocks_[at->second].died = row.time;
+          blocks_[at->second].completed = row.completed;
+          blocks_[at->second].free = row.id;
+        }
+      });
+    }
+    if (done) {
+      done = read(static_cast<const trace::alloc_failed_event*>(nullptr), [&](const trace::alloc_failed_event& row) {
+        if (is_about(row)) failed_.push_back(row);
+      });
+    }
+    if (done) {
+      done = read(static_cast<const trace::attribute_event*>(nullptr),
+                  [&](const trace::attribute_event& row) { attributes_[row.target].push_back(row); });
+    }
+    if (done) {
+      done = read(static_cast<const trace::marker_event*>(nullptr),
+                  [&](const trace::marker_event& row) { marks_.push_back(row); });
+    }
+    return done;
+  }
+
+  /// A snapshot is of one process: the one with most of the framework's blocks, or most blocks.
+  void choose_process() {
+    std::map<trace::process_id, std::pair<std::uint64_t, std::uint64_t>> processes;
+    for (const block& each : blocks_) {
+      auto& [of_framework, all] = processes[each.born.process];
+      of_framework += is_inner(each) ? 1 : 0;
+      ++all;
+    }
+    const auto best = std::max_element(processes.begin(), processes.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (best == processes.end()) return;
+    process_ = best->first;
+    has_framework_ = best->second.first > 0;
+    if (processes.size() > 1) {
+      job_.note("a snapshot is of one process: " + std::to_string(processes.size() - 1) +
+                " others are left out; choose one with --only process:ID");
+    }
+  }
+
+  [[nodiscard]] static bool is_inner(const block& each) { return each.born.level == trace::layer::framework; }
+  [[nodiscard]] bool is_mapped(const trace::alloc_event& row) const {
+    return tables_.text(row.name).find("Map") != std::string_view::npos;
+  }
+
+  /// A recording that knows only when frees were requested, as ours do, says nothing of their completion: it is taken for instant. A
+  /// viewer would show all memory as never freed otherwise.
+  void complete_frees() {
+    for (const block& each : blocks_)
+      if (is_inner(each) && each.completed != trace::unknown_time) return;
+    for (block& each : blocks_) each.completed = each.died;
+  }
+
+  /// Of the driver's blocks those that hold others, or belong to a framework's pool; all where there is no framework.
+  void find_segments() {
+    for (const block& each : blocks_) {
+      if (!is_inner(each)) continue;
+      if (const auto at = place_.find(each.born.parent); at != place_.end()) blocks_[at->second].holds_blocks = true;
+    }
+    for (block& each : blocks_) {
+      const auto* pool = tables_.pools.find(each.born.pool);
+      const bool of_framework = pool != nullptr && pool->level == trace::layer::framework;
+      each.holds_blocks =
+          each.born.level == trace::layer::driver && (each.holds_blocks || of_framework || !has_framework_);
+    }
+  }
+
+  [[nodiscard]] std::int64_t owner_of(const trace::alloc_event& row) {
+    return is_pinned(row) ? pinned : device_of(row.device);
+  }
+  [[nodiscard]] std::int64_t device_of(trace::device_id id) {
+    const auto [known, fresh] = ordinals_.try_emplace(id, 0);
+    if (fresh) {
+      const auto* row = tables_.devices.find(id);
+      known->second = row != nullptr && row->ordinal >= 0 && row->ordinal < 256
+                          ? row->ordinal
+                          : static_cast<std::int64_t>(ordinals_.size()) - 1;
+    }
+    return known->second;
+  }
+
+  // --- entries ----------------------------------------------------------------------------------------------------
+
+  void add(std::int64_t owner, time_ns time, trace::event_id order, kind what, const trace::alloc_event& of,
+           trace::stack_id stack, trace::event_id event) {
+    add(owner, {time, raw(order), what, of.address, of.bytes, of.stream, stack, event});
+  }
+  void add(std::int64_t owner, const entry& made) {
+    if (made.time >= range_.begin && made.time < range_.end) histories_[owner].push_back(made);
+  }
+
+  /// What lives on of a mapping of which a part was unmapped: the importer's, no event of its own.
+  [[nodiscard]] bool is_rest(const block& each) const {
+    return each.holds_blocks && each.born.source == trace::provenance::inferred && is_mapped(each.born) &&
+           (each.born.flags & trace::born_before) == 0;
+  }
+
+  /// The parts of a mapping that did not live on.
+  void add_unmap(std::int64_t owner, const block& each) {
+    std::uint64_t from = each.born.address;
+    const std::uint64_t end = from + each.born.bytes;
+    const auto put = [&](std::uint64_t to) {
+      if (from < to)
+        add(owner, {each.died, raw(each.free), kind::segment_unmap, from, to - from, each.born.stream, {}, each.free});
+    };
+    for (auto rest = rests_.lower_bound({owner, each.died, from}); rest != rests_.end(); ++rest) {
+      const auto [of, time, begin] = rest->first;
+      if (of != owner || time != each.died || begin >= end) break;
+      put(begin);
+      from = std::min(end, begin + rest->second);
+    }
+    put(end);
+  }
+
+  void collect_entries() {
+    for (const block& each : blocks_) {
+      const trace::alloc_event& of = each.born;
+      if (of.process == process_ && is_rest(each)) rests_[{owner_of(of), of.time, of.address}] = of.bytes;
+    }
+    for (const block& each : blocks_) {
+      const trace::alloc_event& of = each.born;
+      if (of.process != process_) continue;
+      const std::int64_t owner = owner_of(of);
+      const bool before = (of.flags & trace::born_before) != 0;
+      if (each.holds_blocks) {
+        const bool mapped = is_mapped(of);
+        if (!before && !is_rest(each)) {
+          add(owner, of.time, of.id, mapped ? kind::segment_map : kind::segment_alloc, of, of.stack, of.id);
+        }
+        if (each.died != trace::unknown_time) {
+          if (mapped) {
+            add_unmap(owner, each);
+          } else {
+            add(owner, each.died, each.free, kind::segment_free, of, {}, each.free);
+          }
+        }
+      }
+      if (!is_block(each)) continue;
+      if (!before) add(owner, of.time, of.id, kind::alloc, of, of.stack, of.id);
+      if (each.died == trace::unknown_time) continue;
+      add(owner, each.died, each.free, kind::free_requested, of, {}, each.free);
+      if (each.completed == trace::unknown_time) continue;
+      add(owner, std::max(each.completed, each.died), each.free, kind::free_completed, of, {}, {});
+    }
+    for (const trace::alloc_failed_event& row : failed_) {
+      if (row.process != process_ || row.time < range_.begin || row.time >= range_.end) continue;
+      entry made{row.time, raw(row.id), kind::oom, 0, row.bytes, row.stream, row.stack, row.id};
+      for (const trace::attribute_event& each : attributes_[row.id])
+        if (tables_.text(each.key) == "device_free")
+          made.address = static_cast<std::uint64_t>(std::max<std::int64_t>(each.integer, 0));
+      histories_[row.kind == trace::memory_kind::pinned ? pinned : device_of(row.device)].push_back(made);
+    }
+    for (const trace::marker_event& row : marks_) {
+      if (row.process != process_ || tables_.text(row.name) != "snapshot") continue;
+      histories_[0].push_back({row.time, raw(row.id), kind::snapshot, 0, 0, {}, {}, row.id});
+    }
+    for (auto& [owner, entries] : histories_) {
+      std::sort(entries.begin(), entries.end(), [](const entry& a, const entry& b) {
+        return std::tuple(a.time, a.order, a.what) < std::tuple(b.time, b.order, b.what);
+      });
+      job_.count_rows(entries.size());
+    }
+  }
+
+  /// What is given out inside segments.
+  [[nodiscard]] bool is_block(const block& each) const { return has_framework_ ? is_inner(each) : each.holds_blocks; }
+
+  // --- writing ----------------------------------------------------------------------------------------------------
+
+  void key(std::string_view name) { out_.text(name); }
+  void put(std::string_view name, std::uint64_t value) {
+    key(name);
+    out_.unsigned_integer(value);
+  }
+  void put(std::string_view name, std::string_view value) {
+    key(name);
+    out_.text(value);
+  }
+
+  [[nodiscard]] std::int64_t microseconds(time_ns time) const {
+    return job_.trace().realtime_origin() / 1000 + (time >= 0 ? time : time - 999) / 1000;
+  }
+
+  [[nodiscard]] std::uint64_t handle_of(trace::stream_id id) const {
+    const auto* row = tables_.streams.find(id);
+    return row == nullptr ? 0 : row->handle;
+  }
+
+  void put_frames(trace::stack_id stack) {
+    key("frames");
+    if (const auto known = stacks_.find(stack); known != stacks_.end()) return out_.again(known->second);
+    out_.open_list();
+    std::size_t depth = 0;
+    for (const auto* at = tables_.stacks.find(stack); at != nullptr && depth < 4096;
+         at = tables_.stacks.find(at->parent), ++depth) {
+      put_frame(at->frame);
+    }
+    out_.close();
+    stacks_[stack] = out_.remember();
+  }
+
+  void put_frame(trace::frame_id id) {
+    if (const auto known = frames_.find(id); known != frames_.end()) return out_.again(known->second);
+    const auto* row = tables_.frames.find(id);
+    const trace::string_id none{};
+    out_.open_dictionary();
+    put("name", job_.text(row == nullptr ? none : row->function, text_role::code));
+    const trace::string_id file = row == nullptr ? none : row->file != none ? row->file : row->module;
+    put("filename", job_.text(file, text_role::path));
+    put("line", row == nullptr ? 0 : row->line);
+    out_.close();
+    frames_[id] = out_.remember();
+  }
+
+  void put_attributes(trace::event_id of) {
+    const auto found = attributes_.find(of);
+    if (found == attributes_.end()) return;
+    for (const trace::attribute_event& each : found->second) {
+      const std::string_view name = tables_.text(each.key);
+      if (name == "device_free" || name == "size" || name.empty()) continue;
+      key(name);
+      std::string_view category;
+      for (const auto& [theirs, ours] : importing::torch::category_names)
+        if (name == "category" && tables_.text(each.text) == ours) category = theirs;
+      category.empty() ? put_value(each) : out_.text(category);
+    }
+  }
+  void put_value(const trace::attribute_event& of) {
+    if (of.text != trace::string_id::none) return out_.text(job_.text(of.text, text_role::plain));
+    if (of.real != 0) return out_.real(of.real);
+    out_.integer(of.integer);
+  }
+
+  void put_entry(const entry& each) {
+    out_.open_dictionary();
+    put("action", torch::names[static_cast<std::size_t>(each.what)]);
+    put(each.what == kind::oom ? "device_free" : "addr", each.address);
+    put("size", each.bytes);
+    put("stream", handle_of(each.stream));
+    key("time_us");
+    out_.integer(microseconds(each.time));
+    put_attributes(each.event);
+    put_frames(each.stack);
+    out_.close();
+  }
+
+  void write() {
+    std::int64_t devices = 1;
+    for (const auto& [owner, entries] : histories_) devices = std::max(devices, owner + 1);
+    for (const block& each : blocks_)
+      if (each.born.process == process_) devices = std::max(devices, owner_of(each.born) + 1);
+    out_.open_dictionary();
+    key("segments");
+    put_segments(false);
+    key("device_traces");
+    out_.open_list();
+    for (std::int64_t device = 0; device < devices; ++device) put_history(device);
+    out_.close();
+    const bool host =
+        histories_.contains(pinned) || std::any_of(blocks_.begin(), blocks_.end(), [&](const block& each) {
+          return each.born.process == process_ && is_pinned(each.born) && each.holds_blocks;
+        });
+    if (!host) return;
+    key("host_segments");
+    put_segments(true);
+    key("host_traces");
+    put_history(pinned);
+  }
+
+  void put_history(std::int64_t owner) {
+    out_.open_list();
+    if (const auto found = histories_.find(owner); found != histories_.end())
+      for (const entry& each : found->second) put_entry(each);
+    out_.close();
+  }
+
+  struct part {
+    const block* is = nullptr;
+    std::uint64_t end = 0;
+  };
+
+  void put_segments(bool host) {
+    out_.open_list();
+    std::map<std::pair<std::int64_t, std::uint64_t>, part> segments;
+    std::map<std::pair<std::int64_t, std::uint64_t>, const block*> inside;
+    for (const block& each : blocks_) {
+      if (each.born.process != process_ || is_pinned(each.born) != host) continue;
+      const std::pair at(owner_of(each.born), each.born.address);
+      if (each.holds_blocks && each.live_at(range_.end)) segments[at] = {&each, each.born.address + each.born.bytes};
+      if (is_block(each) && (each.live_at(range_.end) || each.pending_at(range_.end))) inside[at] = &each;
+    }
+    for (auto at = segments.begin(); at != segments.end();) {
+      const auto first = at++;
+      part all = first->second;
+      // What was mapped piece by piece is one segment.
+      while (at != segments.end() && at->first.first == first->first.first && at->first.second == all.end &&
+             is_mapped(all.is->born) && is_mapped(at->second.is->born) &&
+             at->second.is->born.stream == all.is->born.stream && at->second.is->born.pool == all.is->born.pool) {
+        all.end = (at++)->second.end;
+      }
+      put_segment(all, first->first.first, inside);
+    }
+    out_.close();
+  }
+
+  void put_segment(const part& of, std::int64_t owner,
+                   const std::map<std::pair<std::int64_t, std::uint64_t>, const block*>& inside) {
+    const trace::alloc_event& row = of.is->born;
+    const std::uint64_t total = of.end - row.address;
+    std::uint64_t allocated = 0, active = 0, requested = 0;
+    const auto begin = inside.lower_bound({owner, row.address}), end_of = inside.lower_bound({owner, of.end});
+    for (auto at = begin; at != end_of; ++at) {
+      const std::uint64_t size = size_of(at, end_of, of.end);
+      active += size;
+      if (!at->second->live_at(range_.end)) continue;
+      allocated += size;
+      requested += at->second->born.bytes;
+    }
+    out_.open_dictionary();
+    put("device", static_cast<std::uint64_t>(std::max<std::int64_t>(owner, 0)));
+    put("address", row.address);
+    put("total_size", total);
+    put("allocated_size", allocated);
+    put("active_size", active);
+    put("requested_size", requested);
+    put("stream", handle_of(row.stream));
+    put("segment_type", total <= small_segment ? "small" : "large");
+    key("segment_pool_id");
+    put_pool(row.pool);
+    key("is_expandable");
+    out_.boolean(is_mapped(row));
+    put_frames(row.stack);
+    key("blocks");
+    out_.open_list();
+    std::uint64_t free = row.address;
+    for (auto at = begin; at != end_of; ++at) {
+      put_block(free, at->first.second - free, 0, "inactive", {});
+      const std::uint64_t size = size_of(at, end_of, of.end);
+      const bool live = at->second->live_at(range_.end);
+      put_block(at->first.second, size, at->second->born.bytes, live ? "active_allocated" : "active_pending_free",
+                at->second->born.stack);
+      free = at->first.second + size;
+    }
+    put_block(free, of.end - free, 0, "inactive", {});
+    out_.close();
+    out_.close();
+  }
+
+  /// What a block takes: what is known, or what it is rounded up to; never more than there is up to the next.
+  template <class Place>
+  static std::uint64_t size_of(Place at, Place end, std::uint64_t segment_end) {
+    const trace::alloc_event& row = at->second->born;
+    const auto next = std::next(at);
+    const std::uint64_t room = (next == end ? segment_end : next->first.second) - row.address;
+    const std::uint64_t wanted = row.reserved_bytes != 0
+                                     ? row.reserved_bytes
+                                     : (std::max<std::uint64_t>(row.bytes, 1) + rounding - 1) / rounding * rounding;
+    return std::min(wanted, room);
+  }
+
+  void put_block(std::uint64_t address, std::uint64_t size, std::uint64_t requested, const char* state,
+                 trace::stack_id stack) {
+    if (size == 0) return;
+    out_.open_dictionary();
+    put("address", address);
+    put("size", size);
+    put("requested_size", requested);
+    put("state", state);
+    put_frames(stack);
+    out_.close();
+  }
+
+  /// "PyTorch's pool 0.3" is (0, 3), the allocator's own (0, 0), others get numbers of ours.
+  void put_pool(trace::pool_id id) {
+    const auto* row = tables_.pools.find(id);
+    const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
+    constexpr std::string_view prefix = "PyTorch's pool ";
+    if (name.starts_with(prefix)) {
+      const std::string numbers(name.substr(prefix.size()));
+      const auto dot = numbers.find('.');
+      return out_.pair(std::atoll(numbers.c_str()),
+                       dot == std::string::npos ? 0 : std::atoll(numbers.c_str() + dot + 1));
+    }
+    const bool own = row == nullptr || name == "PyTorch's caching allocator" || name == "PyTorch's pinned memory";
+    out_.pair(0, own ? 0 : static_cast<std::int64_t>(raw(id)));
+  }
+
+  // --- the rest ---------------------------------------------------------------------------------------------------
+
+  struct note {
+    time_ns time = 0;
+    std::uint64_t order = 0;
+    bool start = true;
+    trace::string_id name{};
+    std::int64_t device = 0;
+  };
+
+  result<void> write_annotations_and_settings() {
+    std::vector<note> notes;
+    auto read = job_.for_each<trace::host_range_event>([&](const trace::host_range_event& row) {
+      if (row.process != process_) return;
+      std::int64_t device = 0;
+      const auto* thread = tables_.threads.find(row.thread);
+      constexpr std::string_view prefix = "annotations, GPU ";
+      if (thread != nullptr && tables_.text(thread->name).starts_with(prefix)) {
+        device = std::atoll(std::string(tables_.text(thread->name).substr(prefix.size())).c_str());
+      }
+      notes.push_back({row.time, raw(row.id), true, row.name, device});
+      if (row.end != trace::unknown_time) notes.push_back({row.end, raw(row.id), false, row.name, device});
+    });
+    if (!read) return read;
+    std::sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
+      return std::tuple(a.time, a.start, a.order) < std::tuple(b.time, b.start, b.order);
+    });
+    key("external_annotations");
+    out_.open_list();
+    for (const note& each : notes) {
+      out_.open_dictionary();
+      put("stage", each.start ? "START" : "END");
+      put("name", job_.text(each.name, text_role::plain));
+      key("device");
+      out_.integer(each.device);
+      key("time_us");
+      out_.integer(microseconds(each.time));
+      out_.close();
+    }
+    out_.close();
+    put_settings();
+    return {};
+  }
+
+  void put_settings() {
+    key("allocator_settings");
+    out_.open_dictionary();
+    for (const trace::marker_event& mark : marks_) {
+      if (tables_.text(mark.name) != "allocator settings" || mark.process != process_) continue;
+      std::map<std::string_view, std::vector<const trace::attribute_event*>> nested;
+      for (const trace::attribute_event& each : attributes_[mark.id]) {
+        const std::string_view name = tables_.text(each.key);
+        if (const auto dot = name.find('.'); dot != std::string_view::npos) {
+          nested[name.substr(0, dot)].push_back(&each);
+          continue;
+        }
+        key(name);
+        put_value(each);
+      }
+      for (const auto& [outer, inner] : nested) {
+        key(outer);
+        out_.open_dictionary();
+        for (const trace::attribute_event* each : inner) {
+          key(tables_.text(each->key).substr(outer.size() + 1));
+          put_value(*each);
+        }
+        out_.close();
+      }
+      break;
+    }
+    out_.close();
+  }
+
+  job& job_;
+  const trace::tables& tables_;
+  /// What was asked for; of a whole recording more than all of it, so that what happened last is in.
+  analysis::time_range range_ =
+      job_.wanted().range.value_or(analysis::time_range{-analysis::latest_time, analysis::latest_time});
+  pickle_writer out_;
+  std::vector<block> blocks_;
+  std::unordered_map<trace::block_id, std::size_t> place_;
+  std::vector<trace::alloc_failed_event> failed_;
+  std::vector<trace::marker_event> marks_;
+  std::unordered_map<trace::event_id, std::vector<trace::attribute_event>> attributes_;
+  trace::process_id process_{};
+  bool has_framework_ = false;
+  std::map<trace::device_id, std::int64_t> ordinals_;
+  std::map<std::int64_t, std::vector<entry>> histories_;
+  std::map<std::tuple<std::int64_t, time_ns, std::uint64_t>, std::uint64_t>
+      rests_;  ///< Owner, time and address to bytes.
+  std::unordered_map<trace::stack_id, std::uint32_t> stacks_;
+  std::unordered_map<trace::frame_id, std::uint32_t> frames_;
+};
+
+}  // namespace
+
+output_shape shape_of_torch_snapshot(const options&) { return output_shape::stream; }
+
+result<void> write_torch_snapshot(job& what, output& to) { return snapshot_writer(what, to).run(); }
+
+}  // namespace sluice::exports

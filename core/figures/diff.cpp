@@ -1,0 +1,177 @@
+#include "core/figures/diff.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/base/cancel.hpp"
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using symbols::frame_book;
+using symbols::frame_line;
+using trace::raw;
+
+std::string_view file_name(std::string_view path) {
+  const auto slash = path.find_last_of("/\\");
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+/// What a line reads, without where in its file it is.
+void append(std::string& key, const frame_line& line) {
+  if (!line.function.empty()) {
+    key.append(line.function).append("@").append(file_name(line.file.empty() ? line.module : line.file));
+  } else {
+    key.append(file_name(line.module.empty() ? line.file : line.module))
+        .append("+")
+        .append(std::to_string(line.address != 0 ? line.address : line.line));
+  }
+  key.push_back('\n');
+}
+
+/// One side with the names of its stacks.
+class side {
+ public:
+  side(const diff_side& of, frame_book& book) : of_(of), book_(book) {}
+
+  [[nodiscard]] const compared_figures& figures() const { return of_.figures; }
+
+  [[nodiscard]] std::int64_t ordinal(trace::device_id device) const {
+    const trace::device_row* row = of_.tables.devices.find(device);
+    return row == nullptr ? -1 : row->ordinal;
+  }
+
+  struct named_stack {
+    std::string key;
+    std::vector<frame_line> lines;
+  };
+  const named_stack& stack(trace::stack_id id) {
+    const auto [at, fresh] = stacks_.try_emplace(raw(id));
+    if (!fresh || id == trace::stack_id::none) return at->second;
+    at->second.lines = book_.stack(id, of_.tables, frame_book::patience::at_once);
+    for (const frame_line& line : at->second.lines) append(at->second.key, line);
+    return at->second;
+  }
+
+ private:
+  const diff_side& of_;
+  frame_book& book_;
+  std::unordered_map<std::uint64_t, named_stack> stacks_;
+};
+
+class stack_table {
+ public:
+  void add(side& of, const stack_use& use, bool is_after) {
+    for (const stack_share& share : use.shares) {
+      const auto& named = of.stack(share.stack);
+      const auto [at, fresh] = places_.try_emplace(named.key, changes_.size());
+      if (fresh) changes_.emplace_back();
+      stack_change& change = changes_[at->second];
+      if (fresh || is_after) name(change, named.lines);
+      (is_after ? change.after : change.before).add(share.figures);
+    }
+  }
+
+  std::vector<stack_change> take() {
+    const auto weight = [](const stack_change& c) {
+      return c.before.bytes > c.after.bytes ? c.before.bytes - c.after.bytes : c.after.bytes - c.before.bytes;
+    };
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [&](const stack_change& a, const stack_change& b) { return weight(a) > weight(b); });
+    return std::move(changes_);
+  }
+
+ private:
+  static void name(stack_change& change, const std::vector<frame_line>& lines) {
+    std::vector<const frame_line*> pointers;
+    for (const frame_line& line : lines) pointers.push_back(&line);
+    const std::size_t chosen = symbols::line_to_name(pointers);
+    change.line = chosen < lines.size() ? lines[chosen] : frame_line{};
+    change.stack = lines;
+  }
+
+  std::map<std::string, std::size_t> places_;
+  std::vector<stack_change> changes_;
+};
+
+void add_memory(side& of, bool is_after,
+                std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>, memory_change>& into,
+                std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>,
+                         std::pair<stack_table, stack_table>>& stacks) {
+  // Devices without an ordinal, or of one ordinal in a merged recording, are told apart by their order.
+  std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind>, int> seen;
+  for (const compared_memory& memory : of.figures().memory) {
+    const memory_statistics& figures = memory.figures;
+    const std::int64_t device = of.ordinal(figures.device);
+    const auto key = std::tuple(device, figures.level, figures.kind, seen[{device, figures.level, figures.kind}]++);
+    memory_change& change = into[key];
+    change.device = device;
+    change.level = figures.level;
+    change.kind = figures.kind;
+    (is_after ? change.after : change.before) = figures;
+    stacks[key].first.add(of, memory.at_peak, is_after);
+    stacks[key].second.add(of, memory.allocated, is_after);
+  }
+}
+
+void add_transfers(side& of, bool is_after,
+                   std::map<std::tuple<std::int64_t, trace::direction, int>, transfer_change>& into,
+                   std::map<std::tuple<std::int64_t, trace::direction, int>, stack_table>& stacks) {
+  std::map<std::pair<std::int64_t, trace::direction>, int> seen;
+  for (const compared_transfers& transfers : of.figures().transfers) {
+    const transfer_statistics& figures = transfers.figures;
+    const std::int64_t device = of.ordinal(figures.device);
+    const auto key = std::tuple(device, figures.direction, seen[{device, figures.direction}]++);
+    transfer_change& change = into[key];
+    change.device = device;
+    change.direction = figures.direction;
+    (is_after ? change.after : change.before) = figures;
+    stacks[key].add(of, transfers.sites, is_after);
+  }
+}
+
+}  // namespace
+
+compared_figures figures_to_compare(const index& from, const trace::tables& tables, time_range range) {
+  const range_statistics all = measure(from, tables, range);
+  compared_figures made;
+  for (const memory_statistics& figures : all.memory) {
+    const block_filter filter{figures.level, figures.device, figures.kind};
+    made.memory.push_back({figures, live_stacks(from.memory(), filter, figures.maximum_time, never_cancelled),
+                           allocating_stacks(from.memory(), filter, range, never_cancelled)});
+  }
+  for (const transfer_statistics& figures : all.transfers)
+    made.transfers.push_back(
+        {figures, copying_stacks(from, {figures.device, figures.direction}, range, never_cancelled)});
+  return made;
+}
+
+difference compare(const diff_side& before, frame_book& names_before, const diff_side& after, frame_book& names_after) {
+  side sides[] = {side(before, names_before), side(after, names_after)};
+  std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>, memory_change> memory;
+  std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>, std::pair<stack_table, stack_table>>
+      memory_stacks;
+  std::map<std::tuple<std::int64_t, trace::direction, int>, transfer_change> transfers;
+  std::map<std::tuple<std::int64_t, trace::direction, int>, stack_table> transfer_stacks;
+  for (const bool is_after : {false, true}) {
+    add_memory(sides[is_after ? 1 : 0], is_after, memory, memory_stacks);
+    add_transfers(sides[is_after ? 1 : 0], is_after, transfers, transfer_stacks);
+  }
+  difference found;
+  for (auto& [key, change] : memory) {
+    change.at_peak = memory_stacks[key].first.take();
+    change.allocated = memory_stacks[key].second.take();
+    found.memory.push_back(std::move(change));
+  }
+  for (auto& [key, change] : transfers) {
+    change.sites = transfer_stacks[key].take();
+    found.transfers.push_back(std::move(change));
+  }
+  return found;
+}
+
+}  // namespace sluice::analysis

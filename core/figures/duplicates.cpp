@@ -1,0 +1,150 @@
+#include "core/figures/duplicates.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/saturating.hpp"
+#include "core/figures/line_use.hpp"
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+copy_figures figures_of(const content_copy& copy) {
+  return {1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
+}
+
+}  // namespace
+
+void copy_figures::add(const copy_figures& more) {
+  saturating_add(copies, more.copies);
+  saturating_add(bytes, more.bytes);
+  saturating_add(busy, more.busy);
+}
+
+void repeat_figures::add(const repeat_figures& more) {
+  all.add(more.all);
+  same_source.add(more.same_source);
+  same_destination.add(more.same_destination);
+  exact.add(more.exact);
+}
+
+copy_figures duplicate_copies::hashed() const {
+  copy_figures both = exact;
+  both.add(sampled);
+  return both;
+}
+
+duplicate_gatherer::duplicate_gatherer(const copy_contents& contents, time_range range)
+    : contents_(contents), range_(range) {
+  const std::span<const content_copy> copies = contents.copies();
+  for (std::size_t first = 0; first < copies.size();) {
+    const std::size_t count = contents.same_from(first);
+    add_content(copies.subspan(first, count));
+    first += count;
+  }
+  std::sort(repeats_.begin(), repeats_.end(),
+            [](const repeat& a, const repeat& b) { return a.copy->begin < b.copy->begin; });
+  found_.largest = whole_.largest;
+}
+
+void duplicate_gatherer::add_content(std::span<const content_copy> copies) {
+  std::set<std::uint64_t> sources;
+  std::set<std::pair<trace::block_id, std::uint64_t>> destinations;
+  bool moved = false;
+  for (const content_copy& copy : copies) {
+    const bool overtaken = copy.hashed() && contents_.overtaken(copy);
+    if (range_.holds(copy.begin)) count(copy, overtaken);
+    if (!copy.hashed() || overtaken) continue;
+    const bool same_source = !sources.insert(copy.source).second;
+    const bool same_destination = !destinations.insert({copy.block, copy.destination}).second;
+    if (moved && range_.holds(copy.begin)) add_repeat(copy, same_source, same_destination);
+    moved = true;
+  }
+}
+
+void duplicate_gatherer::count(const content_copy& copy, bool overtaken) {
+  using enum trace::content_check;
+  copy_figures& kind = overtaken                   ? found_.overtaken
+                       : copy.check == exact       ? found_.exact
+                       : copy.check == sampled     ? found_.sampled
+                       : copy.check == over_budget ? found_.over_budget
+                                                   : found_.unreadable;
+  kind.add(figures_of(copy));
+}
+
+void duplicate_gatherer::add_repeat(const content_copy& copy, bool same_source, bool same_destination) {
+  repeat_figures one;
+  one.all = figures_of(copy);
+  if (same_source) one.same_source = one.all;
+  if (same_destination) one.same_destination = one.all;
+  if (copy.check == trace::content_check::exact) one.exact = one.all;
+  found_.repeated.add(one);
+  add(whole_, repeats_.emplace_back(repeat{&copy, one}));
+}
+
+void duplicate_gatherer::add(repeating_stack& to, const repeat& one) {
+  to.figures.add(one.figures);
+  const content_copy& copy = *one.copy;
+  // Of two that are equal the first one by id, in whichever order they come.
+  const bool first_of_equals = copy.bytes == to.largest_bytes && copy.event < to.largest;
+  if (to.largest != trace::event_id::none && copy.bytes <= to.largest_bytes && !first_of_equals) return;
+  to.largest = copy.event;
+  to.largest_bytes = copy.bytes;
+}
+
+void duplicate_gatherer::add(const index& from, time_range run) {
+  found_.graph_launches += from.touches().launches_that_copy(common_of(range_, run));
+  auto next = std::partition_point(repeats_.begin(), repeats_.end(),
+                                   [&](const repeat& each) { return each.copy->begin < run.begin; });
+  for (; next != repeats_.end() && next->copy->begin < run.end; ++next) {
+    const trace::stack_id stack = from.copies().stack_of(next->copy->call);
+    repeating_stack& of = stacks_[stack];
+    of.stack = stack;
+    add(of, *next);
+  }
+}
+
+duplicate_figures duplicate_gatherer::figures() const {
+  duplicate_figures made{found_, {}};
+  for (const auto& [id, stack] : stacks_) made.stacks.push_back(stack);
+  return made;
+}
+
+duplicate_copies name_duplicates(const duplicate_figures& figures, const trace::tables& tables, const naming& names) {
+  struct line_group {
+    repeat_figures figures;
+    const repeating_stack* most = nullptr;
+    const repeating_stack* largest = nullptr;
+  };
+  duplicate_copies made = figures.all;
+  line_namer lines(tables, names);
+  std::map<symbols::line_id, line_group> groups;
+  for (const repeating_stack& stack : figures.stacks) {
+    if (!lines.knows(stack.stack)) {
+      made.without_stack.add(stack.figures);
+      continue;
+    }
+    line_group& of = groups[lines.line_of(stack.stack)];
+    of.figures.add(stack.figures);
+    if (of.most == nullptr || stack.figures.all.bytes > of.most->figures.all.bytes) of.most = &stack;
+    if (of.largest == nullptr || stack.largest_bytes > of.largest->largest_bytes) of.largest = &stack;
+  }
+  std::vector<std::pair<symbols::line_id, line_group>> sorted(groups.begin(), groups.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    const copy_figures& x = a.second.figures.all;
+    const copy_figures& y = b.second.figures.all;
+    return std::pair(x.bytes, x.copies) > std::pair(y.bytes, y.copies);
+  });
+  for (const auto& [line, of] : sorted) {
+    if (made.lines.size() == duplicate_copies::line_limit) {
+      made.other_lines.add(of.figures);
+      continue;
+    }
+    made.lines.push_back({lines.describe(line), of.figures, lines.stack(of.most->stack), of.largest->largest});
+  }
+  return made;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,205 @@
+#include "core/figures/figures_builder.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/base/cancel.hpp"
+#include "core/index/index.hpp"
+#include "core/index/tensor_facts.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+void find_holders(const memory_use& memory, memory_peak& peak) {
+  const memory_key key{peak.device, peak.level, peak.kind};
+  std::map<std::tuple<trace::string_id, trace::pool_id>, holder> groups;
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated || block.imported() || memory_key{block.device, block.level, block.kind} != key ||
+        !block.live_at(peak.time)) {
+      continue;
+    }
+    holder& group = groups[{block.name, block.pool}];
+    group.name = block.name;
+    group.pool = block.pool;
+    ++group.blocks;
+    group.bytes += block.bytes;
+    // Of two that are equal the first one by id, in whichever order they come.
+    const bool first_of_equals = block.bytes == group.largest_bytes && block.id < group.largest;
+    if (block.bytes > group.largest_bytes || group.largest == trace::block_id::none || first_of_equals) {
+      group.largest = block.id;
+      group.largest_bytes = block.bytes;
+    }
+    ++peak.blocks;
+  }
+  for (const auto& [name, group] : groups) peak.holders.push_back(group);
+  std::stable_sort(peak.holders.begin(), peak.holders.end(),
+                   [](const holder& a, const holder& b) { return a.bytes > b.bytes; });
+  for (std::size_t i = summary::holder_limit; i < peak.holders.size(); ++i) peak.other_bytes += peak.holders[i].bytes;
+  if (peak.holders.size() > summary::holder_limit) peak.holders.resize(summary::holder_limit);
+}
+
+std::vector<failed_allocation> find_failures(const memory_use& memory, time_range range) {
+  std::vector<failed_allocation> all;
+  for (const trace::alloc_failed_event& row : memory.failed()) {
+    if (row.time < range.begin || row.time >= range.end) continue;
+    all.push_back(
+        {row.id, bounded(row.time), row.process, row.device, row.level, row.kind, row.name, row.bytes, row.error});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); });
+  if (all.size() > summary::failure_limit) all.resize(summary::failure_limit);
+  return all;
+}
+
+}  // namespace
+
+beside_parts beside_of(const index& whole) {
+  beside_parts made;
+  made.events = whole.events();
+  made.warnings = whole.warnings();
+  made.messages = whole.messages();
+  made.faults = whole.faults().faults();
+  made.memories = memories_of_processes(whole.memory());
+  made.owners = &whole.import_owners();
+  made.contents = &whole.contents();
+  return made;
+}
+
+// --- copies ---------------------------------------------------------------------------------------------------------
+
+void copied_gatherer::add(const index& from, time_range run) {
+  const time_range part = common_of(range_, run);
+  std::set<way> here;
+  for (const copy_record& copy : from.copies().copies()) here.emplace(copy.device, copy.direction);
+  for (const way& each : here) {
+    stack_use& of = ways_.try_emplace(each, nothing()).first->second;
+    if (part.length() > 0) of.join(copying_stacks(from, {each.first, each.second}, range_, never_cancelled, part));
+  }
+}
+
+stack_use copied_gatherer::nothing() const {
+  stack_use made;
+  made.time = range_.begin;
+  return made;
+}
+
+stack_use copied_gatherer::of(const way& which) const {
+  const auto known = ways_.find(which);
+  return known == ways_.end() ? nothing() : known->second;
+}
+
+stack_use copied_gatherer::all() const {
+  stack_use made = nothing();
+  for (const auto& [which, use] : ways_) made.join(use);
+  return made;
+}
+
+// --- all figures ----------------------------------------------------------------------------------------------------
+
+figures_gatherer::figures_gatherer(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside,
+                                   time_range range)
+    : of_(of),
+      beside_(beside),
+      range_(bounded(range)),
+      measured_(range_),
+      unfreed_(of, range_),
+      imports_(*beside.owners, range_),
+      steps_(steps, beside.memories, range_),
+      unused_(of, range_),
+      duplicates_(*beside.contents, range_),
+      marks_(of, range_),
+      copied_(range_) {}
+
+void figures_gatherer::add(const index& from, time_range run) {
+  // Failures are few: any part has them all.
+  if (!any_) made_.failures = find_failures(from.memory(), range_);
+  any_ = true;
+  blocks_ += static_cast<std::uint64_t>(
+      std::count_if(from.memory().blocks().begin(), from.memory().blocks().end(),
+                    [&](const block_record& b) { return b.allocated && run.holds(b.born); }));
+  for (const auto& [process, until] : from.watermarks()) {
+    const auto [latest, fresh] = watermarks_.try_emplace(process, until);
+    if (!fresh) latest->second = std::max(latest->second, until);
+  }
+  measured_.add(from, common_of(range_, run));
+  unfreed_.add(from.memory(), run);
+  segments_.add(from.memory(), run);
+  imports_.add(from.memory(), run);
+  steps_.add(from, run);
+  unused_.add(from, run);
+  duplicates_.add(from, run);
+  marks_.add(from, run);
+  copied_.add(from, run);
+}
+
+void figures_gatherer::find_peaks() {
+  if (peaks_found_) return;
+  peaks_found_ = true;
+  made_.whole = measured_.figures(of_.tables());
+  for (const memory_statistics& of : made_.whole.memory)
+    if (of.maximum > 0)
+      made_.peaks.push_back({of.device, of.level, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}});
+  fragmentation_.resize(made_.peaks.size());
+  compositions_.resize(made_.peaks.size());
+  if (!of_.tables().stacks.rows().empty()) made_.held.resize(made_.peaks.size());
+}
+
+std::vector<time_ns> figures_gatherer::moments() {
+  find_peaks();
+  std::vector<time_ns> all;
+  for (const memory_peak& peak : made_.peaks) all.push_back(peak.time);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+void figures_gatherer::look(const index& from, time_range run) {
+  find_peaks();
+  for (std::size_t i = 0; i < made_.peaks.size(); ++i) {
+    memory_peak& peak = made_.peaks[i];
+    if (!run.holds(peak.time)) continue;
+    find_holders(from.memory(), peak);
+    if (i < made_.held.size())
+      made_.held[i] = live_stacks(from.memory(), {peak.level, peak.device, peak.kind}, peak.time, never_cancelled);
+    fragmentation_[i] = segments_.at(peak, from.memory());
+    compositions_[i] = composition_at(peak, from, of_);
+    unused_.look(peak, from);
+  }
+}
+
+summary_figures figures_gatherer::take() {
+  find_peaks();
+  made_.events = beside_.events;
+  made_.blocks = blocks_;
+  for (const auto& [process, complete_until] : watermarks_) made_.watermarks.push_back({process, complete_until});
+  made_.unfreed = unfreed_.take(of_.tables());
+  made_.imports = imports_.figures();
+  if (!of_.tables().stacks.rows().empty())
+    for (const transfer_statistics& of : made_.whole.transfers)
+      made_.copied.push_back(copied_.of({of.device, of.direction}));
+  for (const gpu_fault& fault : beside_.faults)
+    if (range_.holds(fault.time)) made_.faults.push_back(fault);
+  for (const auto& figure : fragmentation_)
+    if (figure) made_.fragmentation.push_back(*figure);
+  for (const auto& composition : compositions_)
+    if (composition) made_.compositions.push_back(*composition);
+  made_.steps = steps_.take();
+  made_.unused = unused_.figures(made_.peaks);
+  made_.duplicates = duplicates_.figures();
+  made_.marks = marks_.take();
+  made_.warnings = beside_.warnings;
+  made_.messages = beside_.messages;
+  return std::move(made_);
+}
+
+summary_figures figures_of(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
+  const beside_parts beside = beside_of(from);
+  const auto facts = from.tensors(trace);
+  figures_gatherer all(trace, *facts->steps, beside, range.value_or(whole_of(trace)));
+  all.add(from, all_time);
+  all.look(from, all_time);
+  return all.take();
+}
+
+}  // namespace sluice::analysis

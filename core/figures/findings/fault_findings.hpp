@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "core/figures/report.hpp"
+
+namespace sluice::analysis {
+
+/// That the GPU faulted: who saw it, and what was enqueued last before. Part of `findings_of`.
+void add_fault_findings(const summary& of, const trace::tables& tables, std::vector<finding>& into);
+
+}  // namespace sluice::analysis

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+
+#include "core/figures/report.hpp"
+
+/// Which lines hold memory at its peaks, and for which copies devices wait. Private to core.
+namespace sluice::analysis {
+
+/// Finds the line that each stack is named after (symbols::line_to_name), and asks for each once.
+class line_namer {
+ public:
+  line_namer(const trace::tables& tables, const naming& names) : tables_(tables), names_(names) {}
+
+  /// A stack was recorded, and the file says what it is.
+  [[nodiscard]] bool knows(trace::stack_id stack) const {
+    return stack != trace::stack_id::none && tables_.stacks.find(stack) != nullptr;
+  }
+  /// Native functions are looked up only if no Python line of the program's own names the stack.
+  [[nodiscard]] symbols::line_id line_of(trace::stack_id stack) {
+    const auto [place, fresh] = named_.try_emplace(raw(stack));
+    if (fresh) place->second = names_.book.line_of(stack, tables_, names_.patience, names_.provisional);
+    return place->second;
+  }
+  [[nodiscard]] symbols::frame_line describe(symbols::line_id line) const {
+    return names_.book.describe(std::span(&line, 1), tables_).front();
+  }
+  [[nodiscard]] std::vector<symbols::frame_line> stack(trace::stack_id id) const {
+    return names_.book.stack(id, tables_, names_.patience, names_.provisional);
+  }
+
+ private:
+  const trace::tables& tables_;
+  const naming& names_;
+  std::map<std::uint64_t, symbols::line_id> named_;
+};
+
+/// Fills in `memory_peak::lines` and `summary::copying`. O(stacks + lines of their stacks).
+void put_lines(const summary_figures& figures, const trace::tables& tables, const naming& names, summary& into);
+
+}  // namespace sluice::analysis

@@ -1,0 +1,174 @@
+#include "core/figures/memory_at_marks.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "core/base/saturating.hpp"
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+std::vector<program_mark> marks_in(const trace::snapshot& from, time_range range) {
+  std::vector<trace::marker_event> rows;
+  const auto before = [](const auto& a, const auto& b) { return std::tuple(a.time, a.id) < std::tuple(b.time, b.id); };
+  const auto cut = [&] {
+    if (rows.size() <= mark_limit) return;
+    std::nth_element(rows.begin(), rows.begin() + mark_limit, rows.end(), before);
+    rows.resize(mark_limit);
+  };
+  // What cannot be read is told by whoever reads the whole file.
+  static_cast<void>(from.for_each<trace::marker_event>([&](const trace::marker_event& row) {
+    if (!range.holds(row.time)) return;
+    rows.push_back(row);
+    if (rows.size() >= 8 * mark_limit) cut();
+  }));
+  cut();
+  std::sort(rows.begin(), rows.end(), before);
+  std::vector<program_mark> marks;
+  for (const trace::marker_event& row : rows) {
+    marks.push_back({bounded(row.time), row.process, row.thread, row.name, row.step, {}, {}, {}});
+  }
+  return marks;
+}
+
+/// A size as a number that may be taken away again.
+std::int64_t counted(std::uint64_t bytes) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
+}
+
+/// The first of `marks` at `time` or after it.
+std::size_t first_from(const std::vector<program_mark>& marks, time_ns time) {
+  const auto found = std::partition_point(marks.begin(), marks.end(), [=](const auto& m) { return m.time < time; });
+  return static_cast<std::size_t>(found - marks.begin());
+}
+
+/// Calls `use(mark, row)` with the latest row of each id at each mark. `process_of(id)` says whose it is.
+template <class Row, class Id, class Process, class Use>
+void with_latest(std::vector<program_mark>& marks, const trace::snapshot& from, Id Row::*id, Process process_of,
+                 Use use) {
+  std::vector<std::map<Id, Row>> since(marks.size());  // The mark before.
+  static_cast<void>(from.for_each<Row>([&](const Row& row) {
+    const std::size_t at = first_from(marks, row.time);
+    if (at == marks.size()) return;
+    const auto [latest, fresh] = since[at].try_emplace(row.*id, row);
+    const auto order = [](const Row& r) { return std::tuple(r.time, r.id); };
+    if (!fresh && order(latest->second) <= order(row)) latest->second = row;
+  }));
+  std::map<Id, Row> latest;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    for (const auto& [which, row] : since[i]) latest.insert_or_assign(which, row);
+    for (const auto& [which, row] : latest)
+      if (process_of(which) == marks[i].process) use(marks[i], row);
+  }
+}
+
+}  // namespace
+
+mark_gatherer::mark_gatherer(const trace::snapshot& from, time_range range)
+    : marks_(marks_in(from, range)), totals_(marks_.size()) {
+  if (marks_.empty()) return;
+  const trace::tables& tables = from.tables();
+  with_latest(
+      marks_, from, &trace::counter_event::counter,
+      [&](trace::counter_id id) {
+        const trace::counter_row* row = tables.counters.find(id);
+        return row == nullptr ? trace::process_id::none : row->process;
+      },
+      [](program_mark& mark, const trace::counter_event& row) {
+        mark.counters.push_back({row.counter, row.value});
+      });
+  with_latest(
+      marks_, from, &trace::pool_event::pool,
+      [&](trace::pool_id id) {
+        const trace::pool_row* row = tables.pools.find(id);
+        return row == nullptr ? trace::process_id::none : row->process;
+      },
+      [](program_mark& mark, const trace::pool_event& row) {
+        mark.pools.push_back({row.pool, row.reserved, row.used});
+      });
+}
+
+void mark_gatherer::add(const index& from, time_range run) {
+  if (marks_.empty()) return;
+  add_totals(from.memory(), run);
+  add_segments(from, run);
+}
+
+/// The totals at the marks in the run: all blocks that live then are in its index.
+void mark_gatherer::add_totals(const memory_use& memory, time_range run) {
+  struct change {
+    time_ns time;
+    trace::process_id process;
+    memory_key of;
+    std::int64_t bytes;
+    std::int64_t blocks;
+  };
+  const std::size_t first = first_from(marks_, run.begin);
+  const std::size_t last = first_from(marks_, run.end);
+  if (first == last) return;
+  const time_ns end = marks_[last - 1].time;
+  std::vector<change> changes;
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated || block.imported() || block.born > end) continue;
+    const memory_key of{block.device, block.level, block.kind};
+    const std::int64_t bytes = counted(block.bytes);
+    changes.push_back({block.born, block.process, of, bytes, 1});
+    if (block.freed() && block.died <= end) changes.push_back({block.died, block.process, of, -bytes, -1});
+  }
+  std::sort(changes.begin(), changes.end(), [](const change& a, const change& b) { return a.time < b.time; });
+  std::map<trace::process_id, std::map<memory_key, total>> now;
+  auto next = changes.begin();
+  for (std::size_t i = first; i < last; ++i) {
+    for (; next != changes.end() && next->time <= marks_[i].time; ++next) {
+      total& t = now[next->process][next->of];
+      saturating_add(t.bytes, next->bytes);
+      t.blocks += next->blocks;
+    }
+    totals_[i] = now[marks_[i].process];
+  }
+}
+
+void mark_gatherer::keep(const block_record& block) {
+  segments_.try_emplace(raw(block.id), segment{block.process, block.born, block.died, block.bytes});
+}
+
+void mark_gatherer::add_segments(const index& from, time_range run) {
+  const memory_use& memory = from.memory();
+  const part* told = from.told();
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated || !run.holds(block.born)) continue;
+    if (told != nullptr && std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), block.id))
+      keep(block);
+    if (block.imported() || block.parent == trace::block_id::none) continue;
+    const bool fresh = parents_.emplace(memory_key{block.device, block.level, block.kind}, block.parent).second;
+    const block_record* parent = fresh && told == nullptr ? memory.find(block.parent) : nullptr;
+    if (parent != nullptr) keep(*parent);
+  }
+}
+
+void mark_gatherer::put_segments() {
+  for (const auto& [of, parent] : parents_) {
+    const auto known = segments_.find(raw(parent));
+    if (known == segments_.end()) continue;
+    const segment& is = known->second;
+    const std::size_t end = is.died == trace::unknown_time ? marks_.size() : first_from(marks_, is.died);
+    for (std::size_t i = first_from(marks_, is.born); i < end; ++i)
+      if (marks_[i].process == is.process) saturating_add(totals_[i][of].segment_bytes, counted(is.bytes));
+  }
+}
+
+std::vector<program_mark> mark_gatherer::take() {
+  put_segments();
+  for (std::size_t i = 0; i < marks_.size(); ++i) {
+    for (const auto& [of, t] : totals_[i]) {
+      if (t.blocks == 0 && t.segment_bytes == 0) continue;
+      marks_[i].memory.push_back({of, static_cast<std::uint64_t>(t.bytes), static_cast<std::uint64_t>(t.blocks),
+                                  static_cast<std::uint64_t>(t.segment_bytes)});
+    }
+  }
+  return std::move(marks_);
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,96 @@
+#include "core/figures/report.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/figures/line_use.hpp"
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+std::vector<process_figure> list_processes(const std::vector<process_watermark>& watermarks,
+                                           const trace::tables& tables) {
+  std::map<trace::process_id, time_ns> complete_until;
+  for (const process_watermark& mark : watermarks) complete_until[mark.process] = mark.complete_until;
+  std::vector<process_figure> all;
+  for (const trace::process_row& row : tables.processes.rows()) {
+    process_figure of;
+    of.process = row.id;
+    of.pid = row.pid;
+    of.rank = row.rank;
+    of.command = std::string(tables.text(row.command));
+    of.exit_status = row.exit_status;
+    of.mode = row.mode;
+    of.begin = row.begin;
+    of.end = row.end;
+    const auto mark = complete_until.find(row.id);
+    if (mark != complete_until.end()) of.complete_until = mark->second;
+    all.push_back(std::move(of));
+  }
+  return all;
+}
+
+void put_warnings(const summary_figures& figures, const trace::snapshot& trace, summary& into) {
+  std::vector<std::string>& all = into.warnings;
+  all.assign(trace.warnings().begin(), trace.warnings().end());
+  if (!into.complete) {
+    all.push_back(trace.growing() ? "the recording still runs: these are its figures so far"
+                                  : "the file was never closed, its writer died: what reached it is shown");
+  }
+  all.insert(all.end(), figures.warnings.begin(), figures.warnings.end());
+  // What the recorder said went wrong: a rival profiler, a missing library.
+  for (const recorded_message& said : figures.messages) {
+    const std::string_view text = trace.tables().text(said.text);
+    const bool known = std::find(all.begin(), all.end(), text) != all.end() ||
+                       std::any_of(into.faults.begin(), into.faults.end(),  // A finding tells more of it.
+                                   [&](const gpu_fault& f) { return f.event == said.event; });
+    if (said.level != trace::severity::info && !text.empty() && !known) all.emplace_back(text);
+  }
+  if (into.whole.lost_memory_events > 0) {
+    all.push_back("the recorder lost " + std::to_string(into.whole.lost_memory_events) +
+                  " allocations and frees: memory figures are not exact");
+  }
+}
+
+}  // namespace
+
+summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
+  symbols::frame_book book(symbols::options_for(trace));
+  return summarise(from, trace, range, naming{book});
+}
+
+summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
+                  const naming& names) {
+  return summarise(figures_of(from, trace, range), trace, names);
+}
+
+summary summarise(summary_figures figures, const trace::snapshot& trace, const naming& names) {
+  const trace::tables& tables = trace.tables();
+  summary all;
+  all.span = whole_of(trace);
+  all.complete = trace.complete();
+  all.simulated = trace.simulated();
+  all.file_bytes = trace.file_bytes();
+  all.events = figures.events;
+  all.blocks = figures.blocks;
+  all.processes = list_processes(figures.watermarks, tables);
+  all.peaks = std::move(figures.peaks);
+  put_lines(figures, tables, names, all);
+  all.unused = name_unused(figures.unused, tables, names);
+  all.duplicates = name_duplicates(figures.duplicates, tables, names);
+  all.whole = std::move(figures.whole);
+  all.unfreed = std::move(figures.unfreed);
+  all.imports = std::move(figures.imports);
+  all.failures = std::move(figures.failures);
+  all.faults = std::move(figures.faults);
+  all.fragmentation = std::move(figures.fragmentation);
+  all.compositions = std::move(figures.compositions);
+  all.steps = std::move(figures.steps);
+  all.marks = std::move(figures.marks);
+  put_warnings(figures, trace, all);
+  all.findings = findings_of(all, tables);
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,219 @@
+#include "core/import/chrome/document.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/import/chrome/scan.hpp"
+
+namespace sluice::importing {
+namespace {
+
+constexpr std::size_t read_bytes = std::size_t{64} << 10;
+
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+/// Where the first byte is that is neither blank nor a comma.
+std::size_t first_solid(std::string_view text) {
+  const std::size_t at = text.find_first_not_of(" \n\r\t,");
+  return at == std::string_view::npos ? text.size() : at;
+}
+
+}  // namespace
+
+tl::unexpected<error> chrome_document::wrong(const char* what) const {
+  return fail(error_code::corrupt, what, source_.path(), {}, offset_);
+}
+
+result<int> chrome_document::peek() {
+  if (at_ == rest_.size()) {
+    if (at_end_) return -1;
+    rest_.resize(read_bytes);
+    at_ = 0;
+    const auto got = source_.read(std::as_writable_bytes(std::span(rest_)));
+    rest_.resize(got ? *got : 0);
+    if (!got) return tl::unexpected<error>(got.error());
+    at_end_ = *got == 0;
+    if (at_end_) return -1;
+  }
+  return static_cast<unsigned char>(rest_[at_]);
+}
+
+result<int> chrome_document::peek_solid() {
+  for (;;) {
+    const auto byte = peek();
+    if (!byte || *byte < 0 || !is_blank(static_cast<char>(*byte))) return byte;
+    skip();
+  }
+}
+
+result<void> chrome_document::next(chrome_piece& into) {
+  into.holds = chrome_piece::what::end;
+  into.name.clear();
+  into.value.clear();
+  into.cut = false;
+  if (place_ == place::outside)
+    if (const auto begun = begin(); !begun) return begun;
+  result<void> done;
+  while (done && into.holds == chrome_piece::what::end && place_ != place::ended)
+    done = place_ == place::in_array ? events(into) : member(into);
+  into.share = source_.share_read();
+  return done;
+}
+
+result<void> chrome_document::begin() {
+  for (const int mark : {0xef, 0xbb, 0xbf}) {
+    const auto byte = peek();
+    if (!byte) return tl::unexpected<error>(byte.error());
+    if (*byte != mark) break;
+    skip();
+  }
+  const auto byte = peek_solid();
+  if (!byte) return tl::unexpected<error>(byte.error());
+  if (*byte != '{' && *byte != '[') return wrong("neither an object nor an array begins here");
+  object_ = *byte == '{';
+  place_ = object_ ? place::in_object : place::in_array;
+  skip();
+  return {};
+}
+
+result<bool> chrome_document::read_string(std::string& into) {
+  for (bool escaped = false;;) {
+    const auto byte = peek();
+    if (!byte) return tl::unexpected<error>(byte.error());
+    if (*byte < 0) return false;
+    skip();
+    if (!escaped && *byte == '"') return true;
+    escaped = !escaped && *byte == '\\';
+    if (into.size() <= longest_member) into += static_cast<char>(*byte);
+  }
+}
+
+/// One member of the object, or its end.
+result<void> chrome_document::member(chrome_piece& into) {
+  auto byte = peek_solid();
+  while (byte && *byte == ',') {
+    skip();
+    byte = peek_solid();
+  }
+  if (!byte) return tl::unexpected<error>(byte.error());
+  if (*byte == '}' || *byte < 0) {
+    truncated_ = *byte < 0;
+    place_ = place::ended;
+    return {};
+  }
+  if (*byte != '"') return wrong("expected the name of a member");
+  skip();
+  const auto whole = read_string(into.name);
+  if (!whole) return tl::unexpected<error>(whole.error());
+  byte = peek_solid();
+  if (byte && *byte == ':') {
+    skip();
+    byte = peek_solid();
+  } else if (byte && *byte >= 0) {
+    return wrong("expected ':' behind the name of a member");
+  }
+  if (!byte) return tl::unexpected<error>(byte.error());
+  if (into.name == "traceEvents" && *byte == '[') {
+    skip();
+    into.name.clear();
+    place_ = place::in_array;
+    return {};
+  }
+  return read_value(into);
+}
+
+result<void> chrome_document::read_value(chrome_piece& into) {
+  const auto keep = [&](char c) {
+    if (into.value.size() < longest_member) {
+      into.value += c;
+    } else {
+      into.cut = true;
+    }
+  };
+  into.holds = chrome_piece::what::member;
+  into.offset = offset_;
+  std::uint64_t depth = 0;
+  bool in_string = false;
+  for (bool escaped = false;;) {
+    const auto byte = peek();
+    if (!byte) return tl::unexpected<error>(byte.error());
+    if (*byte < 0) {
+      truncated_ = true;
+      into.cut = true;
+      place_ = place::ended;
+      return {};
+    }
+    const char c = static_cast<char>(*byte);
+    if (in_string) {
+      in_string = escaped || c != '"';
+      escaped = !escaped && c == '\\';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (depth == 0 && (c == ',' || c == '}' || c == ']')) {
+      return {};
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+    keep(c);
+    skip();
+  }
+}
+
+/// Ends `into` at `end`; what is from `behind` on in its buffer is for the next one.
+void chrome_document::take_events(chrome_piece& into, std::size_t end, std::size_t behind) {
+  rest_.resize(into.buffer.size() - behind);
+  std::copy(into.buffer.begin() + static_cast<std::ptrdiff_t>(behind), into.buffer.end(), rest_.begin());
+  at_ = 0;
+  offset_ += behind - chrome_piece::margin;
+  into.buffer.resize(std::max(end, chrome_piece::margin));
+  const std::string_view all{into.buffer.data() + chrome_piece::margin, into.buffer.size() - chrome_piece::margin};
+  const std::size_t blank = first_solid(all);
+  into.begin = chrome_piece::margin + blank;
+  into.end = into.buffer.size();
+  into.offset += blank;
+  if (blank < all.size()) into.holds = chrome_piece::what::events;
+  into.buffer.resize(into.end + 2 * chrome_piece::margin, ' ');
+}
+
+result<void> chrome_document::events(chrome_piece& into) {
+  constexpr std::size_t margin = chrome_piece::margin;
+  into.offset = offset_;
+  into.buffer.resize(margin + rest_.size() - at_);
+  std::copy(rest_.begin() + static_cast<std::ptrdiff_t>(at_), rest_.end(), into.buffer.begin() + margin);
+  at_ = rest_.size();
+  for (std::size_t wanted = piece_bytes;; wanted *= 2) {
+    std::size_t filled = into.buffer.size() - margin;
+    into.buffer.resize(margin + std::max(wanted, filled));
+    while (!at_end_ && filled < into.buffer.size() - margin) {
+      const auto got = source_.read(std::as_writable_bytes(std::span(into.buffer).subspan(margin + filled)));
+      if (!got) return tl::unexpected<error>(got.error());
+      at_end_ = *got == 0;
+      filled += *got;
+    }
+    into.buffer.resize(margin + filled);
+    const array_piece piece = scan_array({into.buffer.data() + margin, filled});
+    if (piece.closed) {
+      take_events(into, margin + piece.close, margin + piece.close + 1);
+      place_ = object_ ? place::in_object : place::ended;
+      return {};
+    }
+    if (at_end_) {
+      take_events(into, margin + piece.end, margin + piece.end);
+      const std::string_view tail(rest_.data(), rest_.size());
+      lost_bytes_ = tail.size() - first_solid(tail);
+      truncated_ = object_ || lost_bytes_ != 0;
+      rest_.clear();
+      place_ = place::ended;
+      return {};
+    }
+    if (piece.end != 0) {
+      take_events(into, margin + piece.end, margin + piece.end);
+      return {};
+    }
+    if (filled >= longest_event) return wrong("an event longer than 64 MiB begins here");
+  }
+}
+
+}  // namespace sluice::importing

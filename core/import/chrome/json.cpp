@@ -1,0 +1,395 @@
+// Chrome's trace format, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU, as Chrome and Perfetto's
+// tools write it, and torch.profiler's (Kineto's) use of it: categories and arguments as libkineto's output_json.cpp writes them.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "core/import/chrome/number.hpp"
+#include "core/import/chrome/pipeline.hpp"
+#include "core/import/chrome/slices.hpp"
+#include "core/import/chrome/tracks.hpp"
+#include "core/import/importers.hpp"
+#include "core/import/torch/kineto_devices.hpp"
+#include "core/import/torch/kineto_memory.hpp"
+#include "core/import/torch/kineto_work.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using trace::time_ns;
+
+/// Times beyond this are wrong: 146 years of ns from any clock's origin. What is left keeps sums inside 64 bits.
+constexpr time_ns far = std::numeric_limits<time_ns>::max() / 2;
+/// Absolute times of a clock that counts from 1970 are later than this: 2001, in ns.
+constexpr time_ns surely_unix = 1'000'000'000'000'000'000;
+
+struct counted {
+  std::uint64_t number = 0;
+  std::uint64_t offset = error::no_offset;
+};
+
+/// What is read, in the order of the report.
+enum kind : std::uint8_t {
+  kernels,
+  copies,
+  memsets,
+  calls,
+  syncs,
+  ops,
+  python_functions,
+  annotations,
+  gpu_annotations,
+  memory_instants,
+  ranges,
+  asynchronous_ranges,
+  marks,
+  counters,
+  arrows,
+  call_arrows,
+  metadata,
+  kind_count
+};
+constexpr std::array<std::string_view, kind_count> kind_names = {
+    "kernels",
+    "copies",
+    "memsets",
+    "CUDA calls",
+    "synchronisations",
+    "operators",
+    "Python functions",
+    "annotations",
+    "GPU annotations",
+    "memory instants",
+    "ranges",
+    "asynchronous ends",
+    "instants",
+    "counter samples",
+    "ends of arrows",
+    "ends of arrows from calls to work, which correlation ids tell",
+    "names"};
+
+class chrome_importer {
+ public:
+  explicit chrome_importer(job& work) : work_(work) {}
+
+  result<void> run() {
+    chrome_pipeline pipeline(work_.source());
+    while (const chrome_parsed* piece = pipeline.next()) {
+      offset_ = piece->piece.offset;
+      if (auto taken = take(*piece); !taken) return taken;
+      if (auto on = work_.advance(piece->piece.share); !on) return on;
+    }
+    if (!pipeline.outcome()) {
+      error met = pipeline.outcome().error();
+      if (met.file.empty()) met.file = work_.source().path();
+      return tl::unexpected<error>(std::move(met));
+    }
+    if (auto begun = begin({}); !begun) return begun;
+    if (pipeline.truncated()) {
+      work_.say(trace::severity::warning, "the imported file ends in the midst of it: what was before its end is here");
+    }
+    if (pipeline.lost_bytes() != 0) fault("bytes of an event that the file's end cut off", pipeline.lost_bytes());
+    finish();
+    return {};
+  }
+
+ private:
+  /// What a trace is made of, once its clock is known.
+  struct parts {
+    explicit parts(trace::file_writer& writer)
+        : out(writer),
+          tracks(writer),
+          devices(writer),
+          slices(writer, tracks),
+          work(writer, devices, tracks),
+          memory(writer, devices) {}
+    trace::file_writer& out;
+    chrome_tracks tracks;
+    kineto_devices devices;
+    chrome_slices slices;
+    kineto_work work;
+    kineto_memory memory;
+  };
+
+  result<void> take(const chrome_parsed& piece) {
+    if (piece.piece.holds == chrome_piece::what::member) {
+      members_.emplace_back(piece.piece);
+      if (parts_) read_members();
+      return {};
+    }
+    if (auto begun = begin(piece.batch.events); !begun) return begun;
+    for (const chrome_fault& each : piece.batch.faults) fault(each.what, 1, each.offset);
+    if (piece.batch.skipped_arguments != 0)
+      fault("events' arguments that the model has no place for", piece.batch.skipped_arguments);
+    for (const chrome_event& event : piece.batch.events) take(event, piece.batch);
+    return {};
+  }
+
+  /// The trace's clock: its 0 is the earliest of the first events.
+  result<void> begin(const std::vector<chrome_event>& first) {
+    if (parts_) return {};
+    for (const auto& [name, value, offset, cut] : members_)
+      if (name == "baseTimeNanoseconds") base_ = parse_integer(value).value_or(0);
+    if (base_ < 0 || base_ > far) base_ = 0;
+    time_ns earliest = far;
+    for (const chrome_event& event : first)
+      if (event.has_time && !event.bad_time && event.phase != 'M' && event.time > -far)
+        earliest = std::min(earliest, event.time);
+    origin_ = earliest == far ? 0 : earliest;
+    std::int64_t realtime = 0;
+    if (base_ > 0 && origin_ <= far - base_) realtime = base_ + origin_;
+    if (base_ == 0 && origin_ > surely_unix) realtime = origin_;
+    if (auto begun = work_.begin(realtime); !begun) return begun;
+    parts_.emplace(work_.out());
+    read_members();
+    return {};
+  }
+
+  void read_members() {
+    for (const member& each : members_) read_member(each);
+    members_.clear();
+  }
+
+  struct member {
+    explicit member(const chrome_piece& of) : name(of.name), value(of.value), offset(of.offset), cut(of.cut) {}
+    std::string name, value;
+    std::uint64_t offset = 0;
+    bool cut = false;
+  };
+
+  void read_member(const member& each) {
+    if (each.name == "deviceProperties") {
+      for (const auto& [nothing, device] : json_members(each.value)) read_device(device);
+    } else if (each.name == "distributedInfo") {
+      for (const auto& [name, value] : json_members(each.value))
+        if (name == "rank") parts_->tracks.set_rank(std::max<std::int64_t>(parse_integer(value).value_or(-1), -1));
+    } else if (each.name != "baseTimeNanoseconds" && each.name != "schemaVersion" && each.name != "displayTimeUnit" &&
+               each.name != "traceName" && each.name != "trace_id") {
+      fault("member '" + each.name.substr(0, 60) + "' of the document", 1, each.offset);
+    }
+    if (each.cut) fault("members that are too long or cut off", 1, each.offset);
+  }
+
+  void read_device(std::string_view text) {
+    std::int64_t ordinal = -1, bytes = 0, major = 0, minor = 0;
+    std::string name;
+    for (const auto& [key, value] : json_members(text)) {
+      const std::int64_t number = std::max<std::int64_t>(parse_integer(value).value_or(0), 0);
+      if (key == "id") ordinal = number;
+      if (key == "name") name = value;
+      if (key == "totalGlobalMem") bytes = number;
+      if (key == "computeMajor") major = std::min<std::int64_t>(number, 255);
+      if (key == "computeMinor") minor = std::min<std::int64_t>(number, 255);
+    }
+    if (ordinal < 0) return;
+    parts_->devices.describe(ordinal, name, static_cast<std::uint64_t>(bytes), static_cast<std::uint32_t>(major),
+                             static_cast<std::uint32_t>(minor));
+  }
+
+  void take(const chrome_event& event, const chrome_batch& batch) {
+    if (event.phase == 'M') {
+      take_metadata(event, batch);
+      return;
+    }
+    if (!event.has_time || event.bad_time || event.time <= -far || event.time >= far) {
+      fault(event.has_time ? "events with a time that is no number or beyond 64 bits of ns" : "events without a time");
+      return;
+    }
+    const time_ns time = event.time - origin_;
+    earliest_ = std::min(earliest_, time);
+    switch (event.phase) {
+      case 'X':
+        take_whole(event, batch, time);
+        break;
+      case 'B':
+        parts_->slices.begin_range(event, time, track_of(event));
+        ++read_[ranges];
+        break;
+      case 'E':
+        if (!parts_->slices.end_range(time, track_of(event))) fault("ends of ranges that have not begun");
+        break;
+      case 'b':
+      case 'S':
+        asynchronous(event, time, 'b');
+        break;
+      case 'e':
+      case 'F':
+        asynchronous(event, time, 'e');
+        break;
+      case 'n':
+      case 'T':
+      case 'p':
+        asynchronous(event, time, 'n');
+        break;
+      case 'i':
+      case 'I':
+      case 'R':
+        take_instant(event, batch, time);
+        break;
+      case 'C': {
+        const std::size_t bad =
+            event.argument_count == 0 ? 0 : parts_->slices.add_counter(event, time, &batch.arguments[event.arguments]);
+        if (bad != 0) fault("counter values that are no numbers", bad);
+        read_[counters] += event.argument_count - bad;
+        break;
+      }
+      case 's':
+      case 't':
+      case 'f':
+        if (event.category == chrome_category::call_to_work) {
+          ++read_[call_arrows];
+        } else {
+          parts_->slices.add_arrow(event, time, track_of(event));
+          ++read_[arrows];
+        }
+        break;
+      default:
+        fault(event.phase == 0 ? std::string("events without a phase")
+                               : "events of the phase '" + std::string(1, event.phase) + "'");
+        break;
+    }
+  }
+
+  chrome_track& track_of(const chrome_event& event) {
+    if (last_track_ == nullptr || !(event.process == last_process_) || !(event.thread == last_thread_) ||
+        !event.process.text.empty() || !event.thread.text.empty()) {
+      last_track_ = &parts_->tracks.of(event.process, event.thread);
+      last_process_ = event.process;
+      last_thread_ = event.thread;
+    }
+    return *last_track_;
+  }
+
+  void take_whole(const chrome_event& event, const chrome_batch& batch, time_ns begin) {
+    time_ns end = trace::unknown_time;
+    if (!event.has_duration) {
+      fault("ranges without a duration");
+    } else if (event.duration < 0) {
+      fault("events that last a negative time");
+      end = begin;
+    } else {
+      end = begin + std::min(event.duration, far);  // Times are within `far` of 0, so the sum is in 64 bits.
+    }
+    static const chrome_details none;
+    const chrome_details& details = event.details == chrome_event::none ? none : batch.details[event.details];
+    switch (event.category) {
+      case chrome_category::kernel:
+        parts_->work.add_kernel(event, begin, end, details);
+        ++read_[kernels];
+        break;
+      case chrome_category::copy:
+        parts_->work.add_copy(event, begin, end, details);
+        ++read_[copies];
+        break;
+      case chrome_category::memset:
+        parts_->work.add_memset(event, begin, end, details);
+        ++read_[memsets];
+        break;
+      case chrome_category::runtime_call:
+        parts_->work.add_call(event, begin, end, details, track_of(event));
+        ++read_[calls];
+        break;
+      case chrome_category::sync:
+        parts_->work.add_sync(event, begin, end, details);
+        ++read_[syncs];
+        break;
+      case chrome_category::gpu_user_annotation: {
+        const std::string name = "annotations of device " + std::to_string(event.process.number) + ", stream " +
+                                 std::to_string(event.thread.number);
+        parts_->slices.add_range(event, begin, end, parts_->tracks.beside(parts_->tracks.main_process(), name));
+        ++read_[gpu_annotations];
+        break;
+      }
+      default:
+        parts_->slices.add_range(event, begin, end, track_of(event));
+        ++read_[event.category == chrome_category::cpu_op            ? ops
+                : event.category == chrome_category::python_function ? python_functions
+                : event.category == chrome_category::user_annotation ? annotations
+                                                                     : ranges];
+        break;
+    }
+  }
+
+  void take_instant(const chrome_event& event, const chrome_batch& batch, time_ns time) {
+    if (event.category != chrome_category::memory || event.details == chrome_event::none) {
+      parts_->slices.add_mark(event, time);
+      ++read_[marks];
+      return;
+    }
+    const chrome_track& track = track_of(event);
+    parts_->memory.add(track.process, track.thread, time, batch.details[event.details]);
+    ++read_[memory_instants];
+  }
+
+  void asynchronous(const chrome_event& event, time_ns time, char phase) {
+    ++read_[asynchronous_ranges];
+    if (!parts_->slices.add_asynchronous(event, time, phase)) fault("ends of asynchronous ranges that have not begun");
+  }
+
+  void take_metadata(const chrome_event& event, const chrome_batch& batch) {
+    std::string_view name;
+    for (std::uint32_t i = 0; i < event.argument_count; ++i) {
+      const chrome_argument& each = batch.arguments[event.arguments + i];
+      if (each.key == "name" && each.quoted) name = each.text;
+    }
+    if (event.name == "process_name") {
+      parts_->tracks.name_process(event.process, name);
+    } else if (event.name == "thread_name") {
+      parts_->tracks.name_thread(event.process, event.thread, name);
+    } else if (event.name != "process_sort_index" && event.name != "thread_sort_index" &&
+               event.name != "process_labels") {
+      fault("metadata '" + std::string(event.name.substr(0, 60)) + "'");
+      return;
+    }
+    ++read_[metadata];
+  }
+
+  void fault(std::string_view what, std::uint64_t number = 1, std::uint64_t offset = error::no_offset) {
+    const auto place = faults_.find(what);
+    counted& known = place != faults_.end() ? place->second : faults_.emplace(what, counted{}).first->second;
+    if (known.number == 0) known.offset = offset == error::no_offset ? offset_ : offset;
+    known.number += number;
+  }
+
+  void finish() {
+    parts& all = *parts_;
+    const auto slices = all.slices.finish();
+    const auto memory = all.memory.finish(std::min<time_ns>(earliest_, 0));
+    const std::uint64_t alone = all.work.finish();
+    all.devices.finish(all.tracks);
+    all.tracks.finish();
+    for (std::size_t i = 0; i < read_.size(); ++i)
+      if (read_[i] != 0) work_.read(kind_names[i], read_[i]);
+    const auto count = [&](std::string_view what, std::uint64_t number) {
+      if (number != 0) work_.not_understood(what, number);
+    };
+    count("ends of arrows without a range or without another end", slices.loose);
+    count("ranges that never ended", slices.open_ranges);
+    count("kernels, copies and memsets whose call is not in the file", alone);
+    count("frees of another size than the block's", memory.sizes_differ);
+    count("allocations at an address whose free is not in the file; it is inferred", memory.addresses_reused);
+    count("memory instants of no bytes", memory.empty);
+    for (const auto& [what, found] : faults_) work_.not_understood(what, found.number, found.offset);
+  }
+
+  job& work_;
+  std::optional<parts> parts_;
+  std::vector<member> members_;
+  std::array<std::uint64_t, kind_count> read_{};
+  std::map<std::string, counted, std::less<>> faults_;
+  std::int64_t base_ = 0;
+  time_ns origin_ = 0;
+  time_ns earliest_ = 0;
+  std::uint64_t offset_ = 0;  ///< Of the piece that is read.
+  chrome_track* last_track_ = nullptr;
+  chrome_ident last_process_, last_thread_;
+};
+
+}  // namespace
+
+result<void> import_chrome_json(job& work) { return chrome_importer(work).run(); }
+
+}  // namespace sluice::importing

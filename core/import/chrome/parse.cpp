@@ -1,0 +1,387 @@
+#include "core/import/chrome/parse.hpp"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/import/chrome/json_walk.hpp"
+#include "core/import/chrome/number.hpp"
+#include "core/import/chrome/scan.hpp"
+
+namespace sluice::importing {
+namespace {
+
+chrome_category category_of(std::string_view text) {
+  static constexpr std::pair<std::string_view, chrome_category> known[] = {
+      {"cpu_op", chrome_category::cpu_op},
+      {"python_function", chrome_category::python_function},
+      {"kernel", chrome_category::kernel},
+      {"cuda_runtime", chrome_category::runtime_call},
+      {"cuda_driver", chrome_category::runtime_call},
+      {"ac2g", chrome_category::call_to_work},
+      {"gpu_memcpy", chrome_category::copy},
+      {"gpu_memset", chrome_category::memset},
+      {"user_annotation", chrome_category::user_annotation},
+      {"gpu_user_annotation", chrome_category::gpu_user_annotation},
+      {"cuda_sync", chrome_category::sync},
+      // As older versions wrote them.
+      {"Kernel", chrome_category::kernel},
+      {"Memcpy", chrome_category::copy},
+      {"Memset", chrome_category::memset},
+      {"Runtime", chrome_category::runtime_call},
+      {"Operator", chrome_category::cpu_op},
+  };
+  for (const auto& [name, category] : known)
+    if (text == name) return category;
+  return chrome_category::other;
+}
+
+bool read_time(const json_value& value, bool& has, bool& bad, trace::time_ns& into) {
+  const std::string_view written = value.unquoted();
+  has = true;
+  if (quick_thousandths(written, into)) return true;
+  const auto ns = parse_thousandths(written);
+  bad = bad || !ns;
+  into = ns.value_or(0);
+  return true;
+}
+
+template <class Integer>
+bool read_integer(const json_value& value, Integer& into) {
+  const std::string_view written = value.unquoted();
+  if (std::uint64_t digits = 0; quick_integer(written, digits)) {
+    into = static_cast<Integer>(digits);
+  } else if (const auto number = parse_integer(written, true)) {
+    into = static_cast<Integer>(*number);
+  }
+  return true;
+}
+
+bool read_three(const json_value& value, std::uint32_t (&into)[3]) {
+  if (!value.is_array()) return true;  // Nothing of it.
+  std::size_t at = 0;
+  return json_walk(value).array([&](const json_value& number) { return at == 3 || read_integer(number, into[at++]); });
+}
+
+/// One argument that the model has a column for; others are passed over.
+bool read_detail(std::string_view key, const json_value& value, chrome_details& into) {
+  switch (key.size()) {
+    case 4:
+      if (key == "grid") return read_three(value, into.grid);
+      if (key == "Addr") return read_integer(value, into.address);
+      break;
+    case 5:
+      if (key == "bytes" || key == "Bytes") return read_integer(value, into.bytes);
+      if (key == "block") return read_three(value, into.block);
+      break;
+    case 6:
+      if (key == "device") return read_integer(value, into.device);
+      if (key == "stream") return read_integer(value, into.stream);
+      break;
+    case 7:
+      if (key == "context") return read_integer(value, into.context);
+      break;
+    case 9:
+      if (key == "Device Id") return read_integer(value, into.device);
+      break;
+    case 11:
+      if (key == "correlation") return read_integer(value, into.correlation);
+      if (key == "Device Type") return read_integer(value, into.device_type);
+      break;
+    case 13:
+      if (key == "shared memory") return read_integer(value, into.shared);
+      if (key == "graph node id") return read_integer(value, into.graph_node);
+      break;
+    case 14:
+      if (key == "Total Reserved") return read_integer(value, into.reserved);
+      break;
+    case 15:
+      if (key == "Total Allocated") return read_integer(value, into.allocated);
+      break;
+    case 20:
+      if (key == "registers per thread") return read_integer(value, into.registers);
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+enum class wants : std::uint8_t { nothing, details, all };
+
+/// What is wanted of an event's arguments.
+wants wanted_of(const chrome_event& event) {
+  if (event.phase == 'C' || event.phase == 'M') return wants::all;
+  switch (event.category) {
+    case chrome_category::runtime_call:
+    case chrome_category::kernel:
+    case chrome_category::copy:
+    case chrome_category::memset:
+    case chrome_category::sync:
+    case chrome_category::memory:
+    case chrome_category::gpu_user_annotation:
+      return wants::details;
+    default:
+      return wants::nothing;
+  }
+}
+
+/// To copy: the compiler fills as many bytes with an instruction that takes longer to begin than this to end.
+constexpr chrome_event blank_event;
+constexpr chrome_details blank_details;
+
+/// Events, one after the other, into a batch. What they refer to lies in the text, but for what has escapes.
+class event_reader {
+ public:
+  event_reader(chrome_batch& batch, const json_index& index)
+      : batch_(batch), index_(index), has_escapes_(index.has_escapes()) {}
+
+  /// False, and nothing is added, if it is no object as it should be.
+  bool read(json_walk& walk) {
+    arguments_.reset();
+    // Filled where it stays: it is large.
+    event_ = &batch_.events.emplace_back(blank_event);
+    const auto use = [&](std::string_view name, const json_value& value) { return member(name, value); };
+    if (walk.object(use) && (!arguments_ || read_arguments(*arguments_))) return true;
+    batch_.events.pop_back();
+    return false;
+  }
+
+ private:
+  bool member(std::string_view key, const json_value& value) {
+    switch (key.size()) {
+      case 1:
+        if (key == "s") return letter(value, event_->scope);
+        break;
+      case 2:
+        if (key == "ph") return letter(value, event_->phase);
+        if (key == "ts") return read_time(value, event_->has_time, event_->bad_time, event_->time);
+        if (key == "id") return ident(value, event_->id);
+        break;
+      case 3:
+        if (key == "cat") return category(value);
+        if (key == "pid") return ident(value, event_->process);
+        if (key == "tid") return ident(value, event_->thread);
+        if (key == "dur") return read_time(value, event_->has_duration, event_->bad_time, event_->duration);
+        // {"local": "0x1"} or {"global": "0x1"}: the text is as good as any name.
+        if (key == "id2") return text(value, event_->id.text);
+        break;
+      case 4:
+        if (key == "name") return name(value);
+        if (key == "args") return arguments(value);
+        break;
+      default:
+        break;
+    }
+    return true;
+  }
+
+  static bool letter(const json_value& value, char& into) {
+    const std::string_view text = value.unquoted();
+    into = text.size() == 1 ? text.front() : '\0';
+    return true;
+  }
+
+  /// The text of a string, escapes resolved; of anything else, as it is written.
+  bool text(const json_value& value, std::string_view& into) {
+    into = value.unquoted();
+    return !has_escapes_ || !value.is_string() || resolve(into);
+  }
+
+  /// `text`: what is between a string's quotes.
+  bool resolve(std::string_view& text) {
+    if (text.find('\\') == std::string_view::npos) return true;
+    std::string& resolved = batch_.kept.emplace_back();
+    const bool makes_sense = index_.unescape(text, resolved);
+    text = resolved;
+    return makes_sense;
+  }
+
+  bool ident(const json_value& value, chrome_ident& into) {
+    // Also a quoted number is one: some tools quote.
+    const std::string_view written = value.unquoted();
+    if (std::uint64_t digits = 0; quick_integer(written, digits)) {
+      into = {static_cast<std::int64_t>(digits), {}};
+      return true;
+    }
+    into.text = {};
+    const auto number = parse_integer(written, true);
+    into.number = number.value_or(0);
+    if (number && written.find_first_of(".eE") == std::string_view::npos) return true;
+    return text(value, into.text);
+  }
+
+  bool category(const json_value& value) {
+    if (!text(value, event_->category_text)) return false;
+    if (event_->category != chrome_category::memory) event_->category = category_of(event_->category_text);
+    return true;
+  }
+
+  bool name(const json_value& value) {
+    if (!text(value, event_->name)) return false;
+    if (event_->name == "[memory]") event_->category = chrome_category::memory;
+    return true;
+  }
+
+  bool arguments(const json_value& value) {
+    // What is wanted of them depends on the phase and on the category, for instants on the name: these may come behind.
+    const bool told = event_->phase == 'i'   ? !event_->name.empty()
+                      : event_->phase == 'X' ? !event_->category_text.empty()
+                                             : event_->phase != 0;
+    if (told) return read_arguments(value);
+    arguments_ = value;
+    return true;
+  }
+
+  bool read_arguments(const json_value& value) {
+    const wants wanted = wanted_of(*event_);
+    if (wanted == wants::nothing || !value.is_object()) {
+      ++batch_.skipped_arguments;
+      return true;
+    }
+    return wanted == wants::all ? all_of(value) : details_of(value);
+  }
+
+  bool all_of(const json_value& value) {
+    const std::size_t first = batch_.arguments.size();
+    const bool done = json_walk(value).object([&](std::string_view key, const json_value& written) {
+      chrome_argument argument;
+      argument.key = key;
+      argument.quoted = written.is_string();
+      if (has_escapes_ && !resolve(argument.key)) return false;
+      if (!text(written, argument.text)) return false;
+      batch_.arguments.push_back(argument);
+      return true;
+    });
+    event_->arguments = static_cast<std::uint32_t>(first);
+    event_->argument_count = static_cast<std::uint32_t>(batch_.arguments.size() - first);
+    return done;
+  }
+
+  bool details_of(const json_value& value) {
+    event_->details = static_cast<std::uint32_t>(batch_.details.size());
+    chrome_details& details = batch_.details.emplace_back(blank_details);
+    return json_walk(value).object(
+        [&](std::string_view key, const json_value& written) { return read_detail(key, written, details); });
+  }
+
+  chrome_batch& batch_;
+  const json_index& index_;
+  bool has_escapes_;                     ///< Somewhere in the text.
+  chrome_event* event_ = nullptr;        ///< The last of the batch.
+  std::optional<json_value> arguments_;  ///< Where they came before what says what they are.
+};
+
+/// Replaces what is not UTF-8; where the first of it was, or the size.
+std::size_t mend_utf8(char* text, std::size_t size) {
+  std::size_t first = size;
+  for (std::size_t at = 0; at < size;) {
+    std::size_t length = 1;
+    const auto lead = static_cast<unsigned char>(text[at]);
+    if (lead >= 0xc2 && lead < 0xe0) length = 2;
+    if (lead >= 0xe0 && lead < 0xf0) length = 3;
+    if (lead >= 0xf0 && lead < 0xf5) length = 4;
+    const bool fine = lead < 0x80 || (length > 1 && at + length <= size && simdjson::validate_utf8(text + at, length));
+    if (!fine) {
+      first = std::min(first, at);
+      text[at] = '?';
+      length = 1;
+    }
+    at += length;
+  }
+  return first;
+}
+
+}  // namespace
+
+void chrome_batch::clear() {
+  events.clear();
+  details.clear();
+  arguments.clear();
+  faults.clear();
+  kept.clear();
+  skipped_arguments = 0;
+}
+
+struct chrome_parser::state {
+  json_index index;
+
+  /// All events of the text [begin, end) of `piece` at once.
+  json_fault parse_all(chrome_piece& piece, chrome_batch& into) {
+    char* const begin = piece.buffer.data() + piece.begin - 1;
+    *begin = '[';
+    piece.buffer[piece.end] = ']';
+    const std::size_t size = piece.end - piece.begin + 2;
+    if (const json_fault fault = index.read({begin, size}); fault != json_fault::none) return fault;
+    event_reader reader(into, index);
+    json_walk walk = index.walk();
+    const bool sound = walk.elements([&](json_walk& at) {
+      if (at.at_object()) return reader.read(at);
+      into.faults.push_back({"elements that are no objects", piece.offset});
+      return at.pass_value();
+    });
+    return sound && walk.at_end() ? json_fault::none : json_fault::other;
+  }
+
+  /// One after the other, so that what is wrong with one is not wrong with all.
+  void parse_each(chrome_piece& piece, chrome_batch& into) {
+    std::vector<std::size_t> ends;
+    const std::string_view text = piece.text();
+    static_cast<void>(scan_array(text, &ends));
+    // It knows of the whole piece, which was read before: an event has no escapes if that has none.
+    event_reader reader(into, index);
+    std::size_t at = 0;
+    for (const std::size_t end : ends) {
+      const std::size_t begin = std::min(text.find('{', at), end);
+      at = end;
+      // What is behind it in the piece is margin enough.
+      if (index.read(text.substr(begin, end - begin)) == json_fault::none) {
+        json_walk walk = index.walk();
+        if (reader.read(walk) && walk.at_end()) continue;
+      }
+      into.faults.push_back({"events that are no JSON", piece.offset + begin});
+    }
+  }
+};
+
+chrome_parser::chrome_parser() : state_(std::make_unique<state>()) {}
+chrome_parser::~chrome_parser() = default;
+
+void chrome_parser::parse(chrome_piece& piece, chrome_batch& into) {
+  into.clear();
+  if (piece.begin >= piece.end) return;
+  json_fault fault = state_->parse_all(piece, into);
+  if (fault == json_fault::not_utf8) {
+    into.clear();
+    const std::size_t bad = mend_utf8(piece.buffer.data() + piece.begin, piece.end - piece.begin);
+    fault = state_->parse_all(piece, into);
+    if (fault == json_fault::none)
+      into.faults.push_back({"pieces with bytes that are not UTF-8, read as '?'", piece.offset + bad});
+  }
+  if (fault == json_fault::none) return;
+  into.clear();
+  state_->parse_each(piece, into);
+}
+
+std::vector<std::pair<std::string, std::string>> json_members(std::string_view object) {
+  std::vector<std::pair<std::string, std::string>> members;
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  if (parser.parse(object.data(), object.size()).get(root)) return members;
+  const auto text_of = [](const simdjson::dom::element& value) {
+    std::string_view text;
+    if (!value.get_string().get(text)) return std::string(text);
+    return simdjson::to_string(value);
+  };
+  simdjson::dom::object fields;
+  simdjson::dom::array elements;
+  if (!root.get_object().get(fields)) {
+    for (const auto field : fields) members.emplace_back(field.key, text_of(field.value));
+  } else if (!root.get_array().get(elements)) {
+    for (const auto element : elements) members.emplace_back(std::string(), text_of(element));
+  }
+  return members;
+}
+
+}  // namespace sluice::importing

@@ -1,0 +1,223 @@
+#include "core/import/chrome/slices.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace sluice::importing {
+namespace {
+
+/// Ends of arrows that may wait on a thread; a file that claims more loses the oldest.
+constexpr std::size_t most_waiting = 1024;
+
+void append(std::string& to, const chrome_ident& what) {
+  to += '\n';
+  if (what.text.empty()) {
+    to += std::to_string(what.number);
+  } else {
+    to += '"';
+    to += what.text;
+  }
+}
+
+bool mentions_bytes(std::string_view text) {
+  constexpr std::string_view word = "bytes";
+  return std::search(text.begin(), text.end(), word.begin(), word.end(),
+                     [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; }) != text.end();
+}
+
+}  // namespace
+
+trace::string_id chrome_slices::domain_of(const chrome_event& event) {
+  if (event.category_text != last_domain_) {
+    last_domain_ = event.category_text;
+    last_domain_id_ = out_.intern(last_domain_);
+  }
+  return last_domain_id_;
+}
+
+trace::event_id chrome_slices::write_range(const chrome_open_range& range, trace::time_ns end,
+                                           const chrome_track& track) {
+  trace::host_range_event made;
+  made.time = range.begin;
+  made.end = end;
+  made.process = track.process;
+  made.thread = track.thread;
+  made.name = range.name;
+  made.domain = range.domain;
+  return static_cast<trace::event_id>(out_.add(made));
+}
+
+void chrome_slices::add_range(const chrome_event& event, trace::time_ns begin, trace::time_ns end,
+                              chrome_track& track) {
+  const trace::event_id id = write_range({begin, out_.intern(event.name), domain_of(event)}, end, track);
+  settle(track, {begin, end, id});
+}
+
+/// A slice is there: arrows that waited for it are tied to it.
+void chrome_slices::settle(chrome_track& track, const chrome_slice& slice) {
+  track.remember(slice);
+  if (track.waiting.empty()) return;
+  std::erase_if(track.waiting, [&](const chrome_arrow_end& end) {
+    const bool inside = end.time >= slice.begin && (end.time <= slice.end || slice.end == trace::unknown_time);
+    if (!inside && slice.begin < end.time) return false;
+    tie(end, slice.id);
+    return true;
+  });
+}
+
+void chrome_slices::begin_range(const chrome_event& event, trace::time_ns time, chrome_track& track) {
+  track.open.push_back({time, out_.intern(event.name), domain_of(event)});
+}
+
+bool chrome_slices::end_range(trace::time_ns time, chrome_track& track) {
+  if (track.open.empty()) return false;
+  const chrome_open_range range = track.open.back();
+  track.open.pop_back();
+  const trace::time_ns end = std::max(time, range.begin);
+  settle(track, {range.begin, end, write_range(range, end, track)});
+  return true;
+}
+
+bool chrome_slices::add_asynchronous(const chrome_event& event, trace::time_ns time, char phase) {
+  key_ = event.category_text;
+  append(key_, event.id);
+  append(key_, event.process);
+  if (phase == 'n') {
+    add_mark(event, time);
+    return true;
+  }
+  if (phase == 'b') {
+    asynchronous& made = asynchronous_[key_];
+    if (made.track == nullptr) made.track = &tracks_.beside(tracks_.process_of(event.process), event.name);
+    made.open.push_back({time, out_.intern(event.name), domain_of(event)});
+    return true;
+  }
+  const auto known = asynchronous_.find(key_);
+  if (known == asynchronous_.end()) return false;
+  const chrome_open_range range = known->second.open.back();
+  write_range(range, std::max(time, range.begin), *known->second.track);
+  known->second.open.pop_back();
+  if (known->second.open.empty()) asynchronous_.erase(known);
+  return true;
+}
+
+void chrome_slices::add_mark(const chrome_event& event, trace::time_ns time) {
+  trace::marker_event made;
+  made.time = time;
+  if (event.scope != 'g') {
+    made.process = tracks_.process_of(event.process);
+    if (event.scope != 'p') made.thread = tracks_.of(event.process, event.thread).thread;
+  }
+  made.name = out_.intern(event.name);
+  out_.add(made);
+}
+
+const chrome_slices::counter& chrome_slices::counter_of(const chrome_event& event, std::string_view series) {
+  key_ = event.name;
+  append(key_, event.id);
+  append(key_, event.process);
+  key_ += '\n';
+  key_ += series;
+  const auto [known, fresh] = counters_.try_emplace(key_);
+  counter& made = known->second;
+  if (!fresh) return made;
+  made.id = static_cast<trace::counter_id>(counters_.size());
+  made.process = tracks_.process_of(event.process);
+  std::string name(event.name);
+  if (!event.id.text.empty() || event.id.number != 0) {
+    name += " " + (event.id.text.empty() ? std::to_string(event.id.number) : std::string(event.id.text));
+  }
+  if (series != "value" && series != event.name) name += (name.empty() ? "" : " ") + std::string(series);
+  trace::counter_row row;
+  row.id = made.id;
+  row.process = made.process;
+  row.unit = mentions_bytes(name) ? trace::counter_unit::bytes : trace::counter_unit::none;
+  row.name = out_.intern(name);
+  out_.add(row);
+  return made;
+}
+
+std::size_t chrome_slices::add_counter(const chrome_event& event, trace::time_ns time, const chrome_argument* values) {
+  std::size_t bad = 0;
+  for (std::uint32_t i = 0; i < event.argument_count; ++i) {
+    const chrome_argument& value = values[i];
+    trace::counter_event made;
+    const auto end = value.text.data() + value.text.size();
+    const auto read = std::from_chars(value.text.data(), end, made.value);
+    if (read.ec != std::errc{} || read.ptr != end) {
+      ++bad;
+      continue;
+    }
+    const counter& of = counter_of(event, value.key);
+    made.time = time;
+    made.process = of.process;
+    made.counter = of.id;
+    out_.add(made);
+  }
+  return bad;
+}
+
+void chrome_slices::add_arrow(const chrome_event& event, trace::time_ns time, chrome_track& track) {
+  key_ = event.category_text;
+  key_ += '\n';
+  key_ += event.name;
+  append(key_, event.id);
+  const chrome_arrow_end end{XXH3_64bits(key_.data(), key_.size()), event.phase, time};
+  if (const trace::event_id slice = track.around(time); slice != trace::event_id::none) {
+    tie(end, slice);
+    return;
+  }
+  if (track.waiting.size() == most_waiting) {
+    track.waiting.erase(track.waiting.begin(), track.waiting.begin() + most_waiting / 2);
+    figures_.loose += most_waiting / 2;
+  }
+  track.waiting.push_back(end);
+}
+
+void chrome_slices::tie(const chrome_arrow_end& end, trace::event_id slice) {
+  const auto link = [&](trace::event_id from, trace::event_id to) {
+    trace::link_event made;
+    made.time = end.time;
+    made.kind = trace::link_kind::flow;
+    made.from = from;
+    made.to = to;
+    out_.add(made);
+    ++figures_.arrows;
+  };
+  const auto [place, fresh] = arrows_.try_emplace(end.arrow);
+  arrow& known = place->second;
+  if (end.phase == 's') {
+    if (known.from != trace::event_id::none) ++figures_.loose;
+    known.from = slice;
+    if (known.to == trace::event_id::none) return;
+    link(slice, known.to);
+    arrows_.erase(place);
+  } else if (known.from != trace::event_id::none) {
+    link(known.from, slice);
+    known.from = slice;
+    if (end.phase == 'f') arrows_.erase(place);
+  } else {  // Ends may stand before beginnings in the file.
+    if (known.to != trace::event_id::none) ++figures_.loose;
+    known.to = slice;
+  }
+}
+
+chrome_slices::figures chrome_slices::finish() {
+  const auto close = [&](std::vector<chrome_open_range>& open, const chrome_track& track) {
+    for (const chrome_open_range& range : open) write_range(range, trace::unknown_time, track);
+    figures_.open_ranges += open.size();
+    open.clear();
+  };
+  tracks_.for_each([&](chrome_track& track) {
+    close(track.open, track);
+    figures_.loose += track.waiting.size();
+    track.waiting.clear();
+  });
+  for (auto& [key, each] : asynchronous_) close(each.open, *each.track);
+  figures_.loose += arrows_.size();
+  return figures_;
+}
+
+}  // namespace sluice::importing

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/import/chrome/event.hpp"
+#include "core/import/chrome/tracks.hpp"
+#include "core/trace/file/writer.hpp"
+
+namespace sluice::importing {
+
+/// What every Chrome trace may hold, whoever wrote it: ranges, marks, counters, and arrows between ranges. Private to core/import.
+class chrome_slices {
+ public:
+  chrome_slices(trace::file_writer& out, chrome_tracks& tracks) : out_(out), tracks_(tracks) {}
+
+  /// A whole range ('X').
+  void add_range(const chrome_event& event, trace::time_ns begin, trace::time_ns end, chrome_track& track);
+  /// 'B' and 'E' of a thread. False for an end without a beginning.
+  void begin_range(const chrome_event& event, trace::time_ns time, chrome_track& track);
+  [[nodiscard]] bool end_range(trace::time_ns time, chrome_track& track);
+  /// 'b', 'e' and 'n', which belong to what their id names and not to a thread. False for an end without a beginning.
+  [[nodiscard]] bool add_asynchronous(const chrome_event& event, trace::time_ns time, char phase);
+  void add_mark(const chrome_event& event, trace::time_ns time);
+  /// Returns the number of values that are no numbers.
+  std::size_t add_counter(const chrome_event& event, trace::time_ns time, const chrome_argument* values);
+  /// 's', 't' and 'f'.
+  void add_arrow(const chrome_event& event, trace::time_ns time, chrome_track& track);
+
+  struct figures {
+    std::uint64_t arrows = 0;       ///< Links written.
+    std::uint64_t loose = 0;        ///< Ends of arrows that had no range or no other end.
+    std::uint64_t open_ranges = 0;  ///< That never ended.
+  };
+  /// Writes ranges that are still open, with no end.
+  figures finish();
+
+ private:
+  struct counter {
+    trace::counter_id id{};
+    trace::process_id process{};
+  };
+  /// An arrow of which one end is known.
+  struct arrow {
+    trace::event_id from{}, to{};
+  };
+
+  trace::string_id domain_of(const chrome_event& event);
+  trace::event_id write_range(const chrome_open_range& range, trace::time_ns end, const chrome_track& track);
+  void settle(chrome_track& track, const chrome_slice& slice);
+  void tie(const chrome_arrow_end& end, trace::event_id slice);
+  const counter& counter_of(const chrome_event& event, std::string_view series);
+
+  trace::file_writer& out_;
+  chrome_tracks& tracks_;
+  std::string last_domain_;
+  trace::string_id last_domain_id_{};
+  std::unordered_map<std::string, counter> counters_;
+  std::unordered_map<std::uint64_t, arrow> arrows_;
+  struct asynchronous {
+    chrome_track* track = nullptr;
+    std::vector<chrome_open_range> open;
+  };
+  std::unordered_map<std::string, asynchronous> asynchronous_;
+  std::string key_;
+  figures figures_;
+};
+
+}  // namespace sluice::importing

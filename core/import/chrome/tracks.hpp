@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/import/chrome/event.hpp"
+#include "core/trace/file/writer.hpp"
+
+/// The processes and threads that a Chrome trace speaks of. Private to core/import.
+namespace sluice::importing {
+
+/// A slice that an arrow may begin or end at.
+struct chrome_slice {
+  trace::time_ns begin = 0, end = -1;
+  trace::event_id id{};
+};
+
+/// An end of an arrow that waits for its slice.
+struct chrome_arrow_end {
+  std::uint64_t arrow = 0;  ///< A hash of what names it.
+  char phase = 0;
+  trace::time_ns time = 0;
+};
+
+/// A range that has begun ('B', 'b') and not ended.
+struct chrome_open_range {
+  trace::time_ns begin = 0;
+  trace::string_id name{}, domain{};
+};
+
+/// One thread, or one row of ranges that belong to none.
+struct chrome_track {
+  trace::process_id process{};
+  trace::thread_id thread{};
+  std::array<chrome_slice, 8> recent;  ///< The last ones, a ring.
+  std::uint32_t slices = 0;
+  std::vector<chrome_open_range> open;
+  std::vector<chrome_arrow_end> waiting;
+
+  void remember(const chrome_slice& slice) { recent[slices++ % recent.size()] = slice; }
+  /// The innermost of the recent slices that `time` lies in; none if there is none.
+  [[nodiscard]] trace::event_id around(trace::time_ns time) const;
+};
+
+/// Gives each process and thread its row, once seen; their names may come later. Not thread-safe.
+class chrome_tracks {
+ public:
+  explicit chrome_tracks(trace::file_writer& out);
+
+  /// The track that an event belongs to. O(1); valid as long as this is.
+  [[nodiscard]] chrome_track& of(const chrome_ident& process, const chrome_ident& thread);
+  /// A row of ranges called `name` in a process, beside its threads.
+  [[nodiscard]] chrome_track& beside(trace::process_id process, std::string_view name, std::uint64_t tid = 0);
+  [[nodiscard]] trace::process_id process_of(const chrome_ident& process);
+  /// The process whose work the devices do: the first one with a number that any host event names. May get its number later.
+  [[nodiscard]] trace::process_id main_process();
+
+  void name_process(const chrome_ident& process, std::string_view name);
+  void name_thread(const chrome_ident& process, const chrome_ident& thread, std::string_view name);
+  /// The name that was given to a thread with these numbers; empty if none was.
+  [[nodiscard]] std::string_view thread_name(std::int64_t process, std::int64_t thread) const;
+  void set_rank(std::int64_t rank) { rank_ = rank; }
+
+  /// Each track with ranges that are still open.
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (chrome_track& track : tracks_) visit(track);
+  }
+
+  /// Writes the rows again with the names that came meanwhile.
+  void finish();
+
+ private:
+  /// What names a process or a thread, as one text.
+  static std::string key_of(const chrome_ident& what);
+  static std::string key_of(const chrome_ident& process, const chrome_ident& thread);
+  chrome_track& make(trace::process_id process, std::uint64_t tid, std::string_view name, std::string key);
+
+  trace::file_writer& out_;
+  std::deque<chrome_track> tracks_;
+  std::unordered_map<std::string, chrome_track*> by_name_;
+  struct numbers_hash {
+    std::size_t operator()(const std::pair<std::int64_t, std::int64_t>& of) const {
+      return static_cast<std::size_t>(of.first) * 0x9e3779b97f4a7c15U ^ static_cast<std::size_t>(of.second);
+    }
+  };
+  std::unordered_map<std::pair<std::int64_t, std::int64_t>, chrome_track*, numbers_hash> by_number_;
+  std::unordered_map<std::string, trace::process_id> processes_;
+  std::map<std::uint64_t, trace::process_row> process_rows_;
+  std::map<std::uint64_t, trace::thread_row> thread_rows_;
+  std::unordered_map<std::string, std::string> process_names_, thread_names_;
+  std::unordered_map<std::string, std::uint64_t> thread_keys_;
+  bool main_has_number_ = false;
+  std::int64_t rank_ = -1;
+};
+
+}  // namespace sluice::importing

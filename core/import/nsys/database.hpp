@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.hpp"
+
+struct sqlite3;
+
+/// SQLite files from strangers, read by column names. Private to core/import.
+namespace sluice::importing {
+
+/// A column that is asked for.
+struct nsys_column {
+  enum class type : std::uint8_t { integer, text };
+  const char* name = "";
+  type holds = type::integer;
+};
+
+/// Rows of a query: a cell is a number, or a text's place; what is missing or NULL is `null`.
+struct nsys_rows {
+  static constexpr std::int64_t null = INT64_MIN;
+
+  std::size_t columns = 0;
+  std::vector<std::int64_t> cells;
+  std::string texts;  ///< All of them; a text cell is its place << 24 | its length.
+
+  void clear(std::size_t columns_of_a_row);
+  /// Adds one; the place of its first cell.
+  [[nodiscard]] std::int64_t* add_row();
+  [[nodiscard]] std::size_t size() const { return columns == 0 ? 0 : cells.size() / columns; }
+  [[nodiscard]] const std::int64_t* row(std::size_t number) const { return cells.data() + number * columns; }
+  [[nodiscard]] std::string_view text(std::int64_t cell) const;
+};
+
+/// One file, opened for reading only, with the write-ahead log beside it if there is one. Nothing is written; no lock, no other journal,
+/// no view, trigger, virtual table or extension of it is used, and SQLite's limits are drawn tight. A row is held at a time, and no text is longer than 1 MiB. Not thread-safe.
+class nsys_database {
+ public:
+  /// Errors: io, corrupt.
+  [[nodiscard]] static result<nsys_database> open(const std::string& path);
+  nsys_database() = default;
+  nsys_database(nsys_database&&) noexcept;
+  nsys_database& operator=(nsys_database&&) noexcept;
+  ~nsys_database();
+
+  /// A journal beside the file says that its last transaction did not end: what is in the file may be half of that.
+  [[nodiscard]] bool half_written() const { return half_written_; }
+
+  struct table {
+    std::string name;
+    std::uint64_t rows = 0;  ///< The highest row number: an estimate.
+  };
+  /// Ordinary tables.
+  [[nodiscard]] const std::vector<table>& tables() const { return tables_; }
+  [[nodiscard]] bool has(std::string_view name) const;
+  [[nodiscard]] bool has(std::string_view of, std::string_view column) const;
+
+  /// Which columns a table has.
+  [[nodiscard]] const std::vector<std::string>& columns_of(std::string_view name) const;
+
+  /// Reads a table in its own order, `most` rows at a time; `take` returns false to end it. Columns that the table lacks are null.
+  /// `where`: a condition of ours, or empty. Errors: corrupt, io.
+  [[nodiscard]] result<void> read(std::string_view name, std::span<const nsys_column> columns, std::string_view where,
+                                  std::size_t most, const std::function<nsys_rows*()>& room,
+                                  const std::function<bool(nsys_rows*)>& take) const;
+
+ private:
+  struct close {
+    void operator()(sqlite3* of) const;
+  };
+  [[nodiscard]] tl::unexpected<error> failed(std::string_view doing) const;
+  [[nodiscard]] result<void> read_schema();
+
+  std::unique_ptr<sqlite3, close> handle_;
+  std::string path_;
+  bool half_written_ = false;
+  std::vector<table> tables_;
+  std::vector<std::vector<std::string>> columns_;
+};
+
+}  // namespace sluice::importing

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "core/import/nsys/tables.hpp"
+#include "core/trace/file/writer.hpp"
+
+namespace sluice::importing {
+
+/// The graphs of an Nsight Systems export. A graph, copies of it and what was made executable of it are one graph of the trace. Private to
+/// core/import.
+class nsys_graphs {
+ public:
+  explicit nsys_graphs(trace::file_writer& out) : out_(out) {}
+
+  /// A row about a graph or a node, of which `range` was written: what it tells of them.
+  void add(const nsys::cells& row, const trace::host_range_event& range);
+
+  /// The graph of a row of CUPTI_ACTIVITY_KIND_GRAPH_TRACE. One that nothing was told of is defined there, inferred.
+  [[nodiscard]] trace::graph_id launched(const nsys::cells& row, const trace::graph_launch_event& launch);
+
+ private:
+  using key = std::pair<std::uint64_t, std::int64_t>;  ///< A process and its number.
+
+  trace::graph_id fresh() { return static_cast<trace::graph_id>(++last_); }
+  void define(trace::graph_id graph, const trace::event_base& when, trace::string_id name);
+
+  trace::file_writer& out_;
+  std::map<key, trace::graph_id> graphs_, executables_;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace sluice::importing

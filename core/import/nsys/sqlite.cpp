@@ -1,0 +1,587 @@
+// Nsight Systems' SQLite exports, https://docs.nvidia.com/nsight-systems/UserGuide/index.html#sqlite-schema-reference. Tables without rows
+// may be there or not, and columns come and go with versions: they are looked up by name.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+
+#include "core/import/call_table.hpp"
+#include "core/import/importers.hpp"
+#include "core/import/nsys/enums.hpp"
+#include "core/import/nsys/graphs.hpp"
+#include "core/import/nsys/places.hpp"
+#include "core/import/nsys/stacks.hpp"
+#include "core/import/nsys/tables.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using namespace nsys_enums;
+using nsys::cells;
+using trace::time_ns;
+
+class nsys_importer {
+ public:
+  nsys_importer(job& work, const nsys_database& from)
+      : work_(work), from_(from), out_(work.out()), places_(out_), stacks_(out_), graphs_(out_) {}
+
+  result<void> run() {
+    make_plans();
+    std::vector<nsys_plan> plans;
+    std::uint64_t all = 0, done = 0;
+    for (const step& each : steps_) {
+      plans.push_back(each.plan);
+      for (const auto& table : from_.tables())
+        if (table.name == each.plan.table) all += table.rows;
+    }
+    std::optional<nsys_reader> reader;
+    try {
+      reader.emplace(from_, std::move(plans));
+    } catch (const std::system_error& refused) {
+      return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
+                  "allow more processes and threads (ulimit -u)");
+    }
+    while (const nsys_reader::batch* batch = reader->next()) {
+      step& now = steps_[batch->plan];
+      for (std::size_t i = 0; i < batch->rows.size(); ++i) now.take({batch->rows, batch->rows.row(i)});
+      now.rows += batch->rows.size();
+      done += batch->rows.size();
+      if (auto on = work_.advance(static_cast<double>(done) / static_cast<double>(std::max(all, done + 1))); !on)
+        return on;
+    }
+    for (const auto& broken : reader->broken()) {
+      const std::string_view name = steps_[broken.plan].plan.table;
+      work_.not_understood("tables that cannot be read to their ends: " + std::string(name.substr(0, 60)));
+      work_.say(trace::severity::warning, broken.why.to_string());
+    }
+    finish();
+    return {};
+  }
+
+ private:
+  struct step {
+    nsys_plan plan;
+    std::string_view what;  ///< For the report; empty: of no interest.
+    std::function<void(const cells&)> take;
+    std::uint64_t rows = 0;
+  };
+
+  template <class Take>
+  void plan(std::string_view table, std::span<const nsys_column> columns, std::size_t required, std::string_view what,
+            Take take, std::string_view where = {}) {
+    if (!from_.has(table)) return;
+    known_.emplace_back(table);
+    for (std::size_t i = 0; i < required; ++i) {
+      if (from_.has(table, columns[i].name)) continue;
+      work_.not_understood("tables without the column '" + std::string(columns[i].name) + "': " + std::string(table));
+      return;
+    }
+    steps_.push_back({{table, columns, required, where}, what, [this, take](const cells& row) { (this->*take)(row); }});
+  }
+
+  void make_plans() {
+    using self = nsys_importer;
+    // What rows refer to comes before them.
+    plan("StringIds", nsys::strings::columns, 2, {}, &self::take_string);
+    plan("TARGET_INFO_CUDA_DEVICE", nsys::cuda_device::columns, 3, {}, &self::take_ordinal);
+    plan("TARGET_INFO_GPU", nsys::gpu::columns, 2, "devices", &self::take_gpu);
+    plan("TARGET_INFO_CUDA_STREAM", nsys::stream::columns, 2, {}, &self::take_stream);
+    plan("TARGET_INFO_CUDA_NULL_STREAM", nsys::null_stream::columns, 2, {}, &self::take_null_stream);
+    plan("TARGET_INFO_CUDA_CONTEXT_INFO", nsys::null_stream::newer_columns, 2, {}, &self::take_null_stream);
+    plan("PROCESSES", nsys::process::columns, 2, {}, &self::take_process);
+    plan("ThreadNames", nsys::thread_name::columns, 2, {}, &self::take_thread_name);
+    plan("CUDA_CALLCHAINS", nsys::frame::columns, 3, "frames of stacks", &self::take_frame);
+    plan("CUPTI_ACTIVITY_KIND_RUNTIME", nsys::call::columns, 3, "CUDA calls", &self::take_call);
+    plan("CUPTI_ACTIVITY_KIND_DRIVER", nsys::call::columns, 3, "CUDA calls", &self::take_call);
+    plan("CUPTI_ACTIVITY_KIND_KERNEL", nsys::kernel::columns, 2, "kernels", &self::take_kernel);
+    plan("CUPTI_ACTIVITY_KIND_MEMCPY", nsys::copy::columns, 2, "copies", &self::take_copy);
+    plan("CUPTI_ACTIVITY_KIND_MEMSET", nsys::memset::columns, 2, "memsets", &self::take_memset);
+    plan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", nsys::sync::columns, 2, "synchronisations", &self::take_sync);
+    plan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", nsys::record::columns, 1, "event records", &self::take_record);
+    plan("CUDA_GRAPH_EVENTS", nsys::graph::columns, 1, "events of graphs", &self::take_graph);
+    plan("CUDA_GRAPH_NODE_EVENTS", nsys::graph::columns, 1, "events of graph nodes", &self::take_graph);
+    plan("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", nsys::graph_launch::columns, 2, "graph launches", &self::take_graph_launch);
+    plan("CUDA_GPU_MEMORY_USAGE_EVENTS", nsys::memory::columns, 4, "allocations and frees", &self::take_memory);
+    plan("CUDA_UM_GPU_PAGE_FAULT_EVENTS", nsys::fault::columns, 1, "GPU page faults", &self::take_gpu_fault);
+    plan("CUDA_UM_CPU_PAGE_FAULT_EVENTS", nsys::fault::columns, 1, "CPU page faults", &self::take_cpu_fault);
+    plan("NVTX_EVENTS", nsys::nvtx::columns, 3, {}, &self::take_domain, "eventType=75");
+    plan("NVTX_EVENTS", nsys::nvtx::columns, 3, "NVTX events", &self::take_nvtx, "eventType<>75");
+    plan("OSRT_API", nsys::system_call::columns, 3, "system calls", &self::take_system_call);
+  }
+
+  // --- what rows refer to -------------------------------------------------------------------------------------------
+
+  void take_string(const cells& row) {
+    places_.add_string(row.number(nsys::strings::id), row.text(nsys::strings::value));
+  }
+
+  void take_ordinal(const cells& row) {
+    places_.add_ordinal(row.number(nsys::cuda_device::gpu), row.number(nsys::cuda_device::ordinal),
+                        row.number(nsys::cuda_device::pid));
+    ordinals_.try_emplace(row.number(nsys::cuda_device::gpu), row.number(nsys::cuda_device::ordinal));
+  }
+
+  void take_gpu(const cells& row) {
+    using namespace nsys::gpu;
+    const std::int64_t own = row.number(id);
+    const auto ordinal_of = ordinals_.find(own);
+    const std::int64_t said = ordinal_of != ordinals_.end() ? ordinal_of->second : row.number(ordinal, own);
+    places_.add_gpu(
+        {own, said, row.number(memory), row.number(major), row.number(minor), row.text(name), row.text(uuid)});
+  }
+
+  void take_stream(const cells& row) {
+    places_.add_stream(row.number(nsys::stream::pid), row.number(nsys::stream::id), row.number(nsys::stream::priority),
+                       false);
+  }
+  void take_null_stream(const cells& row) {
+    places_.add_stream(row.number(nsys::null_stream::pid), row.number(nsys::null_stream::id), 0, true);
+  }
+  void take_process(const cells& row) {
+    places_.name_process(row.number(nsys::process::global), row.text(nsys::process::name));
+  }
+  void take_thread_name(const cells& row) {
+    places_.name_thread(row.number(nsys::thread_name::global), places_.string(row.number(nsys::thread_name::name)));
+  }
+
+  void take_frame(const cells& row) {
+    if (!stacks_.add_frame(row, places_)) fault("frames deeper than 4096");
+  }
+
+  // --- calls and work -----------------------------------------------------------------------------------------------
+
+  static std::uint64_t key_of(std::int64_t global, std::int64_t correlation) {
+    if (correlation <= 0) return 0;
+    return nsys_places::process_bits(global) << 32U ^ static_cast<std::uint64_t>(correlation);
+  }
+
+  void take_call(const cells& row) {
+    using namespace nsys::call;
+    const auto where = places_.thread(row.number(thread));
+    trace::api_call_event made;
+    made.time = row.number(begin);
+    made.end = checked_end(made.time, row.end(end));
+    made.process = where.process;
+    made.thread = where.thread;
+    const std::int64_t name_id = row.number(name);
+    made.name = places_.string(name_id);
+    made.status = row.number(status);
+    made.correlation = row.natural(correlation);
+    if (row.has(chain)) made.stack = stacks_.of(row.number(chain));
+    call_table::call call;
+    call.id = static_cast<trace::event_id>(out_.add(made));
+    call.begin = made.time;
+    call.thread = static_cast<std::uint32_t>(raw(made.thread));
+    call.process = static_cast<std::uint32_t>(raw(made.process)) & 0x7fff'ffffU;
+    calls_.put(key_of(row.number(thread), row.number(correlation)), call);
+  }
+
+  /// Fills what all work has; returns its call.
+  template <class Row>
+  const call_table::call* fill(Row& made, const cells& row) {
+    using namespace nsys::work;
+    made.time = row.number(begin);
+    made.end = checked_end(made.time, row.end(end));
+    const auto where =
+        places_.work(row.number(process), row.number(device), row.number(context), row.number(stream, -1));
+    made.process = where.process;
+    if constexpr (requires { made.device; }) made.device = where.device;
+    if constexpr (requires { made.context; }) made.context = where.context;
+    made.stream = where.stream;
+    if constexpr (requires { made.correlation; }) made.correlation = row.natural(correlation);
+    if constexpr (requires { made.graph_node; }) {
+      made.graph_node = row.natural(graph_node);
+      graph_work_ += made.graph_node != 0 ? 1 : 0;
+    }
+    const call_table::call* call = calls_.find(key_of(row.number(process), row.number(correlation)));
+    if (call == nullptr) return nullptr;
+    made.thread = call->thread_of();
+    if constexpr (requires { made.call; }) made.call = call->id;
+    if constexpr (requires { made.enqueued; }) made.enqueued = call->begin;
+    return call;
+  }
+
+  void take_kernel(const cells& row) {
+    using namespace nsys::kernel;
+    trace::kernel_event made;
+    fill(made, row);
+    const std::size_t best = row.has(name) ? name : row.has(short_name) ? short_name : mangled_name;
+    made.name = places_.string(row.number(best));
+    made.registers = row.small(registers);
+    made.grid_x = row.small(grid_x);
+    made.grid_y = row.small(grid_y);
+    made.grid_z = row.small(grid_z);
+    made.block_x = row.small(block_x);
+    made.block_y = row.small(block_y);
+    made.block_z = row.small(block_z);
+    made.static_shared = row.natural(static_shared);
+    made.dynamic_shared = row.natural(dynamic_shared);
+    out_.add(made);
+  }
+
+  void take_copy(const cells& row) {
+    using namespace nsys::copy;
+    if (row.number(kind) >= first_managed_copy) {
+      trace::migration_event moved;
+      const auto where = places_.work(row.number(nsys::work::process), row.number(nsys::work::device),
+                                      row.number(nsys::work::context), row.number(nsys::work::stream, -1));
+      moved.time = row.number(nsys::work::begin);
+      moved.end = checked_end(moved.time, row.end(nsys::work::end));
+      moved.process = where.process;
+      moved.device = where.device;
+      moved.direction = direction_of(row.number(kind));
+      moved.bytes = row.natural(bytes);
+      moved.address = static_cast<std::uint64_t>(row.number(address));
+      moved.cause = cause_of(row.number(cause));
+      out_.add(moved);
+      return;
+    }
+    trace::transfer_event made;
+    fill(made, row);
+    made.bytes = row.natural(bytes);
+    made.direction = direction_of(row.number(kind));
+    made.source_kind = kind_of(row.number(source_kind, -1));
+    made.destination_kind = kind_of(row.number(destination_kind, -1));
+    if (row.has(source_device)) made.peer = places_.device(row.number(nsys::work::process), row.number(source_device));
+    made.copies = std::max<std::uint32_t>(1, row.small(copies));
+    out_.add(made);
+  }
+
+  void take_memset(const cells& row) {
+    trace::memset_event made;
+    fill(made, row);
+    made.bytes = row.natural(nsys::memset::bytes);
+    made.value = row.natural(nsys::memset::value);
+    made.kind = kind_of(row.number(nsys::memset::kind, -1));
+    out_.add(made);
+  }
+
+  void take_sync(const cells& row) {
+    using enum trace::sync_kind;
+    static constexpr std::array kinds = {unknown, event, stream_wait, stream, context};
+    trace::sync_event made;
+    fill(made, row);
+    const std::int64_t type = row.number(nsys::sync::type);
+    if (type >= 0 && type < static_cast<std::int64_t>(kinds.size())) made.kind = kinds[static_cast<std::size_t>(type)];
+    out_.add(made);
+  }
+
+  /// An event's record has no time of its own in the file: it is when the call was entered.
+  void take_record(const cells& row) {
+    using namespace nsys::record;
+    const call_table::call* call = calls_.find(key_of(row.number(process), row.number(correlation)));
+    if (call == nullptr) {
+      fault("event records whose call is not in the file, and with it their time");
+      return;
+    }
+    trace::event_record_event made;
+    made.time = call->begin;
+    made.process = call->process_of();
+    made.thread = call->thread_of();
+    made.handle = row.natural(event);
+    made.stream =
+        places_.work(row.number(process), row.number(device), row.number(context), row.number(stream, -1)).stream;
+    out_.add(made);
+  }
+
+  /// Graphs and nodes as they are made: they are ranges on their thread, and of a graph also its definition.
+  void take_graph(const cells& row) {
+    using namespace nsys::graph;
+    trace::host_range_event made = range_of(row, thread, begin, end);
+    made.name = places_.string(row.number(name));
+    made.domain = out_.intern("CUDA graphs");
+    made.id = trace::event_id{out_.add(made)};
+    graphs_.add(row, made);
+  }
+
+  void take_graph_launch(const cells& row) {
+    trace::graph_launch_event made;
+    fill(made, row);
+    made.graph = graphs_.launched(row, made);
+    out_.add(made);
+  }
+
+  // --- memory -------------------------------------------------------------------------------------------------------
+
+  void take_memory(const cells& row) {
+    using namespace nsys::memory;
+    const std::int64_t owner = row.number(process);
+    const auto where = places_.work(owner, row.number(device), row.number(context), row.number(stream, -1));
+    const call_table::call* call = calls_.find(key_of(owner, row.number(correlation)));
+    const trace::thread_id thread = call == nullptr ? trace::thread_id::none : call->thread_of();
+    const block_key key{nsys_places::process_bits(owner), static_cast<std::uint64_t>(row.number(address))};
+    const trace::pool_id in_pool = sample_pool(row, where, thread);
+    if (row.number(operation) == 1) {
+      trace::free_event gone;
+      gone.time = row.number(time);
+      gone.process = where.process;
+      gone.thread = thread;
+      gone.level = trace::layer::driver;
+      gone.address = key.second;
+      gone.stream = where.stream;
+      gone.correlation = row.natural(correlation);
+      const auto known = live_.find(key);
+      if (known == live_.end()) {
+        gone.block = alloc(row, where, {}, in_pool, trace::born_before);
+      } else {
+        gone.block = known->second;
+        live_.erase(known);
+      }
+      out_.add(gone);
+      return;
+    }
+    if (row.number(operation) != 0) {
+      fault("memory events that are neither an allocation nor a free");
+      return;
+    }
+    const trace::block_id block = alloc(row, where, thread, in_pool, 0);
+    const auto [known, fresh] = live_.try_emplace(key, block);
+    if (fresh) return;
+    fault("allocations at an address whose free is not in the file; it is inferred");
+    trace::free_event gone;
+    gone.time = row.number(time);
+    gone.process = where.process;
+    gone.source = trace::provenance::inferred;
+    gone.block = known->second;
+    gone.address = key.second;
+    out_.add(gone);
+    known->second = block;
+  }
+
+  trace::block_id alloc(const cells& row, const nsys_places::work_place& where, trace::thread_id thread,
+                        trace::pool_id pool_of, std::uint64_t flags) {
+    using namespace nsys::memory;
+    trace::alloc_event made;
+    made.time = (flags & trace::born_before) != 0 ? std::min<time_ns>(0, row.number(time)) : row.number(time);
+    made.process = where.process;
+    made.thread = thread;
+    made.block = static_cast<trace::block_id>(++blocks_);
+    made.level = trace::layer::driver;
+    made.kind = kind_of(row.number(kind, -1));
+    made.device = where.device;
+    made.context = where.context;
+    made.stream = where.stream;
+    made.pool = pool_of;
+    made.address = static_cast<std::uint64_t>(row.number(address));
+    made.bytes = row.natural(bytes);
+    made.flags = flags;
+    made.correlation = row.natural(correlation);
+    made.name = out_.intern(row.text(name));
+    out_.add(made);
+    return made.block;
+  }
+
+  /// The pool that the event is about, when it says so: also a sample of it.
+  trace::pool_id sample_pool(const cells& row, const nsys_places::work_place& where, trace::thread_id thread) {
+    using namespace nsys::memory;
+    if (row.number(pool) == 0) return {};
+    const auto [known, fresh] = pools_.try_emplace({nsys_places::process_bits(row.number(process)), row.number(pool)});
+    if (fresh) {
+      trace::pool_row about;
+      about.id = known->second = static_cast<trace::pool_id>(pools_.size());
+      about.process = where.process;
+      about.device = where.device;
+      about.kind = kind_of(row.number(kind, -1));
+      about.handle = static_cast<std::uint64_t>(row.number(pool));
+      out_.add(about);
+    }
+    trace::pool_event sample;
+    sample.time = row.number(time);
+    sample.process = where.process;
+    sample.thread = thread;
+    sample.pool = known->second;
+    sample.reserved = row.natural(pool_size);
+    sample.used = row.natural(pool_used);
+    sample.threshold = row.natural(pool_threshold);
+    out_.add(sample);
+    return known->second;
+  }
+
+  void take_gpu_fault(const cells& row) { count_faults(row, "GPU page faults", true); }
+  void take_cpu_fault(const cells& row) { count_faults(row, "CPU page faults", false); }
+
+  void count_faults(const cells& row, std::string_view name, bool on_device) {
+    using namespace nsys::fault;
+    const trace::process_id owner = places_.process(row.number(process));
+    const trace::device_id where =
+        on_device ? places_.device(row.number(process), row.number(device)) : trace::device_id::none;
+    const auto [known, fresh] = counters_.try_emplace({owner, where});
+    if (fresh) {
+      trace::counter_row about;
+      about.id = known->second = static_cast<trace::counter_id>(counters_.size());
+      about.process = owner;
+      about.device = where;
+      about.name = out_.intern(name);
+      out_.add(about);
+    }
+    trace::counter_event made;
+    made.time = row.number(time);
+    made.process = owner;
+    made.counter = known->second;
+    made.value = static_cast<double>(row.number(number, 1));
+    out_.add(made);
+  }
+
+  // --- ranges -------------------------------------------------------------------------------------------------------
+
+  trace::string_id nvtx_text(const cells& row) {
+    using namespace nsys::nvtx;
+    if (row.has(text_)) return out_.intern(row.text(text_));
+    return row.has(text_id) ? places_.string(row.number(text_id)) : trace::string_id::none;
+  }
+
+  using domain_key = std::pair<std::uint64_t, std::int64_t>;
+  [[nodiscard]] static domain_key domain_of(const cells& row) {
+    return {nsys_places::process_bits(row.number(nsys::nvtx::thread)), row.number(nsys::nvtx::domain)};
+  }
+
+  void take_domain(const cells& row) { domains_[domain_of(row)] = nvtx_text(row); }
+
+  void take_nvtx(const cells& row) {
+    using namespace nsys::nvtx;
+    const std::int64_t kind = row.number(type);
+    if (kind == thread_name) {
+      places_.name_thread(row.number(thread), nvtx_text(row));
+      return;
+    }
+    const auto where = places_.thread(row.number(thread));
+    if (kind == mark || kind == mark_with_time) {
+      trace::marker_event made;
+      made.time = row.number(begin);
+      made.process = where.process;
+      made.thread = where.thread;
+      made.name = nvtx_text(row);
+      out_.add(made);
+      return;
+    }
+    if (kind != push_pop && kind != start_end && kind != push_pop_with_time && kind != start_end_with_time) {
+      fault("NVTX events of the type " + std::to_string(kind));
+      return;
+    }
+    trace::host_range_event made;
+    made.time = row.number(begin);
+    made.end = checked_end(made.time, row.end(end));
+    made.process = where.process;
+    made.thread = where.thread;
+    made.name = nvtx_text(row);
+    const auto domain_name_of = domains_.find(domain_of(row));
+    if (domain_name_of != domains_.end()) made.domain = domain_name_of->second;
+    out_.add(made);
+  }
+
+  void take_system_call(const cells& row) {
+    using namespace nsys::system_call;
+    trace::host_range_event made = range_of(row, thread, begin, end);
+    made.name = places_.string(row.number(name));
+    if (system_calls_ == trace::string_id::none) system_calls_ = out_.intern("OS runtime");
+    made.domain = system_calls_;
+    out_.add(made);
+  }
+
+  // --- the rest -----------------------------------------------------------------------------------------------------
+
+  /// What one thread did from one time to another, by the columns that say so.
+  trace::host_range_event range_of(const cells& row, std::size_t thread, std::size_t begin, std::size_t end) {
+    const auto where = places_.thread(row.number(thread));
+    trace::host_range_event made;
+    made.time = row.number(begin);
+    made.end = checked_end(made.time, row.end(end));
+    made.process = where.process;
+    made.thread = where.thread;
+    return made;
+  }
+
+  time_ns checked_end(time_ns begin, time_ns end) {
+    if (end == trace::unknown_time || end >= begin) return end;
+    fault("events that last a negative time");
+    return begin;
+  }
+
+  void fault(const std::string& what) { ++faults_[what]; }
+
+  void finish() {
+    std::map<std::string_view, std::uint64_t> read;
+    for (const step& each : steps_)
+      if (!each.what.empty() && each.rows != 0) work_.read(each.what, each.rows);
+    if (graph_work_ != 0) work_.read("of these kernels, copies and memsets of graph nodes", graph_work_);
+    for (const auto& [what, number] : faults_) work_.not_understood(what, number);
+    if (places_.missing_strings() != 0)
+      work_.not_understood("names whose text is not in the file", places_.missing_strings());
+    for (const auto& table : from_.tables()) {
+      const std::string_view name = table.name;
+      const bool about = name.starts_with("ENUM_") || name.starts_with("META_DATA") ||
+                         name.starts_with("TARGET_INFO") || name == "EXPORT_META_DATA";
+      const bool taken = std::find(known_.begin(), known_.end(), name) != known_.end();
+      if (about || taken || table.rows == 0) continue;
+      work_.not_understood("rows of the table " + table.name.substr(0, 80), table.rows);
+    }
+  }
+
+  using block_key = std::pair<std::uint64_t, std::uint64_t>;
+  struct block_hash {
+    std::size_t operator()(const block_key& of) const { return of.first * 0x9e3779b97f4a7c15U ^ of.second; }
+  };
+
+  job& work_;
+  const nsys_database& from_;
+  trace::file_writer& out_;
+  nsys_places places_;
+  std::vector<step> steps_;
+  std::vector<std::string_view> known_;
+  std::map<std::int64_t, std::int64_t> ordinals_;
+  nsys_stacks stacks_;
+  nsys_graphs graphs_;
+  std::uint64_t graph_work_ = 0;  ///< Pieces of work that nodes of graphs asked for.
+  call_table calls_;
+  std::unordered_map<block_key, trace::block_id, block_hash> live_;
+  std::uint64_t blocks_ = 0;
+  std::map<std::pair<std::uint64_t, std::int64_t>, trace::pool_id> pools_;
+  std::map<std::pair<trace::process_id, trace::device_id>, trace::counter_id> counters_;
+  std::map<domain_key, trace::string_id> domains_;
+  trace::string_id system_calls_{};
+  std::map<std::string, std::uint64_t> faults_;
+};
+
+/// CLOCK_REALTIME at the session's time 0; 0 when the file does not say.
+std::int64_t session_start(const nsys_database& from) {
+  static constexpr nsys_column column[] = {{"utcEpochNs"}};
+  std::int64_t start = 0;
+  nsys_rows rows;
+  if (!from.has("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")) return 0;
+  static_cast<void>(from.read(
+      "TARGET_INFO_SESSION_START_TIME", column, {}, 1, [&] { return &rows; },
+      [&](const nsys_rows* got) {
+        if (got->size() != 0 && got->row(0)[0] > 0) start = got->row(0)[0];
+        return false;
+      }));
+  return start;
+}
+
+}  // namespace
+
+result<void> import_nsys_sqlite(job& work) {
+  if (work.source().compressed()) {
+    return work.corrupt("is a compressed SQLite file, which cannot be read in place", 0, "uncompress it first");
+  }
+  const auto from = nsys_database::open(work.source().path());
+  if (!from) return tl::unexpected<error>(from.error());
+  const bool known = std::any_of(from->tables().begin(), from->tables().end(), [](const auto& table) {
+    const std::string_view name = table.name;
+    return name == "StringIds" || name == "NVTX_EVENTS" || name.starts_with("CUPTI_ACTIVITY_KIND_") ||
+           name.starts_with("CUDA_GPU_") || name.starts_with("TARGET_INFO_");
+  });
+  if (!known) {
+    return fail(error_code::foreign, "is an SQLite file, but no export of Nsight Systems: it has none of its tables",
+                work.source().path(), "nsys export --type sqlite makes one");
+  }
+  if (auto begun = work.begin(session_start(*from)); !begun) return begun;
+  if (from->half_written()) {
+    work.not_understood("unfinished transaction, whose journal lies beside the file (the file may be half written)");
+  }
+  return nsys_importer(work, *from).run();
+}
+
+}  // namespace sluice::importing

@@ -1,0 +1,217 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "core/import/nsys/reader.hpp"
+#include "core/import/unsigned_of.hpp"
+#include "core/trace/model/ids.hpp"
+
+/// The tables of an Nsight Systems export that are read, and their columns, as versions from 2020 to 2025 name them. The numbers of
+/// the columns are the enums', in the same order. Private to core/import.
+namespace sluice::importing::nsys {
+
+using enum nsys_column::type;
+
+/// A row whose cells can be asked for by the enums of below.
+struct cells {
+  const nsys_rows& all;
+  const std::int64_t* row;
+
+  [[nodiscard]] bool has(std::size_t column) const { return row[column] != nsys_rows::null; }
+  [[nodiscard]] std::int64_t number(std::size_t column, std::int64_t otherwise = 0) const {
+    return has(column) ? row[column] : otherwise;
+  }
+  [[nodiscard]] std::uint64_t natural(std::size_t column) const { return unsigned_of(number(column)); }
+  [[nodiscard]] std::uint32_t small(std::size_t column) const {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number(column), 0, UINT32_MAX));
+  }
+  [[nodiscard]] std::string_view text(std::size_t column) const { return all.text(row[column]); }
+  [[nodiscard]] trace::time_ns end(std::size_t column) const { return has(column) ? row[column] : trace::unknown_time; }
+};
+
+namespace strings {
+enum : std::uint8_t { id, value };
+inline constexpr nsys_column columns[] = {{"id"}, {"value", text}};
+}  // namespace strings
+
+namespace gpu {
+enum : std::uint8_t { id, name, memory, uuid, major, minor, ordinal };
+inline constexpr nsys_column columns[] = {{"id"},           {"name", text},   {"totalMemory"}, {"uuid", text},
+                                          {"computeMajor"}, {"computeMinor"}, {"cuDevice"}};
+}  // namespace gpu
+
+namespace cuda_device {
+enum : std::uint8_t { gpu, ordinal, pid };
+inline constexpr nsys_column columns[] = {{"gpuId"}, {"cudaId"}, {"pid"}};
+}  // namespace cuda_device
+
+namespace stream {
+enum : std::uint8_t { id, pid, context, priority };
+inline constexpr nsys_column columns[] = {{"streamId"}, {"processId"}, {"contextId"}, {"priority"}};
+}  // namespace stream
+
+namespace null_stream {
+enum : std::uint8_t { id, pid, context };
+inline constexpr nsys_column columns[] = {{"streamId"}, {"processId"}, {"contextId"}};
+inline constexpr nsys_column newer_columns[] = {{"nullStreamId"}, {"processId"}, {"contextId"}};
+}  // namespace null_stream
+
+namespace process {
+enum : std::uint8_t { global, name };
+inline constexpr nsys_column columns[] = {{"globalPid"}, {"name", text}};
+}  // namespace process
+
+namespace thread_name {
+enum : std::uint8_t { global, name };
+inline constexpr nsys_column columns[] = {{"globalTid"}, {"nameId"}};
+}  // namespace thread_name
+
+namespace frame {
+enum : std::uint8_t { chain, symbol, depth, module, unresolved, address };
+inline constexpr nsys_column columns[] = {{"id"},     {"symbol"},     {"stackDepth"},
+                                          {"module"}, {"unresolved"}, {"originalIP"}};
+}  // namespace frame
+
+namespace call {
+enum : std::uint8_t { begin, end, thread, correlation, name, status, chain };
+inline constexpr nsys_column columns[] = {{"start"},  {"end"},         {"globalTid"},  {"correlationId"},
+                                          {"nameId"}, {"returnValue"}, {"callchainId"}};
+}  // namespace call
+
+/// What work on a device has in common stands first.
+namespace work {
+enum : std::uint8_t { begin, end, device, context, stream, correlation, process, graph_node, first_own };
+}  // namespace work
+#define SLUICE_NSYS_WORK \
+  {"start"}, {"end"}, {"deviceId"}, {"contextId"}, {"streamId"}, {"correlationId"}, {"globalPid"}, { "graphNodeId" }
+
+namespace kernel {
+enum : std::uint8_t {
+  name = work::first_own,
+  short_name,
+  mangled_name,
+  registers,
+  grid_x,
+  grid_y,
+  grid_z,
+  block_x,
+  block_y,
+  block_z,
+  static_shared,
+  dynamic_shared
+};
+inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK,
+                                          {"demangledName"},
+                                          {"shortName"},
+                                          {"mangledName"},
+                                          {"registersPerThread"},
+                                          {"gridX"},
+                                          {"gridY"},
+                                          {"gridZ"},
+                                          {"blockX"},
+                                          {"blockY"},
+                                          {"blockZ"},
+                                          {"staticSharedMemory"},
+                                          {"dynamicSharedMemory"}};
+}  // namespace kernel
+
+namespace copy {
+enum : std::uint8_t {
+  bytes = work::first_own,
+  kind,
+  source_kind,
+  destination_kind,
+  source_device,
+  cause,
+  address,
+  copies
+};
+inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK,   {"bytes"},          {"copyKind"},
+                                          {"srcKind"},        {"dstKind"},        {"srcDeviceId"},
+                                          {"migrationCause"}, {"virtualAddress"}, {"copyCount"}};
+}  // namespace copy
+
+namespace memset {
+enum : std::uint8_t { bytes = work::first_own, value, kind };
+inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK, {"bytes"}, {"value"}, {"memKind"}};
+}  // namespace memset
+
+namespace sync {
+enum : std::uint8_t { type = work::first_own };
+inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK, {"syncType"}};
+}  // namespace sync
+
+namespace graph_launch {
+enum : std::uint8_t { graph = work::first_own, executable };
+inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK, {"graphId"}, {"graphExecId"}};
+}  // namespace graph_launch
+#undef SLUICE_NSYS_WORK
+
+/// Of CUDA_GRAPH_EVENTS and CUDA_GRAPH_NODE_EVENTS: versions before 2023 have nodes in the first.
+namespace graph {
+enum : std::uint8_t { begin, end, thread, name, id, original, executable, node, original_node };
+inline constexpr nsys_column columns[] = {{"start"},       {"end"},         {"globalTid"},
+                                          {"nameId"},      {"graphId"},     {"originalGraphId"},
+                                          {"graphExecId"}, {"graphNodeId"}, {"originalGraphNodeId"}};
+}  // namespace graph
+
+namespace record {
+enum : std::uint8_t { correlation, process, device, context, stream, event };
+inline constexpr nsys_column columns[] = {{"correlationId"}, {"globalPid"}, {"deviceId"},
+                                          {"contextId"},     {"streamId"},  {"eventId"}};
+}  // namespace record
+
+namespace nvtx {
+enum : std::uint8_t { begin, end, type, text_, thread, text_id, domain };
+inline constexpr nsys_column columns[] = {{"start"},     {"end"},    {"eventType"}, {"text", text},
+                                          {"globalTid"}, {"textId"}, {"domainId"}};
+}  // namespace nvtx
+
+namespace memory {
+enum : std::uint8_t {
+  time,
+  address,
+  bytes,
+  operation,
+  kind,
+  process,
+  device,
+  context,
+  stream,
+  name,
+  correlation,
+  pool,
+  pool_size,
+  pool_used,
+  pool_threshold
+};
+inline constexpr nsys_column columns[] = {{"start"},
+                                          {"address"},
+                                          {"bytes"},
+                                          {"memoryOperationType"},
+                                          {"memKind"},
+                                          {"globalPid"},
+                                          {"deviceId"},
+                                          {"contextId"},
+                                          {"streamId"},
+                                          {"name", text},
+                                          {"correlationId"},
+                                          {"localMemoryPoolAddress"},
+                                          {"localMemoryPoolSize"},
+                                          {"localMemoryPoolUtilizedSize"},
+                                          {"localMemoryPoolReleaseThreshold"}};
+}  // namespace memory
+
+namespace fault {
+enum : std::uint8_t { time, process, device, number };
+inline constexpr nsys_column columns[] = {{"start"}, {"globalPid"}, {"deviceId"}, {"numberOfPageFaults"}};
+}  // namespace fault
+
+namespace system_call {
+enum : std::uint8_t { begin, end, thread, name };
+inline constexpr nsys_column columns[] = {{"start"}, {"end"}, {"globalTid"}, {"nameId"}};
+}  // namespace system_call
+
+}  // namespace sluice::importing::nsys

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/import/chrome/tracks.hpp"
+#include "core/trace/file/writer.hpp"
+
+namespace sluice::importing {
+
+/// The devices, contexts and streams that torch.profiler's events name by number. Private to core/import.
+class kineto_devices {
+ public:
+  struct place {
+    trace::device_id device{};
+    trace::context_id context{};
+    trace::stream_id stream{};
+  };
+
+  explicit kineto_devices(trace::file_writer& out) : out_(out) {}
+
+  /// What the numbers of an event mean; each gets its row when it is seen first. O(1).
+  [[nodiscard]] place of(trace::process_id process, std::int64_t device, std::int64_t context, std::int64_t stream);
+  [[nodiscard]] trace::device_id device(std::int64_t ordinal);
+
+  /// What "deviceProperties" says of a device.
+  void describe(std::int64_t ordinal, std::string_view name, std::uint64_t bytes, std::uint32_t major,
+                std::uint32_t minor);
+  /// Writes the rows again with what came meanwhile; the streams' names are those of the threads of the device's process.
+  void finish(const chrome_tracks& tracks);
+
+ private:
+  struct numbers {
+    std::int64_t device = 0, context = 0, stream = 0;
+    friend bool operator==(const numbers&, const numbers&) = default;
+  };
+  struct numbers_hash {
+    std::size_t operator()(const numbers& of) const {
+      std::uint64_t mixed = static_cast<std::uint64_t>(of.device) * 0x9e3779b97f4a7c15U;
+      mixed = (mixed ^ static_cast<std::uint64_t>(of.context)) * 0x9e3779b97f4a7c15U;
+      return static_cast<std::size_t>(mixed ^ static_cast<std::uint64_t>(of.stream));
+    }
+  };
+
+  trace::file_writer& out_;
+  std::unordered_map<numbers, place, numbers_hash> places_;
+  numbers last_{-1, -1, -1};
+  place last_place_;
+  std::map<std::int64_t, trace::device_row> devices_;
+  std::map<std::pair<std::int64_t, std::int64_t>, trace::context_id> contexts_;
+  std::map<std::pair<std::int64_t, std::int64_t>, trace::stream_row> streams_;  ///< By ordinal and number.
+};
+
+}  // namespace sluice::importing

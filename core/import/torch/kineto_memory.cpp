@@ -1,0 +1,155 @@
+#include "core/import/torch/kineto_memory.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace sluice::importing {
+namespace {
+
+/// c10::DeviceType.
+constexpr std::int32_t cpu = 0;
+
+std::int32_t narrowed(std::int64_t number) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::clamp(number, std::int64_t{-1}, most));
+}
+
+std::uint64_t magnitude(std::int64_t bytes) {
+  return bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
+}
+
+}  // namespace
+
+void kineto_memory::add(trace::process_id process, trace::thread_id thread, trace::time_ns time,
+                        const chrome_details& details) {
+  instant made;
+  made.time = time;
+  made.address = details.address;
+  made.bytes = details.bytes;
+  made.allocated = details.allocated;
+  made.reserved = details.reserved;
+  made.process = process;
+  made.thread = thread;
+  made.device_type = narrowed(details.device_type == chrome_details::none ? cpu : details.device_type);
+  made.device = made.device_type == cpu ? -1 : narrowed(details.device);
+  instants_.push_back(made);
+}
+
+kineto_memory::heap& kineto_memory::heap_of(const instant& of) {
+  const auto [known, fresh] = heaps_.try_emplace({of.device_type, of.device});
+  heap& made = known->second;
+  if (!fresh) return made;
+  made.process = of.process;
+  made.kind = of.device_type == cpu ? trace::memory_kind::host : trace::memory_kind::device;
+  if (of.device >= 0) made.device = devices_.device(of.device);
+  if (of.device_type != cpu) {
+    made.pool = static_cast<trace::pool_id>(heaps_.size());
+    trace::pool_row row;
+    row.id = made.pool;
+    row.process = of.process;
+    row.device = made.device;
+    row.level = trace::layer::framework;
+    row.kind = made.kind;
+    row.name = out_.intern("PyTorch allocator");
+    out_.add(row);
+  }
+  // The first instant's total counts its own bytes.
+  if (of.allocated != chrome_details::none) made.before = of.allocated - of.bytes;
+  return made;
+}
+
+trace::block_id kineto_memory::born_before(heap& in, std::uint64_t address, std::uint64_t bytes,
+                                           trace::provenance source) {
+  trace::alloc_event row;
+  row.time = begin_;
+  row.process = in.process;
+  row.source = source;
+  row.block = static_cast<trace::block_id>(++blocks_);
+  row.level = trace::layer::framework;
+  row.kind = in.kind;
+  row.device = in.device;
+  row.pool = in.pool;
+  row.address = address;
+  row.bytes = bytes;
+  row.flags = trace::born_before;
+  out_.add(row);
+  return row.block;
+}
+
+void kineto_memory::allocate(heap& in, const instant& of) {
+  trace::alloc_event row;
+  row.time = of.time;
+  row.process = of.process;
+  row.thread = of.thread;
+  row.block = static_cast<trace::block_id>(++blocks_);
+  row.level = trace::layer::framework;
+  row.kind = in.kind;
+  row.device = in.device;
+  row.pool = in.pool;
+  row.address = of.address;
+  row.bytes = magnitude(of.bytes);
+  out_.add(row);
+  ++figures_.allocs;
+  const auto [known, fresh] = in.live.try_emplace(of.address, block{row.block, row.bytes});
+  if (fresh) return;
+  ++figures_.addresses_reused;
+  trace::free_event gone;
+  gone.time = of.time;
+  gone.process = of.process;
+  gone.source = trace::provenance::inferred;
+  gone.block = known->second.id;
+  gone.level = trace::layer::framework;
+  gone.address = of.address;
+  out_.add(gone);
+  known->second = {row.block, row.bytes};
+}
+
+void kineto_memory::release(heap& in, const instant& of) {
+  trace::free_event row;
+  row.time = of.time;
+  row.process = of.process;
+  row.thread = of.thread;
+  row.level = trace::layer::framework;
+  row.address = of.address;
+  const std::uint64_t bytes = magnitude(of.bytes);
+  if (const auto known = in.live.find(of.address); known != in.live.end()) {
+    row.block = known->second.id;
+    if (known->second.bytes != bytes) ++figures_.sizes_differ;
+    in.live.erase(known);
+  } else {
+    row.block = born_before(in, of.address, bytes, trace::provenance::exact);
+    if (in.before > 0) in.before -= static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, magnitude(in.before)));
+    ++figures_.born_before;
+  }
+  out_.add(row);
+  ++figures_.frees;
+}
+
+kineto_memory::figures kineto_memory::finish(trace::time_ns begin) {
+  begin_ = begin;
+  std::stable_sort(instants_.begin(), instants_.end(),
+                   [](const instant& a, const instant& b) { return a.time < b.time; });
+  for (const instant& each : instants_) {
+    heap& in = heap_of(each);
+    if (each.bytes > 0) allocate(in, each);
+    if (each.bytes < 0) release(in, each);
+    if (each.bytes == 0) ++figures_.empty;
+    if (in.pool == trace::pool_id::none || each.allocated < 0) continue;
+    trace::pool_event sample;
+    sample.time = each.time;
+    sample.process = each.process;
+    sample.thread = each.thread;
+    sample.pool = in.pool;
+    sample.used = magnitude(each.allocated);
+    sample.reserved = each.reserved < 0 ? 0 : magnitude(each.reserved);
+    out_.add(sample);
+  }
+  // What the totals count and no instant names: blocks of before the recording that outlived it.
+  for (auto& [which, in] : heaps_)
+    if (in.before > 0) born_before(in, 0, magnitude(in.before), trace::provenance::inferred);
+  instants_ = {};
+  return figures_;
+}
+
+}  // namespace sluice::importing

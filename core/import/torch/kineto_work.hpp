@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "core/import/call_table.hpp"
+#include "core/import/chrome/tracks.hpp"
+#include "core/import/torch/kineto_devices.hpp"
+#include "core/trace/file/writer.hpp"
+
+namespace sluice::importing {
+
+/// torch.profiler's kernels, copies and memsets, and the calls that asked for them. The work mostly stands before its call in the
+/// file: it waits for it, a bounded while. Private to core/import.
+class kineto_work {
+ public:
+  kineto_work(trace::file_writer& out, kineto_devices& devices, chrome_tracks& tracks)
+      : out_(out), devices_(devices), tracks_(tracks) {}
+
+  void add_call(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details,
+                chrome_track& track);
+  void add_kernel(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
+  void add_copy(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
+  void add_memset(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
+  void add_sync(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
+  /// Writes what still waits. Returns how much work has no call in the file.
+  std::uint64_t finish();
+
+ private:
+  using row = std::variant<trace::kernel_event, trace::transfer_event, trace::memset_event>;
+  struct waiting {
+    row work;
+    std::uint64_t correlation = 0;  ///< 0: written.
+    std::uint64_t next = 0;         ///< The number of the next that waits for the same call; 0: none.
+  };
+  static constexpr std::size_t most_waiting = 16384;
+
+  template <class Row>
+  void begin_row(Row& of, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
+  void give(row made);
+  void write(row made, const call_table::call* by);
+  void write_oldest();
+
+  trace::file_writer& out_;
+  kineto_devices& devices_;
+  chrome_tracks& tracks_;
+  call_table calls_;
+  std::deque<waiting> waiting_;
+  std::uint64_t first_waiting_ = 1;  ///< The number of the first in `waiting_`.
+  /// By correlation: the numbers of the first that waits for it, and the last; the others are chained between.
+  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> waiting_for_;
+  std::uint64_t without_call_ = 0;
+};
+
+}  // namespace sluice::importing

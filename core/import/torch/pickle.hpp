@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/import/huge_pages.hpp"
+
+/// Python's pickles, as data. What plain data is written with in the protocols 2 to 5 is read: none, booleans, integers, reals,
+/// texts, bytes, lists, tuples and dictionaries. Every other opcode, and with them all that would import or call something, is an
+/// error with its offset. Nothing is ever executed. Python's Lib/pickletools.py describes the opcodes.
+///
+/// A snapshot has millions of values, so they are kept small: 8 bytes each, and the keys that many dictionaries have in common are kept once.
+namespace sluice::importing {
+
+enum class pickle_kind : std::uint8_t {
+  none,
+  boolean,
+  integer,
+  huge_integer,
+  real,
+  text,
+  bytes,
+  list,
+  tuple,
+  dictionary
+};
+
+/// One value, 8 bytes. Containers, texts and what does not fit are numbers into the document: a value may stand in many places, and
+/// a list may hold itself, so walking values without a bound may not end.
+class pickle_value {
+ public:
+  constexpr pickle_value() = default;  ///< None.
+
+  [[nodiscard]] pickle_kind kind() const {
+    const auto code = static_cast<std::uint8_t>(bits_ & kind_mask);
+    return code == wide ? pickle_kind::integer : static_cast<pickle_kind>(code);
+  }
+  [[nodiscard]] bool is(pickle_kind k) const { return kind() == k; }
+  /// The number of a container, or of a text.
+  [[nodiscard]] std::uint32_t index() const { return static_cast<std::uint32_t>(bits_ >> kind_bits); }
+
+ private:
+  friend class pickle_document;
+  friend class pickle_reader;
+  static constexpr unsigned kind_bits = 4;
+  static constexpr std::uint64_t kind_mask = 15;
+  static constexpr std::uint8_t wide = 14;     ///< An integer of more than 60 bits.
+  static constexpr std::uint8_t missing = 15;  ///< In the memo: never put.
+
+  constexpr pickle_value(std::uint8_t code, std::uint64_t payload) : bits_(payload << kind_bits | code) {}
+  [[nodiscard]] std::int64_t payload() const { return static_cast<std::int64_t>(bits_) >> kind_bits; }
+
+  std::uint64_t bits_ = 0;
+};
+static_assert(sizeof(pickle_value) == 8);
+
+/// A dictionary's items in the order of the pickle; a key that came twice stands there twice.
+class pickle_pairs {
+ public:
+  pickle_pairs() = default;
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] const pickle_value& key(std::size_t at) const { return keys_[at * stride_]; }
+  [[nodiscard]] const pickle_value& value(std::size_t at) const { return values_[at * stride_]; }
+
+ private:
+  friend class pickle_document;
+  pickle_pairs(const pickle_value* keys, const pickle_value* values, std::size_t size, std::size_t stride)
+      : keys_(keys), values_(values), size_(size), stride_(stride) {}
+  const pickle_value* keys_ = nullptr;
+  const pickle_value* values_ = nullptr;
+  std::size_t size_ = 0, stride_ = 0;
+};
+
+/// What a pickle holds. Immutable once read.
+class pickle_document {
+ public:
+  [[nodiscard]] const pickle_value& root() const { return root_; }
+
+  /// The items of a list or tuple; empty for all else.
+  [[nodiscard]] std::span<const pickle_value> items(const pickle_value& of) const {
+    if (!of.is(pickle_kind::list) && !of.is(pickle_kind::tuple)) return {};
+    return items_of(of.index());
+  }
+  /// The same of a list or tuple with this number.
+  [[nodiscard]] std::span<const pickle_value> items_of(std::uint32_t number) const {
+    const container& c = containers_[number];
+    return {c.items, c.count};
+  }
+  /// The items of a dictionary; empty for all else.
+  [[nodiscard]] pickle_pairs pairs(const pickle_value& of) const {
+    if (!of.is(pickle_kind::dictionary)) return {};
+    const container& c = containers_[of.index()];
+    if (c.count == 0) return {};  // It has no items to point at.
+    if (c.has_shape()) return {shapes_[c.shape()].data(), c.items, c.count, 1};
+    return {c.items, c.items + 1, c.count / 2, 2};
+  }
+  /// The text, or the bytes; empty for all else. Lives as long as the document.
+  [[nodiscard]] std::string_view text(const pickle_value& of) const {
+    return of.is(pickle_kind::text) || of.is(pickle_kind::bytes) ? texts_[of.index()] : std::string_view{};
+  }
+  /// Of an integer or a boolean; 0 for all else.
+  [[nodiscard]] std::int64_t integer(const pickle_value& of) const {
+    if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide) return wide_[of.index()];
+    return of.is(pickle_kind::integer) || of.is(pickle_kind::boolean) ? of.payload() : 0;
+  }
+  /// Of a real; 0 for all else.
+  [[nodiscard]] double real(const pickle_value& of) const { return of.is(pickle_kind::real) ? reals_[of.index()] : 0; }
+  /// The value of `key` in a dictionary, the last one if there are several; null if there is none. O(items).
+  [[nodiscard]] const pickle_value* find(const pickle_value& dictionary, std::string_view key) const;
+
+  /// Numbers of containers and texts are below these: to keep what was learned of each in an array.
+  [[nodiscard]] std::size_t containers() const { return containers_.size(); }
+  [[nodiscard]] std::size_t texts() const { return texts_.size(); }
+  /// Bytes behind its last opcode.
+  [[nodiscard]] std::uint64_t trailing_bytes() const { return trailing_; }
+
+ private:
+  friend class pickle_reader;
+  /// A dictionary whose keys are those of a shape has its values alone in `items`, and as many; other dictionaries have keys and values in turn.
+  struct container {
+    static constexpr std::uint32_t shaped = std::uint32_t{1} << 31;
+    pickle_value* items = nullptr;
+    std::uint32_t count = 0;
+    std::uint32_t capacity = 0;  ///< Of `items`; or `shaped` and the shape.
+    [[nodiscard]] bool has_shape() const { return (capacity & shaped) != 0; }
+    [[nodiscard]] std::uint32_t shape() const { return capacity & ~shaped; }
+  };
+  struct release {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  pickle_value root_;
+  huge_list<container> containers_;
+  std::vector<std::vector<pickle_value>> shapes_;  ///< Keys.
+  huge_list<std::string_view> texts_;
+  huge_list<std::int64_t> wide_;
+  huge_list<double> reals_;
+  std::vector<std::unique_ptr<void, release>> arena_;       ///< The containers' items.
+  std::vector<std::unique_ptr<char, release>> characters_;  ///< The texts.
+  std::uint64_t trailing_ = 0;
+};
+
+/// Gives the next bytes of a pickle: how many it wrote, 0 at the end.
+using pickle_source = std::function<result<std::size_t>(std::span<std::byte>)>;
+
+/// Reads one pickle, and its source to the end. `window_bytes` are asked for at a time, and held besides what the pickle says. Time and memory
+/// are linear in the bytes read: at most 100 bytes for each of them, and an error beyond `memory_bytes`. Not recursive. Errors:
+/// corrupt, with the offset of the opcode; those of the source, as they are.
+[[nodiscard]] result<pickle_document> read_pickle(const pickle_source& source,
+                                                  std::size_t memory_bytes = std::size_t{4} << 30,
+                                                  std::size_t window_bytes = std::size_t{256} << 10);
+
+/// The same of bytes in memory.
+[[nodiscard]] result<pickle_document> read_pickle(std::span<const std::byte> bytes,
+                                                  std::size_t memory_bytes = std::size_t{4} << 30);
+
+}  // namespace sluice::importing

@@ -1,0 +1,554 @@
+#include "core/import/torch/snapshot.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "core/import/importers.hpp"
+
+namespace sluice::importing {
+namespace torch {
+namespace {
+
+/// What a text means as a key or an action. Learned once for each text of the pickle: pickles write a text once and refer to it.
+enum class word : std::uint8_t {
+  unlearned,
+  unknown,
+  // Keys.
+  action,
+  addr,
+  address,
+  allocated_size,
+  active_size,
+  blocks,
+  cpp_frames,
+  device,
+  device_free,
+  forward_frames,
+  frames,
+  history,
+  is_expandable,
+  name,
+  pool_id,
+  real_size,
+  requested_size,
+  segment_pool_id,
+  segment_type,
+  size,
+  stage,
+  state,
+  stream,
+  time_us,
+  total_size,
+  compile_context,
+  user_metadata,
+  // Actions.
+  alloc,
+  free_requested,
+  free_completed,
+  segment_alloc,
+  segment_free,
+  segment_map,
+  segment_unmap,
+  oom,
+  snapshot,
+  workspace_snapshot,
+  // States, types and stages.
+  active_allocated,
+  active_awaiting_free,
+  active_pending_free,
+  inactive,
+  small,
+  large,
+  start,
+  end,
+};
+
+constexpr std::pair<std::string_view, word> words[] = {
+    {"action", word::action},
+    {"addr", word::addr},
+    {"address", word::address},
+    {"allocated_size", word::allocated_size},
+    {"active_size", word::active_size},
+    {"blocks", word::blocks},
+    {"cpp_frames", word::cpp_frames},
+    {"device", word::device},
+    {"device_free", word::device_free},
+    {"forward_frames", word::forward_frames},
+    {"frames", word::frames},
+    {"history", word::history},
+    {"is_expandable", word::is_expandable},
+    {"name", word::name},
+    {"pool_id", word::pool_id},
+    {"real_size", word::real_size},
+    {"requested_size", word::requested_size},
+    {"segment_pool_id", word::segment_pool_id},
+    {"segment_type", word::segment_type},
+    {"size", word::size},
+    {"stage", word::stage},
+    {"state", word::state},
+    {"stream", word::stream},
+    {"time_us", word::time_us},
+    {"total_size", word::total_size},
+    {"compile_context", word::compile_context},
+    {"user_metadata", word::user_metadata},
+    {"alloc", word::alloc},
+    {"free_requested", word::free_requested},
+    {"free_completed", word::free_completed},
+    {"segment_alloc", word::segment_alloc},
+    {"segment_free", word::segment_free},
+    {"segment_map", word::segment_map},
+    {"segment_unmap", word::segment_unmap},
+    {"oom", word::oom},
+    {"snapshot", word::snapshot},
+    {"workspace_snapshot", word::workspace_snapshot},
+    {"active_allocated", word::active_allocated},
+    {"active_awaiting_free", word::active_awaiting_free},
+    {"active_pending_free", word::active_pending_free},
+    {"inactive", word::inactive},
+    {"small", word::small},
+    {"large", word::large},
+    {"START", word::start},
+    {"END", word::end},
+};
+
+action action_of(word w) {
+  switch (w) {
+    case word::alloc:
+      return action::alloc;
+    case word::free_requested:
+      return action::free_requested;
+    case word::free_completed:
+      return action::free_completed;
+    case word::segment_alloc:
+      return action::segment_alloc;
+    case word::segment_free:
+      return action::segment_free;
+    case word::segment_map:
+      return action::segment_map;
+    case word::segment_unmap:
+      return action::segment_unmap;
+    case word::oom:
+      return action::out_of_memory;
+    case word::snapshot:
+      return action::snapshot;
+    case word::workspace_snapshot:
+      return action::workspace_snapshot;
+    default:
+      return action::other;
+  }
+}
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr std::int64_t latest_us = INT64_MAX / 4000;  // what in ns, and after a sum, is still a time
+
+class reader {
+ public:
+  reader(const pickle_document& from, job& work)
+      : from_(from), work_(work), learned_(from.texts()), seen_(from.containers()) {}
+
+  result<snapshot> run() {
+    const pickle_value& root = from_.root();
+    const auto* segments = root.is(pickle_kind::list) ? &root : from_.find(root, "segments");
+    const auto* host_segments = from_.find(root, "host_segments");
+    const auto* traces = from_.find(root, "device_traces");
+    const auto* host_traces = from_.find(root, "host_traces");
+    const bool states = segments != nullptr && looks_like_segments(*segments);
+    if (!states && traces == nullptr && host_traces == nullptr) {
+      return fail(error_code::foreign,
+                  "is a pickle, but no PyTorch memory snapshot: it has no 'segments' and no traces",
+                  work_.source().path(), "expected what torch.cuda.memory._dump_snapshot writes");
+    }
+    if (segments != nullptr) read_segments(*segments, made_.segments);
+    if (host_segments != nullptr) read_segments(*host_segments, made_.host_segments);
+    if (traces != nullptr) {
+      std::int64_t device = 0;
+      for (const pickle_value& each : from_.items(*traces)) {
+        if (auto done = read_history(each, false, device++); !done) return tl::unexpected(done.error());
+      }
+    }
+    if (host_traces != nullptr) {
+      if (auto done = read_host(*host_traces); !done) return tl::unexpected(done.error());
+    }
+    if (const auto* list = from_.find(root, "external_annotations")) read_annotations(*list);
+    if (const auto* settings = from_.find(root, "allocator_settings")) made_.settings = *settings;
+    count_other_keys(root);
+    return std::move(made_);
+  }
+
+ private:
+  word meaning(const pickle_value& of) {
+    if (!of.is(pickle_kind::text)) return word::unknown;
+    word& known = learned_[of.index()];
+    if (known == word::unlearned) {
+      const std::string_view text = from_.text(of);
+      const auto* found =
+          std::find_if(std::begin(words), std::end(words), [&](const auto& w) { return w.first == text; });
+      known = found == std::end(words) ? word::unknown : found->second;
+    }
+    return known;
+  }
+
+  /// Something that is shared may stand in many lists; it is read in the first.
+  bool first_time(const pickle_value& container) {
+    if (seen_[container.index()] != 0) {
+      work_.not_understood("lists that stand in the snapshot twice");
+      return false;
+    }
+    seen_[container.index()] = 1;
+    return true;
+  }
+
+  bool looks_like_segments(const pickle_value& list) const {
+    if (!list.is(pickle_kind::list)) return false;
+    const auto items = from_.items(list);
+    return items.empty() ? !from_.root().is(pickle_kind::list) : from_.find(items[0], "blocks") != nullptr;
+  }
+
+  static std::uint32_t container_of(const pickle_value& v) {
+    return v.is(pickle_kind::list) || v.is(pickle_kind::tuple) ? v.index() : no_container;
+  }
+
+  /// Sizes and addresses; false for what is none.
+  bool take(const pickle_value& v, std::uint64_t& into) {
+    const std::int64_t said = from_.integer(v);
+    if (!v.is(pickle_kind::integer) || said < 0 || static_cast<std::uint64_t>(said) >= most_bytes) return false;
+    into = static_cast<std::uint64_t>(said);
+    return true;
+  }
+  /// Streams are handles: any number.
+  bool take_handle(const pickle_value& v, std::uint64_t& into) {
+    if (!v.is(pickle_kind::integer)) return false;
+    into = static_cast<std::uint64_t>(from_.integer(v));
+    return true;
+  }
+  bool take_time(const pickle_value& v, std::int64_t& into) {
+    const std::int64_t said = from_.integer(v);
+    if (!v.is(pickle_kind::integer) || said < 0 || said > latest_us) return false;
+    into = said;
+    return true;
+  }
+  bool take_pool(const pickle_value& v, pool_name& into) {
+    const auto pair = from_.items(v);
+    if (pair.size() != 2 || !pair[0].is(pickle_kind::integer) || !pair[1].is(pickle_kind::integer)) return false;
+    into = {from_.integer(pair[0]), from_.integer(pair[1])};
+    return true;
+  }
+  void take_pool(const pickle_value& v, entry& into) {
+    pool_name name;
+    if (!take_pool(v, name)) return;
+    auto& known = pools_[name];
+    if (known == 0) {
+      made_.pools.push_back(name);
+      known = static_cast<std::uint32_t>(made_.pools.size());
+    }
+    into.pool = known;
+  }
+  bool take_device(const pickle_value& v, std::int64_t& into) {
+    const std::int64_t said = from_.integer(v);
+    if (!v.is(pickle_kind::integer) || said < -1 || said > 4096) return false;
+    into = said;
+    return true;
+  }
+
+  result<void> read_host(const pickle_value& traces) {
+    const auto items = from_.items(traces);
+    // One list of entries, or one a device as the devices have.
+    if (!items.empty() && items[0].is(pickle_kind::dictionary)) return read_history(traces, true, -1);
+    for (const pickle_value& each : items) {
+      if (auto done = read_history(each, true, -1); !done) return done;
+    }
+    return {};
+  }
+
+  result<void> read_history(const pickle_value& list, bool host, std::int64_t device) {
+    if (!list.is(pickle_kind::list)) work_.not_understood("traces that are no lists");
+    if (from_.items(list).empty() || !list.is(pickle_kind::list) || !first_time(list)) return {};
+    history made;
+    made.host = host;
+    made.device = device;
+    const auto items = from_.items(list);
+    made.entries.reserve(items.size());
+    for (const pickle_value& each : items) {
+      read_entry(each, made);
+      if (made.entries.size() % 8192 == 0) {
+        if (auto ready = work_.advance(0.5); !ready) return ready;
+      }
+    }
+    work_.read(host ? "entries of pinned memory" : "trace entries", made.entries.size());
+    if (!made.entries.empty()) made_.histories.push_back(std::move(made));
+    return {};
+  }
+
+  void read_entry(const pickle_value& from, history& into) {
+    if (!from.is(pickle_kind::dictionary)) return work_.not_understood("entries that are no dictionaries");
+    entry made;
+    const auto number = static_cast<std::uint32_t>(into.entries.size());
+    const std::size_t extras_before = into.extras.size();
+    const pickle_value* action_text = nullptr;
+    bool good = true;
+    const pickle_pairs items = from_.pairs(from);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const pickle_value& v = items.value(i);
+      switch (meaning(items.key(i))) {
+        case word::action:
+          action_text = &v;
+          made.what = action_of(meaning(v));
+          break;
+        case word::addr:
+        case word::device_free:
+          good = take(v, made.address) && good;
+          break;
+        case word::size:
+          good = take(v, made.bytes) && good;
+          break;
+        case word::stream:
+          good = take_handle(v, made.stream) && good;
+          break;
+        case word::time_us:
+          good = take_time(v, made.time_us) && good;
+          break;
+        case word::frames:
+          made.frames = container_of(v);
+          break;
+        case word::forward_frames:
+          made.forward_frames = container_of(v);
+          break;
+        case word::pool_id:
+          take_pool(v, made);
+          break;
+        case word::compile_context:
+          if (v.is(pickle_kind::text) && from_.text(v) != "N/A" && !from_.text(v).empty()) {
+            into.extras.push_back({number, "compile_context", v});
+          }
+          break;
+        default:
+          keep(items.key(i), v, number, into);
+          break;
+      }
+    }
+    if (made.what == action::other) {
+      into.extras.resize(extras_before);
+      const std::string_view text = action_text == nullptr ? std::string_view{} : from_.text(*action_text);
+      return work_.not_understood("entries with the action '" + std::string(text.substr(0, 40)) + "'");
+    }
+    if (!good) {
+      into.extras.resize(extras_before);
+      return work_.not_understood("entries with an address, a size or a time that cannot be");
+    }
+    into.entries.push_back(made);
+  }
+
+  /// What the model has no column for: texts and numbers are kept beside the entry.
+  void keep(const pickle_value& key, const pickle_value& v, std::uint32_t number, history& into) {
+    const std::string_view name = from_.text(key);
+    if (v.is(pickle_kind::none) || (v.is(pickle_kind::text) && from_.text(v).empty())) return;
+    const bool plain =
+        v.is(pickle_kind::text) || v.is(pickle_kind::integer) || v.is(pickle_kind::boolean) || v.is(pickle_kind::real);
+    if (plain && !name.empty() && name.size() <= 64) {
+      into.extras.push_back({number, name, v});
+    } else {
+      work_.not_understood("values of entries under the key '" + std::string(name.substr(0, 40)) + "'");
+    }
+  }
+
+  void read_segments(const pickle_value& list, std::vector<segment>& into) {
+    if (!list.is(pickle_kind::list) || !first_time(list)) return;
+    for (const pickle_value& each : from_.items(list)) read_segment(each, into);
+    work_.read(&into == &made_.host_segments ? "segments of pinned memory" : "segments", into.size());
+  }
+
+  void read_segment(const pickle_value& from, std::vector<segment>& into) {
+    segment made;
+    const pickle_value* blocks = nullptr;
+    bool good = from.is(pickle_kind::dictionary);
+    const pickle_pairs items = from_.pairs(from);
+    for (std::size_t i = 0; good && i < items.size(); ++i) {
+      const pickle_value& v = items.value(i);
+      switch (meaning(items.key(i))) {
+        case word::device:
+          good = take_device(v, made.device);
+          break;
+        case word::address:
+          good = take(v, made.address);
+          break;
+        case word::total_size:
+          good = take(v, made.bytes);
+          break;
+        case word::stream:
+          good = take_handle(v, made.stream);
+          break;
+        case word::frames:
+          made.frames = container_of(v);
+          break;
+        case word::segment_pool_id:
+          good = take_pool(v, made.pool);
+          break;
+        case word::segment_type:
+          made.small = meaning(v) == word::small;
+          break;
+        case word::is_expandable:
+          made.expandable = v.is(pickle_kind::boolean) && from_.integer(v) != 0;
+          break;
+        case word::blocks:
+          blocks = &v;
+          break;
+        case word::unknown:
+          unknown_key("segments", items.key(i));
+          break;
+        default:
+          break;  // sums of its blocks: allocated_size, active_size, requested_size
+      }
+    }
+    if (!good) return work_.not_understood("segments with an address or a size that cannot be");
+    made.first_block = static_cast<std::uint32_t>(made_.blocks.size());
+    if (blocks != nullptr && blocks->is(pickle_kind::list) && first_time(*blocks)) {
+      std::uint64_t next = made.address;
+      for (const pickle_value& each : from_.items(*blocks)) read_block(each, next);
+    }
+    made.blocks = static_cast<std::uint32_t>(made_.blocks.size()) - made.first_block;
+    into.push_back(made);
+  }
+
+  void unknown_key(std::string_view of, const pickle_value& key) {
+    work_.not_understood("values of " + std::string(of) + " under the key '" +
+                         std::string(from_.text(key).substr(0, 40)) + "'");
+  }
+
+  /// `next`: where it begins if it does not say so, and then where the next one does.
+  void read_block(const pickle_value& from, std::uint64_t& next) {
+    block made;
+    made.address = next;
+    bool good = from.is(pickle_kind::dictionary), requested = false;
+    const pickle_pairs items = from_.pairs(from);
+    for (std::size_t i = 0; good && i < items.size(); ++i) {
+      const pickle_value& v = items.value(i);
+      switch (meaning(items.key(i))) {
+        case word::address:
+          good = take(v, made.address);
+          break;
+        case word::size:
+          good = take(v, made.bytes);
+          break;
+        case word::requested_size:
+          requested = good = take(v, made.requested);
+          break;
+        case word::frames:
+          made.frames = container_of(v);
+          break;
+        case word::history:  // PyTorch 1.13 and 2.0
+          good = requested = read_block_history(v, made);
+          break;
+        case word::state:
+          made.is = state_of(meaning(v));
+          break;
+        case word::unknown:
+          unknown_key("blocks", items.key(i));
+          break;
+        default:
+          break;
+      }
+    }
+    if (!good) return work_.not_understood("blocks with an address or a size that cannot be");
+    if (!requested) made.requested = made.bytes;
+    next = std::min(made.address + made.bytes, most_bytes);
+    made_.blocks.push_back(made);
+  }
+
+  bool read_block_history(const pickle_value& list, block& into) {
+    const auto items = from_.items(list);
+    if (items.empty()) return false;
+    const auto* real_size = from_.find(items[0], "real_size");
+    if (const auto* frames = from_.find(items[0], "frames")) into.frames = container_of(*frames);
+    return real_size != nullptr && take(*real_size, into.requested);
+  }
+
+  static block::state state_of(word w) {
+    if (w == word::active_allocated) return block::state::allocated;
+    return w == word::active_pending_free || w == word::active_awaiting_free ? block::state::pending_free
+                                                                             : block::state::inactive;
+  }
+
+  void read_annotations(const pickle_value& list) {
+    if (!list.is(pickle_kind::list) || !first_time(list)) return;
+    for (const pickle_value& each : from_.items(list)) {
+      annotation made;
+      bool good = each.is(pickle_kind::dictionary);
+      const pickle_pairs items = from_.pairs(each);
+      for (std::size_t i = 0; good && i < items.size(); ++i) {
+        const pickle_value& v = items.value(i);
+        const word key = meaning(items.key(i));
+        if (key == word::name) made.name = from_.text(v);
+        if (key == word::device) good = take_device(v, made.device);
+        if (key == word::time_us) good = take_time(v, made.time_us);
+        if (key == word::stage) {
+          made.is = meaning(v) == word::start ? annotation::stage::start
+                    : meaning(v) == word::end ? annotation::stage::end
+                                              : annotation::stage::mark;
+        }
+      }
+      if (good) made_.annotations.push_back(made);
+      if (!good) work_.not_understood("annotations");
+    }
+    work_.read("annotations", made_.annotations.size());
+  }
+
+  void count_other_keys(const pickle_value& root) {
+    constexpr std::string_view known[] = {"segments",    "device_traces",      "host_segments",
+                                          "host_traces", "allocator_settings", "external_annotations"};
+    if (!root.is(pickle_kind::dictionary)) return;
+    const pickle_pairs items = from_.pairs(root);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const std::string_view key = from_.text(items.key(i));
+      if (std::find(std::begin(known), std::end(known), key) == std::end(known)) {
+        work_.not_understood("values under the key '" + std::string(key.substr(0, 40)) + "'");
+      }
+    }
+  }
+
+  const pickle_document& from_;
+  job& work_;
+  zeros<word> learned_;  ///< By text.
+  zeros<char> seen_;     ///< By container: lists of entries, segments and blocks that were read.
+  std::map<pool_name, std::uint32_t> pools_;
+  snapshot made_;
+};
+
+}  // namespace
+
+result<snapshot> read_snapshot(const pickle_document& from, job& work) { return reader(from, work).run(); }
+
+}  // namespace torch
+
+result<void> import_torch_snapshot(job& work) {
+  // What a pickle holds must be held as a whole, because any value may be referred to until the end; its bytes need not.
+  std::uint64_t read = 0;
+  const auto source = [&](std::span<std::byte> into) -> result<std::size_t> {
+    if (auto ready = work.advance(0.4 * work.source().share_read()); !ready) return tl::unexpected(ready.error());
+    auto got = work.source().read(into);
+    if (got) read += *got;
+    // A few bytes of gzip may become any number.
+    if (work.source().compressed() && read > work.memory_bytes()) {
+      return fail(error_code::corrupt,
+                  "holds more than the " + std::to_string(work.memory_bytes()) + " bytes that may be held at a time",
+                  work.source().path(), "if it is meant to be that large, allow more memory", work.memory_bytes());
+    }
+    return got;
+  };
+  const auto document = read_pickle(source, work.memory_bytes());
+  if (!document) {
+    error why = document.error();
+    if (why.file.empty()) {  // the pickle's, not its source's
+      why.file = work.source().path();
+      why.hint = "expected what torch.cuda.memory._dump_snapshot writes";
+    }
+    return tl::unexpected(std::move(why));
+  }
+  if (document->trailing_bytes() > 0) work.not_understood("bytes behind the pickle", document->trailing_bytes());
+  if (auto ready = work.advance(0.4); !ready) return ready;
+  const auto snapshot = torch::read_snapshot(*document, work);
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  return torch::write_trace(*document, *snapshot, work);
+}
+
+}  // namespace sluice::importing

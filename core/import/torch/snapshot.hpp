@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/import/job.hpp"
+#include "core/import/torch/pickle.hpp"
+
+/// A PyTorch memory snapshot as rows of fixed size, between the pickle and the trace. Its keys are those of torch/csrc/cuda/Module.cpp and
+/// memory_snapshot.cpp; older ones that torch/cuda/_memory_viz.py still reads are read too.
+namespace sluice::importing::torch {
+
+enum class action : std::uint8_t {
+  other,
+  alloc,
+  free_requested,
+  free_completed,
+  segment_alloc,
+  segment_free,
+  segment_map,
+  segment_unmap,
+  out_of_memory,
+  snapshot,
+  workspace_snapshot,
+};
+
+/// The pool that a segment belongs to: (0, 0) is the default one.
+using pool_name = std::pair<std::int64_t, std::int64_t>;
+
+/// What no list of the document has as its number.
+inline constexpr std::uint32_t no_container = ~std::uint32_t{0};
+inline constexpr std::int64_t no_time = INT64_MIN;
+
+/// A key of an entry that has no place in the model, kept as an attribute.
+struct extra {
+  std::uint32_t entry = 0;
+  std::string_view key;
+  pickle_value value;
+};
+
+struct entry {
+  std::uint64_t address = 0;  ///< Of `out_of_memory`: the device's free bytes.
+  std::uint64_t bytes = 0;
+  std::uint64_t stream = 0;
+  std::int64_t time_us = no_time;
+  std::uint32_t frames = no_container;  ///< A list of the document.
+  std::uint32_t forward_frames =
+      no_container;        ///< What the forward pass was at when it made what this backward pass works on.
+  std::uint32_t pool = 0;  ///< 0: it names none. Otherwise the place of its pool in `snapshot::pools`, and 1.
+  action what = action::other;
+};
+static_assert(sizeof(entry) == 48);
+
+struct block {
+  enum class state : std::uint8_t { inactive, allocated, pending_free };
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t requested = 0;
+  std::uint32_t frames = no_container;
+  state is = state::inactive;
+};
+
+struct segment {
+  std::int64_t device = 0;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t stream = 0;
+  std::uint32_t frames = no_container;
+  pool_name pool;
+  bool expandable = false;
+  bool small = false;
+  std::uint32_t first_block = 0, blocks = 0;  ///< In `snapshot::blocks`.
+};
+
+/// One allocator's history: a device's, or the host's pinned memory.
+struct history {
+  bool host = false;
+  std::int64_t device = 0;
+  huge_vector<entry> entries;  ///< In order.
+  std::vector<extra> extras;
+};
+
+struct annotation {
+  enum class stage : std::uint8_t { mark, start, end };
+  std::string_view name;
+  std::int64_t device = 0;
+  std::int64_t time_us = no_time;
+  stage is = stage::mark;
+};
+
+struct snapshot {
+  std::vector<history> histories;
+  std::vector<segment> segments;       ///< Of devices, at the end.
+  std::vector<segment> host_segments;  ///< Of pinned memory.
+  std::vector<block> blocks;
+  std::vector<pool_name> pools;  ///< That entries name.
+  std::vector<annotation> annotations;
+  pickle_value settings;  ///< The dictionary `allocator_settings`, or none.
+};
+
+/// Takes a snapshot from the pickle; what it does not understand it counts in `work`. Linear in the pickle's size, however often parts of it
+/// are shared. Errors: foreign, if the pickle is no snapshot; cancelled.
+[[nodiscard]] result<snapshot> read_snapshot(const pickle_document& from, job& work);
+
+/// Writes the trace that `of` tells. Errors: the writer's; cancelled.
+[[nodiscard]] result<void> write_trace(const pickle_document& from, const snapshot& of, job& work);
+
+}  // namespace sluice::importing::torch

@@ -1,0 +1,542 @@
+// From a snapshot's rows to the trace. Segments are blocks of the driver's layer, PyTorch's blocks are of the framework's, inside them.
+//
+// A history may begin late: what it frees but never allocated, and what the segments say is live at the end but the history never
+// mentions, was there before. Such segments are found first, so that blocks find the segment they lie in.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "core/import/importers.hpp"
+#include "core/import/range_map.hpp"
+#include "core/import/torch/categories.hpp"
+#include "core/import/torch/shared.hpp"
+#include "core/import/torch/snapshot.hpp"
+
+namespace sluice::importing::torch {
+namespace {
+
+using trace::time_ns;
+
+constexpr std::int64_t out_of_memory_error = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+constexpr time_ns step_without_times = 1000;     // ns between entries that have no time
+
+/// The history of one allocator, and what it has at the end.
+class allocator_writer {
+ public:
+  allocator_writer(shared& all, bool host, std::int64_t device, const history* of, std::vector<const segment*> at_end)
+      : all_(all),
+        host_(host),
+        ordinal_(device),
+        device_(all.device(device)),
+        history_(of),
+        at_end_(std::move(at_end)) {
+    for (const segment* each : at_end_) {
+      pools_.take(each->address, each->address + each->bytes);
+      pools_.add(each->address, each->address + each->bytes, each->pool);
+    }
+  }
+
+  result<void> run() {
+    find_final_blocks();
+    add_first_segments();
+    if (history_ != nullptr) {
+      const auto& entries = history_->entries;
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        take(entries[i], static_cast<std::uint32_t>(i));
+        if (i % 8192 == 8191) {
+          if (auto ready = all_.work.advance(0.5 + 0.5 * static_cast<double>(i) / static_cast<double>(entries.size()));
+              !ready)
+            return ready;
+        }
+      }
+    }
+    add_rest();
+    return {};
+  }
+
+ private:
+  struct owner {
+    trace::block_id block{};
+    pool_name pool;
+  };
+  using ranges = range_map<owner>;
+
+  /// A block that the segments hold at the end.
+  struct final_block {
+    const block* is = nullptr;
+    const segment* in = nullptr;
+    std::uint32_t last = UINT32_MAX;  ///< The last entry about its address.
+    action what = action::other;      ///< Of that entry.
+    std::uint32_t last_alloc = UINT32_MAX;
+  };
+  struct live_block {
+    trace::block_id block{};  ///< None: freed, and the address is known.
+    trace::pool_id pool{};
+    std::uint64_t bytes = 0;
+    bool pending = false;  ///< Its free is requested.
+    time_ns requested = 0;
+    std::uint32_t request = 0;  ///< The entry of the request.
+  };
+
+  // --- time -------------------------------------------------------------------------------------------------------
+
+  /// Entries are in order; clocks of a CPU's cores are sometimes not.
+  void set_time(const entry& e, std::uint32_t number) {
+    if (e.time_us == no_time) {
+      now_ = std::max(now_, number * step_without_times);
+      source_ = trace::provenance::estimated;
+      ++without_time_;
+    } else {
+      const time_ns said = (e.time_us - all_.origin_us) * 1000;
+      source_ = said < now_ ? trace::provenance::estimated : trace::provenance::exact;
+      if (said < now_) ++backwards_;
+      now_ = std::max(now_, said);
+    }
+  }
+
+  template <class Row>
+  Row event(time_ns time, trace::provenance source) const {
+    Row row;
+    row.time = time;
+    row.process = shared::process;
+    row.source = source;
+    return row;
+  }
+
+  // --- what is there at the end -----------------------------------------------------------------------------------
+
+  void find_final_blocks() {
+    for (const segment* in : at_end_) {
+      for (std::uint32_t i = 0; i < in->blocks; ++i) {
+        const block& each = all_.of.blocks[in->first_block + i];
+        if (each.is != block::state::inactive) final_[each.address] = {&each, in};
+      }
+    }
+    if (history_ == nullptr || final_.empty()) return;
+    for (std::uint32_t i = 0; i < history_->entries.size(); ++i) {
+      const entry& e = history_->entries[i];
+      if (e.what != action::alloc && e.what != action::free_requested && e.what != action::free_completed) continue;
+      const auto found = final_.find(e.address);
+      if (found == final_.end()) continue;
+      found->second.last = i;
+      found->second.what = e.what;
+      if (e.what == action::alloc) found->second.last_alloc = i;
+    }
+  }
+
+  /// Whether the history ends with the block as the segments say it is.
+  static bool agrees(const final_block& at) {
+    return at.is->is == block::state::allocated ? at.what == action::alloc
+                                                : at.what == action::free_requested || at.what == action::alloc;
+  }
+
+  // --- segments ---------------------------------------------------------------------------------------------------
+
+  struct first_segment {
+    std::uint64_t begin = 0, end = 0;
+    std::uint64_t stream = 0;
+    std::uint32_t frames = no_container;
+    bool expandable = false;
+  };
+
+  /// Segments that were there when the history began: what it gives back and never got, and what is left of the end's.
+  void add_first_segments() {
+    range_map<char> got, before;
+    std::vector<first_segment> first;
+    if (history_ != nullptr) {
+      for (const entry& e : history_->entries) {
+        const std::uint64_t end = e.address + e.bytes;
+        if (e.what == action::segment_alloc || e.what == action::segment_map) {
+          got.take(e.address, end);
+          got.add(e.address, end, 0);
+        } else if (e.what == action::segment_free || e.what == action::segment_unmap) {
+          for (const auto& unknown : got.gaps(e.address, end)) {
+            for (const auto& fresh : before.gaps(unknown.begin, unknown.end)) {
+              first.push_back({fresh.begin, fresh.end, e.stream, no_container, e.what == action::segment_unmap});
+              before.add(fresh.begin, fresh.end, 0);
+            }
+          }
+          for (const auto& cut : got.take(e.address, end)) {
+            got.add(cut.begin, std::min(cut.end, e.address), 0);
+            got.add(std::max(cut.begin, end), cut.end, 0);
+          }
+        }
+      }
+    }
+    for (const segment* each : at_end_) {
+      const std::uint64_t end = each->address + each->bytes;
+      for (const auto& unknown : got.gaps(each->address, end)) {
+        for (const auto& fresh : before.gaps(unknown.begin, unknown.end)) {
+          first.push_back({fresh.begin, fresh.end, each->stream, each->frames, each->expandable});
+          before.add(fresh.begin, fresh.end, 0);
+        }
+      }
+    }
+    for (const first_segment& each : first) {
+      add_segment(each.begin, each.end, each.stream, all_.stacks.stack_of(each.frames), each.expandable,
+                  trace::born_before, 0, trace::provenance::inferred, nullptr);
+    }
+    if (!first.empty()) all_.work.read("segments from before the history", first.size());
+    before_ = segments_;
+  }
+
+  std::uint64_t add_segment(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::stack_id stack,
+                            bool expandable, std::uint64_t flags, time_ns time, trace::provenance source,
+                            const entry* from) {
+    auto row = event<trace::alloc_event>(time, source);
+    owner made{static_cast<trace::block_id>(++all_.last_block), {}};
+    // Entries that name no pool, of segments that are gone at the end: the allocator's own is likeliest.
+    if (from != nullptr && from->pool != 0) {
+      made.pool = all_.of.pools[from->pool - 1];
+    } else if (const auto* known = pools_.find(begin)) {
+      made.pool = known->owner;
+    }
+    row.block = made.block;
+    row.level = trace::layer::driver;
+    row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
+    row.device = device_;
+    row.stream = all_.stream(ordinal_, stream);
+    row.address = begin;
+    row.bytes = end - begin;
+    row.flags = flags;
+    row.stack = stack;
+    row.name = host_ ? all_.host_name : expandable ? all_.map_name : all_.malloc_name;
+    row.pool = all_.pool(host_, ordinal_, made.pool);
+    segments_.add(begin, end, made);
+    const std::uint64_t id = all_.out().add(row);
+    resize_pool(row.pool, row.bytes, trace::pool_operation::grow, time, source);
+    return id;
+  }
+
+  std::uint64_t free_segment(const ranges::range& which, std::uint64_t stream, trace::provenance source) {
+    auto row = event<trace::free_event>(now_, source);
+    row.block = which.owner.block;
+    row.level = trace::layer::driver;
+    row.address = which.begin;
+    row.stream = all_.stream(ordinal_, stream);
+    row.completed = now_;
+    const std::uint64_t id = all_.out().add(row);
+    resize_pool(all_.pool(host_, ordinal_, which.owner.pool), std::uint64_t{0} - (which.end - which.begin),
+                trace::pool_operation::shrink, now_, source);
+    return id;
+  }
+
+  /// `by` may be negative, as two's complement.
+  void resize_pool(trace::pool_id pool, std::uint64_t by, trace::pool_operation how, time_ns time,
+                   trace::provenance source) {
+    auto row = event<trace::pool_event>(time, source);
+    row.pool = pool;
+    row.operation = how;
+    row.reserved = pool_sizes_[pool].reserved += by;
+    row.used = pool_sizes_[pool].used;
+    all_.out().add(row);
+  }
+
+  void segment_begins(const entry& e, std::uint32_t number) {
+    const std::uint64_t end = e.address + e.bytes;
+    for (const auto& lost : segments_.take(e.address, end)) {
+      free_segment(lost, e.stream, trace::provenance::inferred);
+      all_.work.not_understood("segments that come where another one is");
+    }
+    const auto id = add_segment(e.address, end, e.stream, all_.stacks.stack_of(e.frames, e.forward_frames),
+                                e.what == action::segment_map, 0, now_, source_, &e);
+    add_attributes(number, id);
+  }
+
+  /// Whole segments, or a part of what was mapped: then the rest goes on as a block of its own.
+  void segment_ends(const entry& e, std::uint32_t number) {
+    const std::uint64_t end = e.address + e.bytes;
+    const auto taken = segments_.take(e.address, end);
+    if (taken.empty()) all_.work.not_understood("segments that are given back twice");
+    std::uint64_t id = 0;
+    for (const auto& each : taken) {
+      const auto freed = free_segment(each, e.stream, source_);
+      if (id == 0) id = freed;
+      const auto rest = [&](std::uint64_t from, std::uint64_t to) {
+        if (from >= to) return;
+        add_segment(from, to, e.stream, {}, true, 0, now_, trace::provenance::inferred, nullptr);
+        all_.work.read("rests of mapped segments");
+      };
+      rest(each.begin, std::min(each.end, e.address));
+      rest(std::max(each.begin, end), each.end);
+    }
+    if (id != 0) add_attributes(number, id);
+  }
+
+  // --- blocks -----------------------------------------------------------------------------------------------------
+
+  std::uint64_t add_block(std::uint64_t address, std::uint64_t bytes, std::uint64_t reserved, std::uint64_t stream,
+                          trace::stack_id stack, time_ns time, std::uint64_t flags, trace::provenance source,
+                          const ranges& segments, const entry* from, live_block& made) {
+    auto row = event<trace::alloc_event>(time, source);
+    row.block = made.block = static_cast<trace::block_id>(++all_.last_block);
+    row.level = trace::layer::framework;
+    row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
+    row.device = device_;
+    row.stream = all_.stream(ordinal_, stream);
+    row.address = address;
+    row.bytes = bytes;
+    row.reserved_bytes = reserved;
+    row.flags = flags;
+    row.stack = stack;
+    row.name = all_.torch_name;
+    const auto* in = segments.find(address);
+    if (in != nullptr) row.parent = in->owner.block;
+    if (from != nullptr && from->pool != 0) {
+      row.pool = all_.pool(host_, ordinal_, all_.of.pools[from->pool - 1]);
+    } else if (in != nullptr) {
+      row.pool = all_.pool(host_, ordinal_, in->owner.pool);
+    }
+    made.pool = row.pool;
+    made.bytes = bytes;
+    pool_sizes_[row.pool].used += bytes;
+    return all_.out().add(row);
+  }
+
+  /// A block that the history frees and never allocated: the free says how large it is.
+  live_block from_before(const entry& e) {
+    live_block made;
+    add_block(e.address, e.bytes, 0, e.stream, {}, 0, trace::born_before, trace::provenance::inferred, before_, nullptr,
+              made);
+    all_.work.read("blocks from before the history");
+    return made;
+  }
+
+  std::uint64_t add_free(const live_block& which, const entry& e, time_ns time, time_ns completed,
+                         trace::provenance source) {
+    auto row = event<trace::free_event>(time, source);
+    row.block = which.block;
+    row.level = trace::layer::framework;
+    row.address = e.address;
+    row.stream = all_.stream(ordinal_, e.stream);
+    row.completed = completed;
+    pool_sizes_[which.pool].used -= which.bytes;
+    return all_.out().add(row);
+  }
+
+  void allocate(const entry& e, std::uint32_t number) {
+    live_block& at = live_[e.address];
+    if (at.block != trace::block_id::none) {
+      if (!at.pending) all_.work.not_understood("frees that are missing: their address was allocated again");
+      const auto id = add_free(at, e, at.pending ? at.requested : now_, trace::unknown_time,
+                               at.pending ? trace::provenance::exact : trace::provenance::inferred);
+      if (at.pending) add_attributes(at.request, id);
+    }
+    std::uint64_t reserved = 0;
+    if (const auto last = final_.find(e.address);
+        last != final_.end() && last->second.last_alloc == number && agrees(last->second)) {
+      reserved = last->second.is->bytes;
+    }
+    at = {};
+    const auto id = add_block(e.address, e.bytes, reserved, e.stream, all_.stacks.stack_of(e.frames, e.forward_frames),
+                              now_, 0, source_, segments_, &e, at);
+    add_attributes(number, id);
+  }
+
+  void request_free(const entry& e, std::uint32_t number) {
+    const auto [found, fresh] = live_.try_emplace(e.address);
+    live_block& at = found->second;
+    if (fresh) at = from_before(e);
+    if (at.block == trace::block_id::none) return all_.work.not_understood("frees of what is free already");
+    if (at.pending) return all_.work.not_understood("frees that were requested already");
+    at.pending = true;
+    at.requested = now_;
+    at.request = number;
+  }
+
+  void complete_free(const entry& e) {
+    const auto [found, fresh] = live_.try_emplace(e.address);
+    if (fresh) {  // requested before the history began
+      const live_block before = from_before(e);
+      add_free(before, e, 0, now_, trace::provenance::inferred);
+      return;
+    }
+    if (found->second.block == trace::block_id::none) {
+      return all_.work.not_understood("frees of what is free already");
+    }
+    const live_block at = std::exchange(found->second, {});
+    const auto id =
+        add_free(at, e, at.pending ? at.requested : now_, now_, at.pending ? source_ : trace::provenance::inferred);
+    if (at.pending) add_attributes(at.request, id);
+    if (!at.pending) all_.work.not_understood("frees that were completed and never requested");
+  }
+
+  /// What the history does not say: blocks that live from before it until after it, and frees that never were completed.
+  void add_rest() {
+    for (const auto& [address, at] : final_) {
+      if (at.last == UINT32_MAX) {
+        live_block made;
+        add_block(address, at.is->requested, at.is->bytes, at.in->stream, all_.stacks.stack_of(at.is->frames), 0,
+                  trace::born_before, trace::provenance::inferred, before_, nullptr, made);
+        all_.work.read("blocks from before the history");
+        if (at.is->is == block::state::pending_free) {
+          entry e;
+          e.address = address;
+          e.stream = at.in->stream;
+          add_free(made, e, 0, trace::unknown_time, trace::provenance::inferred);
+        }
+      } else if (!agrees(at)) {
+        all_.work.not_understood("blocks that the segments say are live and the history says are free");
+      }
+    }
+    for (const auto& [address, at] : live_) {
+      if (at.block == trace::block_id::none) continue;
+      if (!at.pending && !at_end_.empty() && !final_.contains(address)) {
+        all_.work.not_understood("blocks that the history says are live and the segments do not hold");
+      }
+      if (!at.pending) continue;
+      const entry& request = history_->entries[at.request];
+      add_attributes(at.request, add_free(at, request, at.requested, trace::unknown_time, trace::provenance::exact));
+    }
+    if (without_time_ > 0) all_.work.read("entries without a time: their order gives one, estimated", without_time_);
+    if (backwards_ > 0) all_.work.read("entries whose time lies before the one before them", backwards_);
+  }
+
+  // --- the rest ---------------------------------------------------------------------------------------------------
+
+  void take(const entry& e, std::uint32_t number) {
+    set_time(e, number);
+    switch (e.what) {
+      case action::alloc:
+        return allocate(e, number);
+      case action::free_requested:
+        return request_free(e, number);
+      case action::free_completed:
+        return complete_free(e);
+      case action::segment_alloc:
+      case action::segment_map:
+        return segment_begins(e, number);
+      case action::segment_free:
+      case action::segment_unmap:
+        return segment_ends(e, number);
+      case action::out_of_memory:
+        return refuse(e, number);
+      default:
+        return mark(e, number);
+    }
+  }
+
+  void refuse(const entry& e, std::uint32_t number) {
+    auto row = event<trace::alloc_failed_event>(now_, source_);
+    row.level = trace::layer::framework;
+    row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
+    row.device = device_;
+    row.stream = all_.stream(ordinal_, e.stream);
+    row.bytes = e.bytes;
+    row.error = out_of_memory_error;
+    row.name = all_.torch_name;
+    row.stack = all_.stacks.stack_of(e.frames, e.forward_frames);
+    const auto id = all_.out().add(row);
+    add_attribute(id, "device_free", static_cast<std::int64_t>(e.address));
+    add_attributes(number, id);
+    all_.work.read("failed allocations");
+  }
+
+  void mark(const entry& e, std::uint32_t number) {
+    auto row = event<trace::marker_event>(now_, source_);
+    row.name = all_.out().intern(e.what == action::snapshot ? "snapshot" : "workspace snapshot");
+    const auto id = all_.out().add(row);
+    if (e.bytes != 0) add_attribute(id, "size", static_cast<std::int64_t>(e.bytes));
+    add_attributes(number, id);
+  }
+
+  void add_attribute(std::uint64_t target, std::string_view key, std::int64_t value) {
+    auto row = event<trace::attribute_event>(now_, source_);
+    row.target = trace::event_id{target};
+    row.key = all_.out().intern(key);
+    row.integer = value;
+    all_.out().add(row);
+  }
+
+  /// What the model has no column for. `extras` are in the order of entries.
+  void add_attributes(std::uint32_t number, std::uint64_t target) {
+    const auto& extras = history_->extras;
+    if (extras.empty()) return;
+    auto at = std::lower_bound(extras.begin(), extras.end(), number,
+                               [](const extra& e, std::uint32_t n) { return e.entry < n; });
+    for (; at != extras.end() && at->entry == number; ++at) {
+      auto row = event<trace::attribute_event>(now_, source_);
+      row.target = trace::event_id{target};
+      row.key = all_.out().intern(at->key);
+      row.text = all_.stacks.text(at->value);
+      if (at->key == "category") {  // what views and reports call it
+        for (const auto& [theirs, ours] : category_names)
+          if (all_.from.text(at->value) == theirs) row.text = all_.out().intern(ours);
+      }
+      row.integer = all_.from.integer(at->value);
+      row.real = all_.from.real(at->value);
+      all_.out().add(row);
+    }
+  }
+
+  shared& all_;
+  bool host_;
+  std::int64_t ordinal_;
+  trace::device_id device_;
+  const history* history_;
+  std::vector<const segment*> at_end_;
+  range_map<pool_name> pools_;  ///< Of the segments at the end.
+  ranges segments_;             ///< Now.
+  ranges before_;               ///< When the history began.
+  std::unordered_map<std::uint64_t, live_block> live_;
+  std::unordered_map<std::uint64_t, final_block> final_;
+  struct pool_size {
+    std::uint64_t reserved = 0, used = 0;
+  };
+  std::unordered_map<trace::pool_id, pool_size> pool_sizes_;
+  time_ns now_ = 0;
+  trace::provenance source_ = trace::provenance::exact;
+  std::uint64_t without_time_ = 0, backwards_ = 0;
+};
+
+std::int64_t first_time(const snapshot& of) {
+  std::int64_t first = INT64_MAX;
+  for (const history& each : of.histories)
+    for (const entry& e : each.entries)
+      if (e.time_us != no_time) first = std::min(first, e.time_us);
+  for (const annotation& each : of.annotations)
+    if (each.time_us != no_time) first = std::min(first, each.time_us);
+  return first == INT64_MAX ? 0 : first;
+}
+
+void write_tables(shared& all) {
+  trace::process_row process;
+  process.id = shared::process;
+  process.command = all.out().intern("recorded by PyTorch's memory history");
+  all.out().add(process);
+  all.torch_name = all.out().intern("PyTorch");
+  all.malloc_name = all.out().intern("cudaMalloc");
+  all.map_name = all.out().intern("cuMemMap");
+  all.host_name = all.out().intern("cudaHostAlloc");
+}
+
+}  // namespace
+
+result<void> write_trace(const pickle_document& from, const snapshot& of, job& work) {
+  const std::int64_t origin = first_time(of);
+  if (auto begun = work.begin(origin * 1000); !begun) return begun;
+  shared all(from, of, work);
+  all.origin_us = origin;
+  write_tables(all);
+  write_settings(all);
+  std::map<std::pair<bool, std::int64_t>, std::pair<const history*, std::vector<const segment*>>> allocators;
+  for (const segment& each : of.segments) allocators[{false, each.device}].second.push_back(&each);
+  for (const segment& each : of.host_segments) allocators[{true, -1}].second.push_back(&each);
+  for (const history& each : of.histories) {
+    auto& place = allocators[{each.host, each.device}].first;
+    if (place != nullptr) {
+      work.not_understood("entries of a second history of the same memory", each.entries.size());
+    } else {
+      place = &each;
+    }
+  }
+  for (auto& [key, parts] : allocators) {
+    allocator_writer writer(all, key.first, key.second, parts.first, std::move(parts.second));
+    if (auto done = writer.run(); !done) return done;
+  }
+  write_annotations(all);
+  return {};
+}
+
+}  // namespace sluice::importing::torch

@@ -1,0 +1,85 @@
+#include "core/index/boundary_samples.hpp"
+
+#include <cmath>
+#include <set>
+
+namespace sluice::analysis {
+namespace {
+
+/// Samples of everything that was sampled: those in force at the times that `pick` tells of each curve of it.
+template <class Pick>
+std::vector<trace::last_sample_row> samples_at(time_ns boundary, const memory_use& memory,
+                                               const counter_trees& counters, Pick&& pick) {
+  std::vector<trace::last_sample_row> rows;
+  // One sample gives several numbers, whose times are mostly the same.
+  const auto either = [](std::set<time_ns> times, const std::set<time_ns>& others) {
+    times.insert(others.begin(), others.end());
+    return times;
+  };
+  const auto add = [&](trace::sampled_thing what, const auto& step) -> trace::last_sample_row& {
+    trace::last_sample_row& row = rows.emplace_back();
+    row.time = boundary;
+    row.what = what;
+    row.sampled = step.time;
+    row.event = trace::event_id{step.order};
+    return row;
+  };
+  for (const auto& [id, tree] : counters) {
+    for (const time_ns time : pick(tree)) {
+      trace::last_sample_row& row = add(trace::sampled_thing::counter, *tree.last_until(time));
+      row.counter = id;
+      row.value = tree.at(time);
+    }
+  }
+  for (const auto& [id, pool] : memory.pools()) {
+    for (const time_ns time : either(pick(pool.reserved), pick(pool.used))) {
+      trace::last_sample_row& row = add(trace::sampled_thing::pool, *pool.reserved.last_until(time));
+      row.pool = id;
+      row.reserved = static_cast<std::uint64_t>(pool.reserved.at(time));
+      row.used = static_cast<std::uint64_t>(pool.used.at(time));
+    }
+  }
+  for (const auto& [id, device] : memory.devices()) {
+    for (const time_ns time : either(pick(device.used), pick(device.recorder))) {
+      const device_samples::sample& sample = *device.last_until(time);
+      trace::last_sample_row& row = add(trace::sampled_thing::device, sample);
+      row.device = id;
+      row.free = sample.free;
+      row.total = sample.total;
+      row.recorder = sample.recorder;
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<trace::last_sample_row> samples_before(time_ns boundary, const memory_use& memory,
+                                                   const counter_trees& counters) {
+  const auto last_before = [&](const summaries::sample_tree& tree) -> std::set<time_ns> {
+    if (tree.last_until(boundary - 1) == nullptr) return {};
+    return {boundary - 1};
+  };
+  return samples_at(boundary, memory, counters, last_before);
+}
+
+std::vector<trace::last_sample_row> first_and_highest_samples(const memory_use& memory, const counter_trees& counters) {
+  const auto both = [](const summaries::sample_tree& tree) -> std::set<time_ns> {
+    if (tree.empty()) return {};
+    return {tree.first_time(), tree.over(tree.first_time(), tree.last_time() + 1).maximum_time};
+  };
+  return samples_at(0, memory, counters, both);
+}
+
+void tell_last_samples(std::span<const trace::last_sample_row> rows, memory_use& memory, counter_trees& counters) {
+  for (const trace::last_sample_row& each : rows) {
+    const time_ns time = bounded(each.sampled);
+    if (each.what == trace::sampled_thing::counter && std::isfinite(each.value))
+      counters[each.counter].add({time, each.value, raw(each.event)});
+    if (each.what == trace::sampled_thing::pool) memory.tell(each.pool, each.reserved, each.used, time, each.event);
+    if (each.what == trace::sampled_thing::device)
+      memory.tell(each.device, {time, raw(each.event), each.free, each.total, each.recorder});
+  }
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,52 @@
+#include "core/index/chunk_index.hpp"
+
+#include "core/index/recording_facts.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+bool overlaps(const chunk_reach& reach, time_range run) { return reach.time < run.end && reach.end >= run.begin; }
+
+/// Makes it span another.
+void widen(chunk_reach& all, const chunk_reach& by) {
+  all.time = std::min(all.time, by.time);
+  all.end = std::max(all.end, by.end);
+  all.lowest_event = std::min(all.lowest_event, by.lowest_event);
+  all.highest_event = std::max(all.highest_event, by.highest_event);
+  all.lowest_block = std::min(all.lowest_block, by.lowest_block);
+  all.highest_block = std::max(all.highest_block, by.highest_block);
+}
+
+}  // namespace
+
+chunk_reaches::chunk_reaches(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {
+  for (const trace::chunk_info& chunk : from_->summaries()) {
+    if (chunk.type != trace::row_type::chunk_reach) continue;
+    // Not known where the file was followed to its end, and not opened since.
+    const std::uint64_t highest = chunk.highest_event == 0 ? UINT64_MAX : chunk.highest_event;
+    pages_.push_back({{chunk.min_time, chunk.max_time, 0, chunk.lowest_event, highest, 0, UINT64_MAX}, chunk});
+  }
+  for (std::size_t i = 0; i < from_->chunks().size(); ++i)
+    if (const trace::row_type type = from_->chunks()[i].type; matters_everywhere(type, false))
+      far_.push_back({i, type});
+}
+
+void chunk_reaches::add(const chunk_reach& next, trace::row_type type) {
+  if (known_.size() % known_a_page == 0) pages_.push_back({next, {}});
+  widen(pages_.back().all, next);
+  known_.push_back(next);
+  if (matters_everywhere(type, false)) far_.push_back({next.chunk, type});
+}
+
+result<std::vector<std::size_t>> chunk_reaches::in(time_range run, bool samples_told) const {
+  auto found = find([=](const chunk_reach& reach) { return overlaps(reach, run); },
+                    trace::column_set<chunk_reach>::of(&chunk_reach::time, &chunk_reach::end));
+  if (!found) return found;
+  for (const far_chunk& each : far_)
+    if (matters_everywhere(each.type, samples_told)) found->push_back(each.chunk);
+  std::sort(found->begin(), found->end());
+  found->erase(std::unique(found->begin(), found->end()), found->end());
+  return found;
+}
+
+}  // namespace sluice::analysis

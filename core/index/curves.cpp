@@ -1,0 +1,152 @@
+#include "core/index/curves.hpp"
+
+#include <tuple>
+
+#include "core/index/tensor_facts.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using trace::curve_kind;
+using trace::curve_row;
+using trace::lane_kind;
+using trace::lane_row;
+
+class lister {
+ public:
+  explicit lister(time_range whole) : whole_(whole) {}
+
+  void add(curve_row about, const summaries::level_tree& tree) { add(about, tree, {about, &tree, nullptr}); }
+  void add(curve_row about, const summaries::sample_tree& tree) { add(about, tree, {about, nullptr, &tree}); }
+  std::vector<index_curve> take() { return std::move(all_); }
+
+ private:
+  template <class Tree>
+  void add(const curve_row&, const Tree& tree, index_curve made) {
+    // Copies without bytes make no rate, but they were there.
+    if (tree.empty() && made.about.what != curve_kind::rate) return;
+    made.about.curve = static_cast<std::uint32_t>(all_.size());
+    made.about.maximum = tree.highest(whole_.begin, whole_.end);
+    all_.push_back(made);
+  }
+
+  time_range whole_;
+  std::vector<index_curve> all_;
+};
+
+curve_row of_kind(curve_kind what) {
+  curve_row row;
+  row.what = what;
+  return row;
+}
+
+void list_memory(const memory_use& memory, const tensor_facts* facts, lister& into) {
+  for (const auto& [key, tree] : memory.use()) {
+    curve_row about = of_kind(curve_kind::memory);
+    about.device = key.device;
+    about.level = key.level;
+    about.kind = key.kind;
+    into.add(about, tree);
+    if (facts == nullptr) continue;
+    const auto parts = facts->use.find(key);
+    if (parts == facts->use.end()) continue;
+    about.what = curve_kind::category;
+    for (std::size_t i = 0; i < category_count; ++i) {
+      about.category = static_cast<std::uint8_t>(i);
+      into.add(about, parts->second[i]);
+    }
+  }
+  for (const auto& [id, pool] : memory.pools()) {
+    curve_row about = of_kind(curve_kind::pool_reserved);
+    about.pool = id;
+    about.has_segments = pool.has_segments;
+    into.add(about, pool.reserved);
+    about.what = curve_kind::pool_used;
+    into.add(about, pool.used);
+    about.what = curve_kind::pool_blocks;
+    into.add(about, pool.blocks);
+  }
+  for (const auto& [id, samples] : memory.devices()) {
+    curve_row about = of_kind(curve_kind::device_used);
+    about.device = id;
+    into.add(about, samples.used);
+    about.what = curve_kind::device_recorder;
+    into.add(about, samples.recorder);
+    about.what = curve_kind::device_untracked;
+    into.add(about, samples.untracked);
+  }
+}
+
+}  // namespace
+
+std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts, time_range whole) {
+  lister into(whole);
+  list_memory(from.memory(), facts, into);
+  for (const auto& [key, work] : from.devices().directions()) {
+    curve_row about = of_kind(curve_kind::rate);
+    about.device = key.device;
+    about.way = key.direction;
+    into.add(about, work.rate);
+  }
+  for (const auto& [id, tree] : from.counters()) {
+    curve_row about = of_kind(curve_kind::counter);
+    about.counter = id;
+    into.add(about, tree);
+  }
+  return into.take();
+}
+
+std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts) {
+  std::vector<index_slices> all;
+  const auto add = [&](const lane_row& about, const summaries::slice_set& slices) {
+    if (slices.lanes() > 0) all.push_back({about, &slices});
+  };
+  for (const auto& [key, work] : from.devices().directions()) {
+    lane_row about;
+    about.what = lane_kind::direction;
+    about.device = key.device;
+    about.way = key.direction;
+    add(about, work.slices);
+  }
+  for (const auto& [key, slices] : from.devices().streams()) {
+    lane_row about;
+    about.what = lane_kind::stream;
+    about.process = key.process;
+    about.device = key.device;
+    about.stream = key.stream;
+    add(about, slices);
+  }
+  for (const auto& [key, work] : from.host().threads()) {
+    lane_row about;
+    about.what = lane_kind::host_ranges;
+    about.process = key.process;
+    about.thread = key.thread;
+    add(about, work.ranges);
+    about.what = lane_kind::host_calls;
+    add(about, work.calls);
+  }
+  if (facts == nullptr) return all;
+  for (const auto& [process, slices] : facts->drawn_steps) {
+    lane_row about;
+    about.what = lane_kind::steps;
+    about.process = process;
+    all.push_back({about, &slices});
+  }
+  return all;
+}
+
+bool same_curve(const curve_row& a, const curve_row& b) {
+  const auto key = [](const curve_row& row) {
+    return std::tie(row.what, row.level, row.kind, row.way, row.category, row.device, row.pool, row.counter);
+  };
+  return key(a) == key(b);
+}
+
+bool same_owner(const lane_row& a, const lane_row& b) {
+  const auto key = [](const lane_row& row) {
+    return std::tie(row.what, row.way, row.process, row.device, row.stream, row.thread);
+  };
+  return key(a) == key(b);
+}
+
+}  // namespace sluice::analysis

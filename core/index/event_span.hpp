@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/index/chunk_index.hpp"
+#include "core/timeline/time_range.hpp"
+#include "core/trace/model/row_type.hpp"
+
+/// When rows are about. Private to core.
+namespace sluice::analysis {
+
+/// From the first to the last time that counts for a question about a row.
+template <class Row>
+std::pair<time_ns, time_ns> times_of(const Row& row) {
+  const time_ns time = bounded(row.time);
+  std::pair<time_ns, time_ns> found(time, time);
+  if constexpr (requires { row.end; }) {
+    // A graph's launch without an end is the call alone: its nodes have rows of their own.
+    constexpr bool may_be_an_instant = std::is_same_v<Row, trace::graph_launch_event>;
+    const time_ns open = may_be_an_instant ? time : latest_time;
+    found.second = row.end == trace::unknown_time ? open : std::max(time, bounded(row.end));
+  }
+  if constexpr (requires { row.enqueued; }) {
+    if (row.enqueued != trace::unknown_time) {
+      found.first = std::min(found.first, bounded(row.enqueued));
+      found.second = std::max(found.second, bounded(row.enqueued));
+    }
+  }
+  return found;
+}
+
+template <class Row>
+bool lies_in(const Row& row, time_range run) {
+  if constexpr (std::is_same_v<Row, trace::live_block_event>) {
+    return bounded(row.born) >= run.begin && bounded(row.born) < run.end;
+  } else {
+    const auto [first, last] = times_of(row);
+    return first < run.end && last >= run.begin;
+  }
+}
+
+template <class Row>
+chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
+  constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
+  chunk_reach all;
+  all.chunk = chunk;
+  all.lowest_event = UINT64_MAX;
+  all.time = latest_time;
+  all.end = -latest_time;
+  if constexpr (names_blocks) all.lowest_block = UINT64_MAX;
+  for (const Row& row : rows) {
+    all.lowest_event = std::min(all.lowest_event, trace::subject_of(row));
+    all.highest_event = std::max(all.highest_event, trace::subject_of(row));
+    const auto [first, last] = times_of(row);
+    all.time = std::min(all.time, first);
+    all.end = std::max(all.end, last);
+    if constexpr (names_blocks) {
+      all.lowest_block = std::min(all.lowest_block, raw(row.block));
+      all.highest_block = std::max(all.highest_block, raw(row.block));
+    }
+  }
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,283 @@
+#include "core/index/memory/categories.hpp"
+#include "core/base/lower_case.hpp"
+
+#include <algorithm>
+
+namespace sluice::analysis {
+
+std::string_view category_name(category what) {
+  switch (what) {
+    case category::weight:
+      return "weight";
+    case category::gradient:
+      return "gradient";
+    case category::optimizer_state:
+      return "optimizer state";
+    case category::activation:
+      return "activation";
+    case category::input:
+      return "input";
+    case category::workspace:
+      return "workspace";
+    case category::none:
+      break;
+  }
+  return "not categorised";
+}
+
+category category_of(std::string_view word) {
+  for (std::size_t i = 1; i < category_count; ++i)
+    if (category_name(static_cast<category>(i)) == word) return static_cast<category>(i);
+  return category::none;
+}
+
+std::string_view words_of(category_reason why) {
+  switch (why) {
+    case category_reason::tag:
+      return "the program said so";
+    case category_reason::copied_from_host:
+      return "first used by a copy from the host";
+    case category_reason::copied_and_stays:
+      return "copied from the host once, then kept over the steps";
+    case category_reason::model_stack:
+      return "made by code that builds or moves a model";
+    case category_reason::data_stack:
+      return "made by code that loads data";
+    case category_reason::optimizer_stack:
+      return "made by an optimizer";
+    case category_reason::backward_stack:
+      return "made by the backward pass";
+    case category_reason::backward_thread:
+      return "made on the thread of the backward pass";
+    case category_reason::stays_from_start:
+      return "there before the first step, and kept over the steps";
+    case category_reason::stays_from_first_step:
+      return "made in the first step, and kept over the steps";
+    case category_reason::one_launch:
+      return "named by one launch only";
+    case category_reason::temporary:
+      return "made and freed within a step";
+    case category_reason::none:
+      break;
+  }
+  return "";
+}
+
+// --- stacks ---------------------------------------------------------------------------------------------------------
+
+clue stack_clues::of_frame(std::string_view file, std::string_view function) {
+  const auto in_file = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
+  const auto in_function = [&](std::string_view part) { return function.find(part) != std::string_view::npos; };
+  if (in_file("torch/optim/") || in_file("/optimizers/") || in_file("bitsandbytes/optim") ||
+      in_function("torch::optim::"))
+    return clue::optimizer;
+  if (in_file("torch/utils/data/")) return clue::data;
+  if (in_file("torch/autograd/") || in_function("torch::autograd::") || function == "backward") return clue::backward;
+  if (in_file("torch/nn/init.py") || in_file("torch/nn/parameter.py")) return clue::model;
+  if (in_file("torch/nn/modules/")) {
+    // `Module._apply` is what .to() and .cuda() come to.
+    if (function == "__init__" || function == "_apply" || function == "reset_parameters") return clue::model;
+    return clue::forward;
+  }
+  if (in_file("torch/nn/functional.py") || function == "forward") return clue::forward;
+  return clue::none;
+}
+
+clue stack_clues::of_frame(trace::frame_id id) {
+  const auto [place, fresh] = frames_.try_emplace(raw(id), clue::none);
+  if (!fresh) return place->second;
+  if (const trace::frame_row* frame = tables_.frames.find(id))
+    place->second = of_frame(tables_.text(frame->file), tables_.text(frame->function));
+  return place->second;
+}
+
+namespace {
+constexpr std::size_t deepest = 2048;  // A file's parents may form a ring.
+}
+
+clue stack_clues::of(trace::stack_id stack) {
+  // Up to the first stack that is known or has a clue of its own; all on the way share it.
+  std::vector<std::uint64_t> way;
+  clue found = clue::none;
+  while (stack != trace::stack_id::none && way.size() < deepest) {
+    if (const auto known = stacks_.find(raw(stack)); known != stacks_.end()) {
+      found = known->second;
+      break;
+    }
+    const trace::stack_row* row = tables_.stacks.find(stack);
+    if (row == nullptr) break;
+    way.push_back(raw(stack));
+    found = of_frame(row->frame);
+    if (found != clue::none) break;
+    stack = row->parent;
+  }
+  for (const std::uint64_t each : way) stacks_[each] = found;
+  return found;
+}
+
+bool stack_clues::in_python(trace::stack_id stack) {
+  std::vector<std::uint64_t> way;
+  bool found = false;
+  while (stack != trace::stack_id::none && way.size() < deepest) {
+    if (const auto known = python_.find(raw(stack)); known != python_.end()) {
+      found = known->second;
+      break;
+    }
+    const trace::stack_row* row = tables_.stacks.find(stack);
+    if (row == nullptr) break;
+    way.push_back(raw(stack));
+    const trace::frame_row* frame = tables_.frames.find(row->frame);
+    found = frame != nullptr && frame->kind == trace::frame_kind::python;
+    if (found) break;
+    stack = row->parent;
+  }
+  for (const std::uint64_t each : way) python_[each] = found;
+  return found;
+}
+
+// --- processes and threads as a whole ---------------------------------------------------------------------------------
+
+void process_clues::add(trace::process_id process, trace::thread_id thread, trace::stack_id stack, time_ns born) {
+  process_facts& of = processes_[process];
+  if (!of.stacks && clues_.of(stack) != clue::none) of.stacks = true;
+  const bool python = clues_.in_python(stack);
+  of.python = of.python || python;
+  bool& in_thread = python_threads_[raw(thread)];
+  in_thread = in_thread || python;
+  const auto [first, fresh] = of.first_births.try_emplace(thread, born);
+  if (!fresh) first->second = std::min(first->second, born);
+}
+
+bool process_clues::stacks(trace::process_id process) const {
+  const auto known = processes_.find(process);
+  return known != processes_.end() && known->second.stacks;
+}
+
+bool process_clues::on_backward_thread(trace::process_id process, trace::thread_id thread) const {
+  const trace::thread_row* row = tables_.threads.find(thread);
+  if (row != nullptr && tables_.text(row->name).starts_with("pt_autograd")) return true;
+  const auto known = processes_.find(process);
+  if (known == processes_.end() || !known->second.python) return false;
+  const auto python = python_threads_.find(raw(thread));
+  return python == python_threads_.end() || !python->second;
+}
+
+time_ns process_clues::backward_began(trace::process_id process) const {
+  time_ns began = trace::unknown_time;
+  const auto known = processes_.find(process);
+  if (known == processes_.end()) return began;
+  for (const auto& [thread, born] : known->second.first_births)
+    if (on_backward_thread(process, thread) && (began == trace::unknown_time || born < began)) began = born;
+  return began;
+}
+
+// --- rules ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Born before the second step begins.
+bool early(time_ns time, const step_list* steps) {
+  return steps == nullptr || steps->steps.size() < 2 || time < steps->steps[1].span.begin;
+}
+
+}  // namespace
+
+block_category category_judge::of(const block_record& block, const block_touches& uses) {
+  if (const auto tag = by_.tags.find(raw(block.alloc)); tag != by_.tags.end()) {
+    const category said = category_of(by_.tables.text(tag->second));
+    if (said != category::none) return {said, category_reason::tag};
+  }
+  if (!holds_tensors(block.level) || of_other_framework(block)) return {};
+  return infer(block, uses);
+}
+
+const category_judge::process_facts& category_judge::facts_of(trace::process_id process) {
+  const auto [place, fresh] = processes_.try_emplace(process);
+  if (fresh) {
+    const auto known = by_.steps.find(process);
+    if (known != by_.steps.end() && !known->second.steps.empty()) place->second.steps = &known->second;
+    place->second.stacks = by_.clues.stacks(process);
+    place->second.backward_began = by_.clues.backward_began(process);
+  }
+  return place->second;
+}
+
+bool category_judge::on_backward_thread(const block_record& block) {
+  const auto [place, fresh] = backward_.try_emplace({block.process, block.thread}, false);
+  if (fresh) place->second = by_.clues.on_backward_thread(block.process, block.thread);
+  return place->second;
+}
+
+bool category_judge::of_other_framework(const block_record& block) {
+  const auto foreign = [&](trace::string_id name) {
+    const auto [place, fresh] = foreign_.try_emplace(raw(name), false);
+    if (fresh) {
+      const std::string lower = lower_case(by_.tables.text(name));
+      for (const char* other : {"cupy", "rmm", "numba"})
+        place->second = place->second || lower.find(other) != std::string::npos;
+    }
+    return place->second;
+  };
+  if (foreign(block.name)) return true;
+  const trace::pool_row* pool = by_.tables.pools.find(block.pool);
+  return pool != nullptr && foreign(pool->name);
+}
+
+bool category_judge::stays(const block_record& block, const process_facts& of) const {
+  const time_ns died = block.freed() ? block.died : by_.span.end;
+  if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
+  return died - block.born > by_.span.length() / 2;  // Doubled, the longest lifetimes there are would not fit.
+}
+
+block_category category_judge::infer(const block_record& block, const block_touches& used) {
+  const process_facts& of = facts_of(block.process);
+  const bool kept = stays(block, of);
+  const clue says = clues_.of(block.stack);
+  const arrivals& in = used.from_host;
+  if (says == clue::model) return {category::weight, category_reason::model_stack};
+  if (in.count > 0 && (used.first_kernel == trace::unknown_time || in.first <= used.first_kernel)) {
+    const bool loaded_once = kept && early(block.born, of.steps) && early(in.last, of.steps);
+    return loaded_once ? block_category{category::weight, category_reason::copied_and_stays}
+                       : block_category{category::input, category_reason::copied_from_host};
+  }
+  if (says == clue::data) return {category::input, category_reason::data_stack};
+  if (says == clue::optimizer)
+    return {kept ? category::optimizer_state : category::workspace, category_reason::optimizer_stack};
+  const bool once = used.count() == 1;
+  const bool backward_thread = says == clue::none && on_backward_thread(block);
+  if (says == clue::backward || backward_thread) {
+    if (!kept && once) return {category::workspace, category_reason::one_launch};
+    return {category::gradient, backward_thread ? category_reason::backward_thread : category_reason::backward_stack};
+  }
+  if (kept && early(block.born, of.steps)) {
+    if (of.steps == nullptr || block.born < of.steps->steps.front().span.begin)
+      return {category::weight, category_reason::stays_from_start};
+    const bool after_backward = of.backward_began != trace::unknown_time && block.born > of.backward_began;
+    const bool state = !of.stacks && after_backward;
+    return {state ? category::optimizer_state : category::workspace, category_reason::stays_from_first_step};
+  }
+  if (once) return {category::workspace, category_reason::one_launch};
+  return {category::activation, category_reason::temporary};
+}
+
+std::vector<block_category> categorise(const memory_use& memory, const touch_index& touches,
+                                       const std::map<trace::process_id, step_list>& steps,
+                                       const std::unordered_map<std::uint64_t, trace::string_id>& tags,
+                                       const trace::tables& tables, time_range span) {
+  process_clues clues(tables);
+  for (const block_record& block : memory.blocks())
+    if (block.allocated && holds_tensors(block.level)) clues.add(block.process, block.thread, block.stack, block.born);
+  category_judge judge({clues, steps, tags, tables, span});
+  std::vector<block_category> all;
+  all.reserve(memory.blocks().size());
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated) {
+      all.emplace_back();
+    } else {
+      all.push_back(judge.of(block, holds_tensors(block.level) ? touches.of(block) : block_touches{}));
+    }
+  }
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,48 @@
+#include "core/index/memory/mapped_runs.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sluice::analysis {
+namespace {
+
+std::uint64_t taken_by(const block_record& block) { return std::max(block.bytes, block.reserved_bytes); }
+
+}  // namespace
+
+mapped_runs::mapped_runs(std::span<const block_record> blocks, std::span<const std::size_t> live) : blocks_(blocks) {
+  std::vector<std::size_t> mappings;
+  for (const std::size_t at : live)
+    if (blocks[at].kind == trace::memory_kind::mapping && blocks[at].level == trace::layer::driver)
+      mappings.push_back(at);
+  const auto order = [&](std::size_t at) {
+    const block_record& b = blocks[at];
+    return std::tuple(b.process, b.device, b.parent, b.address, b.id);
+  };
+  std::sort(mappings.begin(), mappings.end(), [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
+  for (std::size_t i = 0; i < mappings.size(); ++i) {
+    const block_record& block = blocks[mappings[i]];
+    std::size_t first = mappings[i];
+    if (i > 0) {
+      const std::size_t before = first_.at(mappings[i - 1]);
+      const block_record& begin = blocks[before];
+      // Of one reservation: what another one happens to lie beside is not the same segment.
+      const bool same = begin.process == block.process && begin.device == block.device && begin.parent == block.parent;
+      if (same && block.address - begin.address == bytes_.at(before)) first = before;
+    }
+    first_.emplace(mappings[i], first);
+    bytes_[first] += taken_by(block);
+  }
+}
+
+std::size_t mapped_runs::first_of(std::size_t at) const {
+  const auto known = first_.find(at);
+  return known == first_.end() ? at : known->second;
+}
+
+std::uint64_t mapped_runs::bytes_of(std::size_t at) const {
+  const auto known = bytes_.find(at);
+  return known == bytes_.end() ? taken_by(blocks_[at]) : known->second;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,53 @@
+#include "core/index/memory/shared_memory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+
+import_gatherer::import_gatherer(const import_owners& links, time_range range) : links_(links), range_(range) {
+  for (const auto& [import, owner] : links) owners_.try_emplace(raw(owner.alloc));
+}
+
+void import_gatherer::add(const memory_use& from, time_range run) {
+  for (const block_record& block : from.blocks()) {
+    if (!block.allocated || !run.holds(block.born)) continue;
+    if (block.imported() && range_.holds(block.born)) imports_.push_back(block);
+    if (owners_.empty()) continue;
+    const auto wanted = owners_.find(raw(block.alloc));
+    // Of several blocks of one allocation, which makes no sense, the first by id, in whichever order they come.
+    if (wanted != owners_.end() && (!wanted->second || block.id < wanted->second->id)) wanted->second = block;
+  }
+}
+
+std::vector<imported_memory> import_gatherer::figures() const {
+  std::map<std::tuple<trace::process_id, trace::process_id, trace::layer, trace::memory_kind>, imported_memory> groups;
+  for (const block_record& block : imports_) {
+    const auto link = links_.find(raw(block.alloc));
+    const std::optional<block_record> owner = link == links_.end() ? std::nullopt : owners_.at(raw(link->second.alloc));
+    const trace::process_id whose = owner ? owner->process : trace::process_id::none;
+    imported_memory& group = groups[{block.process, whose, block.level, block.kind}];
+    group.process = block.process;
+    group.owner = whose;
+    group.level = block.level;
+    group.kind = block.kind;
+    ++group.blocks;
+    group.bytes += block.bytes == 0 && owner ? owner->bytes : block.bytes;
+    if (owner && link->second.source == trace::provenance::inferred) group.inferred = true;
+  }
+  std::vector<imported_memory> all;
+  for (const auto& [key, group] : groups) all.push_back(group);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return all;
+}
+
+std::vector<imported_memory> find_imports(const index& from, time_range range) {
+  import_gatherer all(from.import_owners(), range);
+  all.add(from.memory(), all_time);
+  return all.figures();
+}
+
+}  // namespace sluice::analysis

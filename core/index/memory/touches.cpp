@@ -1,0 +1,192 @@
+#include "core/index/memory/touches.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sluice::analysis {
+namespace {
+
+bool earlier(const touch& a, const touch& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); }
+
+void join(touch& first, touch& last, const touch& now) {
+  if (!first.known() || earlier(now, first)) first = now;
+  if (!last.known() || earlier(last, now)) last = now;
+}
+
+void keep_earlier(time_ns& first, time_ns time) {
+  if (first == trace::unknown_time || time < first) first = time;
+}
+
+time_ns enqueued_or(time_ns enqueued, time_ns begin) {
+  return bounded(enqueued == trace::unknown_time ? begin : enqueued);
+}
+
+}  // namespace
+
+bool is_copying_call(std::string_view name) {
+  return name.starts_with("cuMemcpy") || name.starts_with("cuMemset") || name.starts_with("cudaMemcpy") ||
+         name.starts_with("cudaMemset");
+}
+
+void uses_so_far::add(const uses_so_far& others) {
+  if (others.first.known()) {
+    join(first, last, others.first);
+    join(first, last, others.last);
+  }
+  kernels += others.kernels;
+  copy_calls += others.copy_calls;
+  copies += others.copies;
+  replays += others.replays;
+  if (others.first_kernel != trace::unknown_time) keep_earlier(first_kernel, others.first_kernel);
+  if (others.from_host.count == 0) return;
+  from_host.first = from_host.count == 0 ? others.from_host.first : std::min(from_host.first, others.from_host.first);
+  from_host.last = from_host.count == 0 ? others.from_host.last : std::max(from_host.last, others.from_host.last);
+  from_host.count += others.from_host.count;
+  from_host.pageable += others.from_host.pageable;
+}
+
+block_touches uses_so_far::all() const {
+  return {first, last, kernels, std::max(copies, copy_calls), replays, first_kernel, from_host};
+}
+
+touch_index::uses_of_block& touch_index::at(trace::block_id id) {
+  const auto [place, fresh] = by_id_.put(raw(id), blocks_.size());
+  if (fresh) blocks_.emplace_back().block = id;
+  return blocks_[place];
+}
+
+bool touch_index::copies(trace::string_id name, const trace::tables& tables) {
+  const auto [place, fresh] = copying_.try_emplace(raw(name), false);
+  if (fresh) place->second = is_copying_call(tables.text(name));
+  return place->second;
+}
+
+void touch_index::add(const trace::touch_event& row, const trace::tables& tables) {
+  if (row.block == trace::block_id::none) return;
+  if (whole_told_ && row.graph != trace::graph_id::none) return;
+  if (!whole_told_) ++touches_;
+  if (row.graph == trace::graph_id::none) {
+    if (leaves_out(bounded(row.time))) return;
+    uses_so_far& of = at(row.block).direct;
+    const bool copy = copies(row.name, tables);
+    ++(copy ? of.copy_calls : of.kernels);
+    if (!copy) keep_earlier(of.first_kernel, bounded(row.time));
+    return join(of.first, of.last, {bounded(row.time), row.id});
+  }
+  uses_of_block& of = at(row.block);
+  bool& moves = moving_[raw(row.graph)];
+  moves = moves || (copies(row.name, tables) && tables.text(row.name).find("emcpy") != std::string_view::npos);
+  for (const std::uint32_t known : of.graphs) {
+    graph_use& same = graph_uses_[known];
+    if (same.graph != row.graph) continue;
+    ++same.nodes;
+    same.first = std::min(same.first, row.id);
+    same.last = std::max(same.last, row.id);
+    return;
+  }
+  of.graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
+  graph_uses_.push_back({row.graph, 1, row.id, row.id});
+}
+
+template <class Copy>
+void touch_index::add_copy(const Copy& row, time_ns time) {
+  if (leaves_out(time)) return;
+  for (const trace::block_id id : {row.source_block, row.destination_block}) {
+    if (id == trace::block_id::none) continue;
+    uses_so_far& of = at(id).direct;
+    ++of.copies;
+    join(of.first, of.last, {time, row.id});
+    if (id != row.destination_block || row.direction != trace::direction::h2d) continue;
+    arrivals& in = of.from_host;
+    in.first = in.count == 0 ? time : std::min(in.first, time);
+    in.last = in.count == 0 ? time : std::max(in.last, time);
+    ++in.count;
+    if (row.source_kind == trace::memory_kind::host) ++in.pageable;
+  }
+}
+
+void touch_index::add(const trace::transfer_event& row) { add_copy(row, enqueued_or(row.enqueued, row.time)); }
+
+void touch_index::add(const trace::transfer_part_event& row) { add_copy(row, bounded(row.time)); }
+
+void touch_index::add(const trace::memset_event& row) {
+  if (row.block == trace::block_id::none || leaves_out(bounded(row.time))) return;
+  uses_so_far& of = at(row.block).direct;
+  ++of.copies;
+  join(of.first, of.last, {bounded(row.time), row.id});
+}
+
+void touch_index::add(const trace::graph_launch_event& row) {
+  if (leaves_out(bounded(row.time))) return;
+  launches& of = launches_[row.graph];
+  const touch now{bounded(row.time), row.id};
+  if (!of.all.empty() && earlier(now, of.all.back())) of.sorted = false;
+  of.all.push_back(now);
+}
+
+void touch_index::tell(trace::block_id block, const graph_use& use, bool copies) {
+  at(block).graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
+  graph_uses_.push_back(use);
+  bool& moves = moving_[raw(use.graph)];
+  moves = moves || copies;
+}
+
+bool touch_index::graph_copies(trace::graph_id graph) const {
+  const auto moves = moving_.find(raw(graph));
+  return moves != moving_.end() && moves->second;
+}
+
+void touch_index::settle() {
+  for (auto& [graph, of] : launches_) {
+    if (of.sorted) continue;
+    std::sort(of.all.begin(), of.all.end(), earlier);
+    of.sorted = true;
+  }
+}
+
+block_touches touch_index::of(const block_record& block) const {
+  if (const auto told = told_.find(raw(block.id)); told != told_.end()) return told->second;
+  return so_far(block).all();
+}
+
+uses_so_far touch_index::so_far(const block_record& block) const {
+  const std::size_t place = by_id_.find(raw(block.id));
+  if (place == positions::none) return {};
+  uses_so_far all = blocks_[place].direct;
+  if (!block.allocated) return all;
+  for (const std::uint32_t which : blocks_[place].graphs) {
+    const auto launched = launches_.find(graph_uses_[which].graph);
+    if (launched == launches_.end()) continue;
+    const std::vector<touch>& times = launched->second.all;
+    const auto before = [](const touch& t, time_ns time) { return t.time < time; };
+    const auto first = std::lower_bound(times.begin(), times.end(), block.born, before);
+    const auto last = block.freed() ? std::lower_bound(first, times.end(), block.died, before) : times.end();
+    if (first == last) continue;
+    all.replays += static_cast<std::uint64_t>(last - first);
+    join(all.first, all.last, *first);
+    join(all.first, all.last, *(last - 1));
+    keep_earlier(all.first_kernel, first->time);
+  }
+  return all;
+}
+
+std::uint64_t touch_index::launches_that_copy(time_range range) const {
+  const auto before = [](const touch& t, time_ns time) { return t.time < time; };
+  std::uint64_t count = 0;
+  for (const auto& [graph, of] : launches_) {
+    if (!graph_copies(graph)) continue;
+    const auto first = std::lower_bound(of.all.begin(), of.all.end(), range.begin, before);
+    count += static_cast<std::uint64_t>(std::lower_bound(first, of.all.end(), range.end, before) - first);
+  }
+  return count;
+}
+
+std::vector<graph_use> touch_index::graphs_of(trace::block_id block) const {
+  std::vector<graph_use> all;
+  const std::size_t place = by_id_.find(raw(block));
+  if (place == positions::none) return all;
+  for (const std::uint32_t which : blocks_[place].graphs) all.push_back(graph_uses_[which]);
+  return all;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,155 @@
+#include "core/index/tensor_facts.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/index/index.hpp"
+#include "core/index/recording_facts.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// In order of birth.
+std::vector<const block_record*> telling_blocks(const memory_use& memory, trace::process_id process) {
+  for (const trace::layer level : telling_layers) {
+    std::vector<const block_record*> found;
+    for (const block_record& block : memory.blocks())
+      if (block.allocated && block.process == process && block.level == level && !block.born_before())
+        found.push_back(&block);
+    if (found.size() < least_telling_blocks) continue;
+    std::stable_sort(found.begin(), found.end(),
+                     [](const block_record* a, const block_record* b) { return a->born < b->born; });
+    return found;
+  }
+  return {};
+}
+
+std::shared_ptr<const step_facts> find_steps(const index& from, const trace::snapshot& trace) {
+  auto made = std::make_shared<step_facts>();
+  step_facts& all = *made;
+  const time_ns end = whole_of(trace).end;
+  const auto take = [&](trace::process_id process, step_list found) {
+    if (!found.steps.empty()) all.add(process, std::move(found));
+  };
+  for (const trace::process_id process : from.step_marks().processes())
+    take(process, from.step_marks().of(process, end));
+  for (const trace::process_row& row : trace.tables().processes.rows())
+    if (!all.sources().contains(row.id)) take(row.id, find_pattern(telling_blocks(from.memory(), row.id), end));
+  return made;
+}
+
+memory_key key_of(const block_record& block) { return {block.device, block.level, block.kind}; }
+
+/// `into` has the keys that are wanted.
+void add_up(const memory_use& memory, const std::vector<block_category>& categories,
+            std::map<memory_key, category_use>& into) {
+  if (into.empty()) return;
+  const std::span<const block_record> blocks = memory.blocks();
+  std::vector<summaries::level_tree*> trees(blocks.size(), nullptr);
+  std::optional<memory_key> last;  // Most often the next is of the same.
+  auto of = into.end();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const block_record& block = blocks[i];
+    if (!block.allocated || block.imported()) continue;
+    if (last != key_of(block)) of = into.find(*(last = key_of(block)));
+    if (of == into.end()) continue;
+    trees[i] = &of->second[static_cast<std::size_t>(categories[i].what)];
+    trees[i]->add({block.born, static_cast<double>(block.bytes)});
+  }
+  for (const std::uint32_t i : memory.deaths())
+    if (trees[i] != nullptr) trees[i]->add({blocks[i].died, -static_cast<double>(blocks[i].bytes)});
+  for (auto& [key, use] : into)
+    for (summaries::level_tree& tree : use) tree.settle();
+}
+
+/// The categories that a part was told, by position.
+std::vector<block_category> told_categories(const memory_use& memory, const part& told) {
+  const std::span<const block_record> blocks = memory.blocks();
+  std::vector<block_category> all(blocks.size());
+  const auto put = [&](trace::block_id id, block_category category) {
+    if (const block_record* known = memory.find(id)) all[static_cast<std::size_t>(known - blocks.data())] = category;
+  };
+  for (const told_category& each : told.categories) put(each.block, each.category);
+  for (const told_block& each : told.blocks) put(each.block.id, each.category);
+  return all;
+}
+
+}  // namespace
+
+void add_slices(trace::process_id process, std::span<const step> steps, step_slices& to) {
+  summaries::slice_set& set = to[process];
+  set.tell(1, INT64_MIN);
+  for (const step& each : steps) {
+    if (each.span.length() <= 0) continue;  // There is nothing to be seen, and it would want a lane of its own.
+    summaries::slice_item made;
+    made.begin = each.span.begin;
+    made.end = each.span.end;
+    made.event = each.event;
+    made.bytes = static_cast<std::uint64_t>(each.number);
+    made.kind = static_cast<std::uint8_t>(slice_kind::step);
+    set.add(made);
+  }
+  set.settle();
+}
+
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+step_facts::step_facts(std::shared_ptr<const trace::snapshot> from, std::map<trace::process_id, step_source> sources)
+    : from_(std::move(from)), sources_(std::move(sources)) {}
+
+void step_facts::add(trace::process_id process, step_list found) {
+  sources_.emplace(process, found.source);
+  lists_.emplace(process, std::move(found));
+}
+
+const std::map<trace::process_id, step_list>& step_facts::lists() const {
+  if (from_ != nullptr) std::call_once(was_read_, [this] { read(); });
+  return lists_;
+}
+
+void step_facts::read() const {
+  // More than a server marks in five hours; a few bytes can claim any number.
+  constexpr std::size_t most_steps = std::size_t{1} << 24;
+  std::size_t steps = 0;
+  std::vector<trace::step_row> rows;
+  for (const trace::chunk_info& chunk : from_->summaries()) {
+    if (chunk.type != trace::row_type::step || !from_->read_summary(chunk, rows)) continue;
+    for (const trace::step_row& row : rows) {
+      const auto source = sources_.find(row.process);
+      if (source == sources_.end() || steps == most_steps) continue;
+      step_list& list = lists_.try_emplace(row.process, step_list{source->second, {}}).first->second;
+      const step made = step_of(row);
+      // What comes before another is of somebody who did not keep their order.
+      if (!list.steps.empty() && list.steps.back().span.end > made.span.begin) continue;
+      list.steps.push_back(made);
+      ++steps;
+    }
+  }
+}
+
+tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
+  tensor_facts all;
+  const memory_use& memory = from.memory();
+  if (const part* told = from.told()) {
+    all.steps = told->whole->steps;
+    all.categories = told_categories(memory, *told);
+    all.tagged = told->whole->tagged;
+    if (!is_drawn(told->scope)) return all;
+    for (const process_steps& each : told->steps) add_slices(each.process, each.steps.steps, all.drawn_steps);
+    for (const whole_facts::memory& each : told->whole->memories)
+      for (const whole_facts::part_of_it& of : each.by_category)
+        all.use[each.key][static_cast<std::size_t>(of.what)].tell_highest(of.highest);
+  } else {
+    all.steps = find_steps(from, trace);
+    for (const auto& [process, list] : all.steps->lists()) add_slices(process, list.steps, all.drawn_steps);
+    all.categories =
+        categorise(memory, from.touches(), all.steps->lists(), from.category_tags(), trace.tables(), whole_of(trace));
+    all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
+    for (std::size_t i = 0; i < all.categories.size(); ++i)
+      if (all.categories[i].what != category::none) all.use.try_emplace(key_of(memory.blocks()[i]));
+  }
+  add_up(memory, all.categories, all.use);
+  return all;
+}
+
+}  // namespace sluice::analysis

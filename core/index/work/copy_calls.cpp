@@ -1,0 +1,35 @@
+#include "core/index/work/copy_calls.hpp"
+
+#include <algorithm>
+
+namespace sluice::analysis {
+
+void copy_calls::add(const std::vector<trace::transfer_event>& rows) {
+  for (const trace::transfer_event& row : rows) {
+    const time_ns begin = bounded(row.time);
+    const time_ns end = row.end == trace::unknown_time ? latest_time : std::max(begin, bounded(row.end));
+    copies_.push_back({row.id, row.call, row.device, row.direction, begin, end, row.bytes});
+  }
+}
+
+void copy_calls::add(const std::vector<trace::api_call_event>& rows) {
+  for (const trace::api_call_event& row : rows) {
+    if (row.stack == trace::stack_id::none) continue;
+    sorted_ = sorted_ && (calls_.empty() || calls_.back().id < row.id);
+    calls_.push_back({row.id, row.stack});
+  }
+}
+
+void copy_calls::settle() {
+  if (sorted_) return;
+  std::stable_sort(calls_.begin(), calls_.end(), [](const call& a, const call& b) { return a.id < b.id; });
+  sorted_ = true;
+}
+
+trace::stack_id copy_calls::stack_of(trace::event_id id) const {
+  const auto found = std::lower_bound(calls_.begin(), calls_.end(), id,
+                                      [](const call& c, trace::event_id wanted) { return c.id < wanted; });
+  return found == calls_.end() || found->id != id ? trace::stack_id::none : found->stack;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/timeline/time_range.hpp"
+#include "core/trace/model/model.hpp"
+
+namespace sluice::analysis {
+
+/// A copy, as far as the question "who asked for it" goes.
+struct copy_record {
+  trace::event_id event{};
+  trace::event_id call{};
+  trace::device_id device{};
+  trace::direction direction = trace::direction::unknown;
+  time_ns begin = 0;
+  time_ns end = 0;  ///< `latest_time`: it never ended.
+  std::uint64_t bytes = 0;
+};
+
+/// Copies, and the stacks of API calls. Takes both in any order. Not thread-safe.
+class copy_calls {
+ public:
+  void add(const std::vector<trace::transfer_event>& rows);
+  void add(const std::vector<trace::api_call_event>& rows);
+  void settle();
+
+  [[nodiscard]] std::span<const copy_record> copies() const { return copies_; }
+  /// Of the API call with that id; none if it has none. O(log calls), once settled.
+  [[nodiscard]] trace::stack_id stack_of(trace::event_id call) const;
+
+ private:
+  struct call {
+    trace::event_id id{};
+    trace::stack_id stack{};
+  };
+  std::vector<copy_record> copies_;
+  std::vector<call> calls_;  ///< By id, once settled.
+  bool sorted_ = true;
+};
+
+}  // namespace sluice::analysis

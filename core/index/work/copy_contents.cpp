@@ -1,0 +1,105 @@
+#include "core/index/work/copy_contents.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sluice::analysis {
+namespace {
+
+auto content_of(const content_copy& c) { return std::tie(c.process, c.device, c.bytes, c.check, c.hash); }
+auto order_of(const content_copy& c) {
+  return std::tie(c.process, c.device, c.bytes, c.check, c.hash, c.asked, c.event);
+}
+
+/// The part from `settled` on is new.
+template <class Item, class Less>
+void sort_in(std::vector<Item>& items, std::size_t& settled, Less less) {
+  const auto fresh = items.begin() + static_cast<std::ptrdiff_t>(settled);
+  std::sort(fresh, items.end(), less);
+  std::inplace_merge(items.begin(), fresh, items.end(), less);
+  settled = items.size();
+}
+
+content_copy copy_of(const trace::transfer_event& row) {
+  content_copy made;
+  made.process = row.process;
+  made.device = row.device;
+  made.bytes = row.bytes;
+  made.check = row.content;
+  made.hash = row.content_hash;
+  made.begin = bounded(row.time);
+  made.asked = row.enqueued == trace::unknown_time ? made.begin : bounded(row.enqueued);
+  made.end = row.end == trace::unknown_time ? latest_time : std::max(made.begin, bounded(row.end));
+  made.event = row.id;
+  made.call = row.call;
+  made.source = row.source_address;
+  made.destination = row.destination_address;
+  made.block = row.destination_block;
+  // Pageable memory has been read when the call returns.
+  made.asynchronous = row.asynchronous && row.source_kind != trace::memory_kind::host;
+  return made;
+}
+
+}  // namespace
+
+void copy_contents::add(const std::vector<trace::transfer_event>& rows) {
+  using trace::direction;
+  const auto looked_at = [](const trace::transfer_event& row) {
+    return row.direction == direction::h2d && row.content != trace::content_check::none;
+  };
+  // Where nobody looks at contents, nothing is kept.
+  if (copies_.empty() && std::none_of(rows.begin(), rows.end(), looked_at)) return;
+  for (const trace::transfer_event& row : rows) {
+    if (looked_at(row)) copies_.push_back(copy_of(row));
+    if (row.direction != direction::d2h || row.destination_address == 0) continue;
+    const content_copy written = copy_of(row);
+    writes_.push_back({row.process, written.begin, written.end, row.destination_address, row.bytes});
+    if (written.end != latest_time) longest_write_ = std::max(longest_write_, written.end - written.begin);
+  }
+}
+
+void copy_contents::settle() {
+  sort_in(copies_, settled_copies_, [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
+  sort_in(writes_, settled_writes_, [](const auto& a, const auto& b) { return a.begin < b.begin; });
+}
+
+std::size_t copy_contents::same_from(std::size_t first) const {
+  std::size_t end = first;
+  while (end < copies_.size() && copies_[end].same_content(copies_[first])) ++end;
+  return end - first;
+}
+
+bool copy_contents::overtaken(const content_copy& copy) const {
+  if (!copy.asynchronous) return false;
+  constexpr int most = 2048;
+  auto at = std::lower_bound(writes_.begin(), writes_.end(), copy.end,
+                             [](const host_write& w, time_ns time) { return w.begin < time; });
+  for (int steps = 0; at != writes_.begin(); ++steps) {
+    --at;
+    if (at->begin < copy.asked - longest_write_) return false;
+    if (steps == most) return true;
+    if (at->process != copy.process || at->end <= copy.asked) continue;
+    if (at->address - copy.source < copy.bytes || copy.source - at->address < at->bytes) return true;
+  }
+  return false;
+}
+
+content_standing copy_contents::standing_of(const trace::transfer_event& row) const {
+  content_standing found;
+  const content_copy asked = copy_of(row);
+  if (!asked.hashed() || row.direction != trace::direction::h2d || overtaken(asked)) return found;
+  const auto begin = std::lower_bound(copies_.begin(), copies_.end(), asked,
+                                      [](const auto& a, const auto& b) { return content_of(a) < content_of(b); });
+  for (auto c = begin; c != copies_.end() && c->same_content(asked); ++c) {
+    if (c->event == asked.event || overtaken(*c)) continue;
+    if (std::tie(c->asked, c->event) < std::tie(asked.asked, asked.event)) {
+      if (found.before++ == 0) found.first = c->event, found.first_time = c->begin;
+      found.same_source = found.same_source || (c->source == asked.source && c->source != 0);
+    } else if (found.after++ == 0) {
+      found.next = c->event, found.next_time = c->begin;
+    }
+  }
+  return found;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,150 @@
+#include "core/index/work/device_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/timeline/slice_of.hpp"
+
+namespace sluice::analysis {
+
+using summaries::slice_item;
+using trace::direction;
+using trace::memory_kind;
+
+double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end) {
+  return static_cast<double>(bytes) * 1e9 / static_cast<double>(std::max<time_ns>(end - begin, 1));
+}
+
+memory_kind host_side_of(const trace::transfer_event& row) {
+  if (row.direction == direction::h2d) return row.source_kind;
+  if (row.direction == direction::d2h) return row.destination_kind;
+  return memory_kind::unknown;
+}
+
+slice_kind slice_kind_of(direction way) {
+  switch (way) {
+    case direction::h2d:
+      return slice_kind::h2d;
+    case direction::d2h:
+      return slice_kind::d2h;
+    case direction::p2p:
+      return slice_kind::p2p;
+    case direction::h2h:
+      return slice_kind::h2h;
+    case direction::d2d:
+    case direction::unknown:
+      break;
+  }
+  return slice_kind::d2d;
+}
+
+void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
+  for (const trace::kernel_event& row : rows) {
+    slice_item made = slice_of(row, row.end, slice_kind::kernel, malformed_);
+    made.name = row.name;
+    if (busy_) {
+      device_work& device = devices_[row.device];
+      device.kernels.add(made.begin, made.end);
+      device.either.add(made.begin, made.end);
+      device.anything.add(made.begin, made.end);
+    }
+    add_to_stream(row, made);
+  }
+}
+
+void device_activity_index::add_copy(const direction_key& key, const slice_item& made) {
+  direction_work& work = last_direction_.in(directions_, key);
+  work.slices.add(made);
+  if (busy_) {
+    work.busy.add(made.begin, made.end);
+    work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
+  }
+  if (made.end != latest_time) {
+    // Of whole bytes per second sums stay exact, and fall back to exactly 0.
+    const double rate = std::round(bandwidth_of(made));
+    work.rate.add({made.begin, rate});
+    work.rate.add({std::max(made.end, made.begin + 1), -rate});
+  }
+  if (key.direction == direction::h2h || !busy_) return;
+  device_work& device = devices_[key.device];
+  device.copies.add(made.begin, made.end);
+  device.either.add(made.begin, made.end);
+  device.anything.add(made.begin, made.end);
+}
+
+void device_activity_index::add(const std::vector<trace::transfer_event>& rows) {
+  for (const trace::transfer_event& row : rows) {
+    slice_item made = slice_of(row, row.end, slice_kind_of(row.direction), malformed_);
+    made.bytes = row.bytes;
+    made.tag = static_cast<std::uint8_t>(host_side_of(row));
+    add_copy({row.device, row.direction}, made);
+    add_to_stream(row, made);
+  }
+}
+
+void device_activity_index::add(const std::vector<trace::migration_event>& rows) {
+  for (const trace::migration_event& row : rows) {
+    slice_item made = slice_of(row, row.end, slice_kind::migration, malformed_);
+    made.bytes = row.bytes;
+    made.tag = static_cast<std::uint8_t>(memory_kind::managed);
+    add_copy({row.device, row.direction}, made);
+  }
+}
+
+void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
+  for (const trace::memset_event& row : rows) {
+    slice_item made = slice_of(row, row.end, slice_kind::memset, malformed_);
+    made.bytes = row.bytes;
+    if (busy_) {
+      device_work& device = devices_[row.device];
+      device.memsets.add(made.begin, made.end);
+      device.anything.add(made.begin, made.end);
+    }
+    add_to_stream(row, made);
+  }
+}
+
+void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
+  for (const trace::graph_launch_event& row : rows) {
+    if (row.end == trace::unknown_time) continue;  // The call alone: its nodes have rows of their own.
+    const slice_item made = slice_of(row, row.end, slice_kind::graph, malformed_);
+    if (busy_) devices_[row.device].anything.add(made.begin, made.end);
+    add_to_stream(row, made);
+  }
+}
+
+summaries::slice_set& device_activity_index::tell(const stream_key& stream, std::size_t lanes, time_ns from) {
+  streams_[stream].tell(lanes, from);
+  return streams_[stream];
+}
+
+summaries::slice_set& device_activity_index::tell(const direction_key& direction, std::size_t lanes,
+                                                  double highest_rate, time_ns from) {
+  direction_work& work = directions_[direction];
+  work.slices.tell(lanes, from);
+  work.rate.tell_highest(highest_rate);
+  return work.slices;
+}
+
+bool device_activity_index::ran_kernels(trace::device_id device) const {
+  const auto found = devices_.find(device);
+  return with_kernels_.contains(device) || (found != devices_.end() && !found->second.kernels.empty());
+}
+
+void device_activity_index::settle() {
+  for (auto& [key, slices] : streams_) slices.settle();
+  for (auto& [key, work] : directions_) {
+    work.slices.settle();
+    work.rate.settle();
+    work.busy.settle();
+    for (auto& [kind, part] : work.parts) part.settle();
+  }
+  for (auto& [id, device] : devices_) {
+    for (summaries::coverage* each :
+         {&device.kernels, &device.copies, &device.either, &device.memsets, &device.anything}) {
+      each->settle();
+    }
+  }
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "core/base/recent_entry.hpp"
+#include "core/timeline/slice_kind.hpp"
+#include "core/timeline/slice_set.hpp"
+#include "core/timeline/time_range.hpp"
+#include "core/timeline/time_tree.hpp"
+#include "core/trace/model/model.hpp"
+
+/// What devices did: kernels, copies, migrations, memsets.
+namespace sluice::analysis {
+
+struct stream_key {
+  trace::process_id process{};
+  trace::device_id device{};
+  trace::stream_id stream{};
+  friend bool operator==(const stream_key&, const stream_key&) = default;
+  friend bool operator<(const stream_key& a, const stream_key& b) {
+    return std::tie(a.process, a.device, a.stream) < std::tie(b.process, b.device, b.stream);
+  }
+};
+
+struct direction_key {
+  trace::device_id device{};
+  trace::direction direction = trace::direction::unknown;
+  friend bool operator==(const direction_key&, const direction_key&) = default;
+  friend bool operator<(const direction_key& a, const direction_key& b) {
+    return std::tie(a.device, a.direction) < std::tie(b.device, b.direction);
+  }
+};
+
+/// Transfers of one direction. A slice's `tag` is the memory_kind of its host side (unknown where it has none).
+struct direction_work {
+  summaries::slice_set slices;
+  summaries::level_tree rate;  ///< Bytes per second: a transfer's bytes spread evenly over its interval, summed.
+  summaries::coverage busy;
+  std::map<trace::memory_kind, summaries::coverage> parts;  ///< By the host side.
+};
+
+/// When a device was busy, and with what.
+struct device_work {
+  summaries::coverage kernels;
+  summaries::coverage copies;  ///< Copies and migrations that a device takes part in.
+  summaries::coverage either;  ///< Kernels or copies: overlap is kernels + copies - either.
+  summaries::coverage memsets;
+  summaries::coverage anything;
+};
+
+/// Takes device events in any order. An event that has not ended (its end is not known) lasts for ever: whoever asks cuts
+/// it at the end of the range. Not thread-safe. Ends before begins count in `malformed` and make slices without length.
+class device_activity_index {
+ public:
+  void add(const std::vector<trace::kernel_event>& rows);
+  void add(const std::vector<trace::transfer_event>& rows);
+  void add(const std::vector<trace::migration_event>& rows);
+  void add(const std::vector<trace::memset_event>& rows);
+  void add(const std::vector<trace::graph_launch_event>& rows);
+  /// What the whole recording has, of which this holds the part from `from` on: a stream with so many lanes; a direction with so
+  /// many, and the highest rate; a device that ran kernels. Returned are the slices, to be told those that run at `from`.
+  summaries::slice_set& tell(const stream_key& stream, std::size_t lanes, time_ns from);
+  summaries::slice_set& tell(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
+  void tell_kernels(trace::device_id device) { with_kernels_.insert(device); }
+  /// Nobody will ask how long a device or a direction was busy.
+  void leave_out_busy() { busy_ = false; }
+  void settle();
+
+  /// Whether the device ran kernels at any time of the recording.
+  [[nodiscard]] bool ran_kernels(trace::device_id device) const;
+  [[nodiscard]] const std::map<stream_key, summaries::slice_set>& streams() const { return streams_; }
+  [[nodiscard]] const std::map<direction_key, direction_work>& directions() const { return directions_; }
+  [[nodiscard]] const std::map<trace::device_id, device_work>& devices() const { return devices_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+ private:
+  template <class Row>
+  void add_to_stream(const Row& row, const summaries::slice_item& made) {
+    last_stream_.in(streams_, {row.process, row.device, row.stream}).add(made);
+  }
+  void add_copy(const direction_key& key, const summaries::slice_item& item);
+
+  std::map<stream_key, summaries::slice_set> streams_;
+  std::map<direction_key, direction_work> directions_;
+  recent_entry<std::map<stream_key, summaries::slice_set>> last_stream_;
+  recent_entry<std::map<direction_key, direction_work>> last_direction_;
+  std::map<trace::device_id, device_work> devices_;
+  std::set<trace::device_id> with_kernels_;  ///< Only what was told.
+  bool busy_ = true;
+  std::uint64_t malformed_ = 0;
+};
+
+/// Bytes per second of one transfer: bytes / (end - begin); one shorter than 1 ns counts as that long.
+[[nodiscard]] double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end);
+[[nodiscard]] inline double bandwidth_of(const summaries::slice_item& transfer) {
+  return bandwidth_of(transfer.bytes, transfer.begin, transfer.end);
+}
+
+/// The kind of memory on the host side of a copy; unknown if neither side is the host's.
+[[nodiscard]] trace::memory_kind host_side_of(const trace::transfer_event& row);
+
+[[nodiscard]] slice_kind slice_kind_of(trace::direction direction);
+
+}  // namespace sluice::analysis

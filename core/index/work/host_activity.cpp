@@ -1,0 +1,81 @@
+#include "core/index/work/host_activity.hpp"
+
+#include "core/timeline/slice_of.hpp"
+
+namespace sluice::analysis {
+
+using summaries::slice_item;
+
+bool is_waiting_call(std::string_view name) {
+  return name.find("Synchronize") != std::string_view::npos || name.find("synchronize") != std::string_view::npos;
+}
+
+bool host_activity::only_waits(trace::string_id name, const trace::tables& tables) {
+  const auto [place, fresh] = waits_.try_emplace(raw(name), false);
+  if (fresh) place->second = is_waiting_call(tables.text(name));
+  return place->second;
+}
+
+void host_activity::add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables) {
+  for (const trace::api_call_event& row : rows) {
+    slice_item made = slice_of(row, row.end, slice_kind::api_call, malformed_);
+    made.name = row.name;
+    made.bytes = row.bytes;
+    thread_work& work = work_of(row);
+    if (busy_) {
+      work.call_busy.add(made.begin, made.end);
+      if (only_waits(row.name, tables)) work.wait_busy.add(made.begin, made.end);
+    }
+    work.calls.add(made);
+  }
+}
+
+void host_activity::add(const std::vector<trace::sync_event>& rows) {
+  for (const trace::sync_event& row : rows) {
+    const slice_item made = slice_of(row, row.end, slice_kind::sync, malformed_);
+    thread_work& work = work_of(row);
+    if (busy_) work.wait_busy.add(made.begin, made.end);
+    work.calls.add(made);
+  }
+}
+
+void host_activity::add(const std::vector<trace::host_range_event>& rows) {
+  for (const trace::host_range_event& row : rows) {
+    slice_item made = slice_of(row, row.end, slice_kind::range, malformed_);
+    made.name = row.name;
+    work_of(row).ranges.add(made);
+  }
+}
+
+void host_activity::add(const std::vector<trace::marker_event>& rows) {
+  for (const trace::marker_event& row : rows) {
+    slice_item made = slice_of(row, row.time, slice_kind::marker, malformed_);
+    made.name = row.name;
+    work_of(row).ranges.add(made);
+  }
+}
+
+void host_activity::add(const std::vector<trace::file_io_event>& rows) {
+  for (const trace::file_io_event& row : rows) {
+    slice_item made = slice_of(row, row.end, slice_kind::file_io, malformed_);
+    made.name = row.file;
+    // To open or map a file names its bytes and moves none.
+    const bool moves = row.operation != trace::file_operation::open && row.operation != trace::file_operation::map;
+    if (moves) made.bytes = row.bytes;
+    thread_work& work = work_of(row);
+    if (busy_) work.file_busy.add(made.begin, made.end);
+    work.calls.add(made);
+  }
+}
+
+void host_activity::settle() {
+  for (auto& [key, work] : threads_) {
+    work.ranges.settle();
+    work.calls.settle();
+    work.call_busy.settle();
+    work.wait_busy.settle();
+    work.file_busy.settle();
+  }
+}
+
+}  // namespace sluice::analysis

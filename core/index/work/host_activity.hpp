@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/recent_entry.hpp"
+#include "core/timeline/slice_kind.hpp"
+#include "core/timeline/slice_set.hpp"
+#include "core/timeline/time_range.hpp"
+#include "core/timeline/time_tree.hpp"
+#include "core/trace/model/model.hpp"
+#include "core/trace/model/tables.hpp"
+
+/// What host threads did: API calls, waits, named ranges, files.
+namespace sluice::analysis {
+
+struct thread_key {
+  trace::process_id process{};
+  trace::thread_id thread{};
+  friend bool operator==(const thread_key&, const thread_key&) = default;
+  friend bool operator<(const thread_key& a, const thread_key& b) {
+    return std::tie(a.process, a.thread) < std::tie(b.process, b.thread);
+  }
+};
+
+struct thread_work {
+  summaries::slice_set ranges;  ///< The program's own scopes and markers: the upper rows of the track.
+  summaries::slice_set calls;   ///< API calls, waits, file operations: the rows below.
+  summaries::coverage call_busy;
+  summaries::coverage wait_busy;
+  summaries::coverage file_busy;
+};
+
+/// Takes host events in any order; as device_activity_index.
+class host_activity {
+ public:
+  void add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables);
+  void add(const std::vector<trace::sync_event>& rows);
+  void add(const std::vector<trace::host_range_event>& rows);
+  void add(const std::vector<trace::marker_event>& rows);
+  void add(const std::vector<trace::file_io_event>& rows);
+  /// A thread of the whole recording, of which this holds the part from `from` on, with so many lanes. Returned is its work, to be
+  /// told the slices that run at `from`.
+  thread_work& tell(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns from) {
+    thread_work& work = threads_[thread];
+    work.ranges.tell(range_lanes, from);
+    work.calls.tell(call_lanes, from);
+    return work;
+  }
+  /// Nobody will ask how long a thread was busy.
+  void leave_out_busy() { busy_ = false; }
+  void settle();
+
+  [[nodiscard]] const std::map<thread_key, thread_work>& threads() const { return threads_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+ private:
+  template <class Row>
+  thread_work& work_of(const Row& row) {
+    return last_thread_.in(threads_, {row.process, row.thread});
+  }
+  bool only_waits(trace::string_id name, const trace::tables& tables);
+
+  std::map<thread_key, thread_work> threads_;
+  recent_entry<std::map<thread_key, thread_work>> last_thread_;
+  std::unordered_map<std::uint64_t, bool> waits_;  ///< By the name's id.
+  bool busy_ = true;
+  std::uint64_t malformed_ = 0;
+};
+
+/// Whether an API call of this name does nothing but wait for a device ("cuStreamSynchronize").
+[[nodiscard]] bool is_waiting_call(std::string_view name);
+
+}  // namespace sluice::analysis

@@ -1,0 +1,246 @@
+#include "core/index/work/steps.hpp"
+#include "core/base/lower_case.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <tuple>
+#include <unordered_map>
+
+namespace sluice::analysis {
+
+// --- what the program says ------------------------------------------------------------------------------------------
+
+std::size_t step_list::begun_between(time_ns from, time_ns to) const {
+  const auto before = [](time_ns time, const step& s) { return time < s.span.begin; };
+  const auto first = std::upper_bound(steps.begin(), steps.end(), from, before);
+  const auto last = std::upper_bound(steps.begin(), steps.end(), std::max(from, to), before);
+  return static_cast<std::size_t>(last - first);
+}
+
+const step* step_list::at(time_ns time) const {
+  const auto after =
+      std::upper_bound(steps.begin(), steps.end(), time, [](time_ns t, const step& s) { return t < s.span.begin; });
+  if (after == steps.begin()) return nullptr;
+  const step& candidate = *(after - 1);
+  return time < candidate.span.end ? &candidate : nullptr;
+}
+
+step_marks::meaning step_marks::meaning_of(std::string_view name) {
+  const auto number_in = [](std::string_view digits) -> std::optional<std::int64_t> {
+    std::int64_t number = 0;
+    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (failure != std::errc{} || end != digits.data() + digits.size() || number < 0) return std::nullopt;
+    return number;
+  };
+  constexpr std::string_view profiler = "ProfilerStep#";
+  if (name.starts_with(profiler)) {
+    const auto number = number_in(name.substr(profiler.size()));
+    return number ? meaning{step_source::profiler_ranges, number} : meaning{};
+  }
+  const std::string lower = lower_case(name.substr(0, 40));
+  std::string_view rest = lower;
+  for (const std::string_view prefix : {"training", "train"}) {
+    if (!rest.starts_with(prefix)) continue;
+    rest.remove_prefix(prefix.size());
+    if (!rest.empty() && (rest[0] == '_' || rest[0] == ' ' || rest[0] == '-')) rest.remove_prefix(1);
+    break;
+  }
+  for (const std::string_view word : {"iteration", "iter", "step"}) {
+    if (!rest.starts_with(word)) continue;
+    rest.remove_prefix(word.size());
+    while (!rest.empty() && std::string_view(" _-#:=").find(rest[0]) != std::string_view::npos) rest.remove_prefix(1);
+    if (rest.empty()) return {step_source::named_ranges, std::nullopt};
+    const auto number = number_in(rest);
+    return number ? meaning{step_source::named_ranges, number} : meaning{};
+  }
+  return {};
+}
+
+void step_marks::add(const trace::marker_event& row) {
+  if (row.step < 0) return;
+  const time_ns time = bounded(row.time);
+  by_process_[row.process].marks.push_back({{time, time}, row.step, row.id});
+}
+
+void step_marks::add(const trace::host_range_event& row, const trace::tables& tables) {
+  const auto [place, fresh] = names_.try_emplace(row.name);
+  if (fresh) place->second = meaning_of(tables.text(row.name));
+  if (place->second.source == step_source::none || row.end == trace::unknown_time) return;
+  process_marks& of = by_process_[row.process];
+  auto& into = place->second.source == step_source::profiler_ranges ? of.profiler : of.named;
+  into.push_back({bounded(time_range{row.time, row.end}), place->second.number, row.id});
+}
+
+std::vector<trace::process_id> step_marks::processes() const {
+  std::vector<trace::process_id> all;
+  for (const auto& [process, marks] : by_process_) all.push_back(process);
+  return all;
+}
+
+step_list step_marks::nested_away(std::vector<told> ranges, step_source source) {
+  std::sort(ranges.begin(), ranges.end(), [](const told& a, const told& b) {
+    return std::tuple(a.span.begin, -a.span.end, a.event) < std::tuple(b.span.begin, -b.span.end, b.event);
+  });
+  step_list all{source, {}};
+  for (const told& range : ranges) {
+    if (range.span.length() <= 0 || (!all.steps.empty() && range.span.begin < all.steps.back().span.end)) continue;
+    const auto counted = static_cast<std::int64_t>(all.steps.size());
+    all.steps.push_back({range.span, range.number.value_or(counted), range.event});
+  }
+  return all;
+}
+
+step_list step_marks::of(trace::process_id process, time_ns end) const {
+  const auto found = by_process_.find(process);
+  if (found == by_process_.end()) return {};
+  const process_marks& known = found->second;
+  if (!known.marks.empty()) {
+    std::vector<told> marks = known.marks;
+    std::sort(marks.begin(), marks.end(), [](const told& a, const told& b) {
+      return std::tuple(a.span.begin, a.event) < std::tuple(b.span.begin, b.event);
+    });
+    for (std::size_t i = 0; i < marks.size(); ++i)
+      marks[i].span.end = i + 1 < marks.size() ? marks[i + 1].span.begin : std::max(end, marks[i].span.begin);
+    return nested_away(std::move(marks), step_source::marks);
+  }
+  if (step_list all = nested_away(known.profiler, step_source::profiler_ranges); all.steps.size() >= 2) return all;
+  if (step_list all = nested_away(known.named, step_source::named_ranges); all.steps.size() >= 2) return all;
+  return {};
+}
+
+// --- the pattern of allocations -------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t least_period = 4;  ///< Allocations: shorter patterns are loops, not steps.
+constexpr std::size_t least_repeats = 3;
+constexpr double least_match = 0.9;
+/// A longer period must explain so much more than a shorter one to be taken for the step: the layers of a network repeat
+/// inside a step, but not over its seams.
+constexpr double match_margin = 0.005;
+constexpr std::size_t rare_symbols = 64;
+
+using sequence = std::vector<std::uint64_t>;
+
+sequence symbols_of(std::span<const block_record* const> blocks) {
+  sequence all;
+  all.reserve(blocks.size());
+  for (const block_record* block : blocks)
+    all.push_back((block->bytes * 0x9E3779B97F4A7C15ULL) ^ (raw(block->stack) * 0xC2B2AE3D27D4EB4FULL));
+  return all;
+}
+
+/// Share of the last two thirds that is the same as one period before.
+double match_of(const sequence& all, std::size_t period) {
+  const std::size_t first = std::max(period, all.size() / 3);
+  if (first >= all.size()) return 0;
+  std::size_t same = 0;
+  for (std::size_t i = first; i < all.size(); ++i) same += all[i] == all[i - period] ? 1 : 0;
+  return static_cast<double>(same) / static_cast<double>(all.size() - first);
+}
+
+/// What lies between two occurrences of the symbols that are rarest among those that come back: one that comes once a step
+/// tells the period by itself.
+std::vector<std::size_t> candidates(const sequence& all) {
+  struct seen {
+    std::size_t last = 0;
+    std::size_t count = 0;
+    std::map<std::size_t, std::size_t> distances;
+  };
+  std::unordered_map<std::uint64_t, seen> symbols;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    seen& of = symbols[all[i]];
+    if (of.count > 0 && of.distances.size() < 16) ++of.distances[i - of.last];
+    of.last = i;
+    ++of.count;
+  }
+  std::vector<const seen*> recurring;
+  for (const auto& [symbol, of] : symbols)
+    if (of.count >= least_repeats) recurring.push_back(&of);
+  std::sort(recurring.begin(), recurring.end(),
+            [](const seen* a, const seen* b) { return std::tuple(a->count, a->last) < std::tuple(b->count, b->last); });
+  if (recurring.size() > rare_symbols) recurring.resize(rare_symbols);
+  std::vector<std::size_t> periods;
+  for (const seen* of : recurring) {
+    const auto most = std::max_element(of->distances.begin(), of->distances.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    periods.push_back(most->first);
+  }
+  std::sort(periods.begin(), periods.end());
+  periods.erase(std::unique(periods.begin(), periods.end()), periods.end());
+  return periods;
+}
+
+std::size_t best_period(const sequence& all) {
+  std::vector<std::pair<std::size_t, double>> fitting;
+  double best = 0;
+  for (const std::size_t period : candidates(all)) {
+    if (period < least_period || period * least_repeats > all.size()) continue;
+    fitting.emplace_back(period, match_of(all, period));
+    best = std::max(best, fitting.back().second);
+  }
+  if (best < least_match) return 0;
+  for (const auto& [period, match] : fitting)
+    if (match >= best - match_margin) return period;
+  return 0;
+}
+
+/// Where in the last whole period the least is in use, as a position in the sequence.
+std::size_t lowest_in_period(std::span<const block_record* const> blocks, std::size_t period) {
+  std::vector<std::pair<time_ns, double>> edges;
+  for (const block_record* block : blocks) {
+    edges.emplace_back(block->born, static_cast<double>(block->bytes));
+    if (block->freed()) edges.emplace_back(block->died, -static_cast<double>(block->bytes));
+  }
+  std::sort(edges.begin(), edges.end());
+  const std::size_t first = blocks.size() - period;
+  std::size_t edge = 0;
+  double live = 0;
+  double lowest = 0;
+  std::size_t found = first;
+  for (std::size_t i = first; i < blocks.size(); ++i) {
+    for (; edge < edges.size() && edges[edge].first < blocks[i]->born; ++edge) live += edges[edge].second;
+    if (i > first && live >= lowest) continue;
+    lowest = live;
+    found = i;
+  }
+  return found;
+}
+
+}  // namespace
+
+step_list find_pattern(std::span<const block_record* const> blocks, time_ns end) {
+  if (blocks.size() > most_pattern_blocks) blocks = blocks.last(most_pattern_blocks);
+  const sequence all = symbols_of(blocks);
+  const std::size_t period = best_period(all);
+  if (period == 0) return {};
+  // Back from the last seam, as long as a period is like the one after it.
+  std::vector<std::size_t> seams{lowest_in_period(blocks, period)};
+  while (seams.back() >= period) {
+    const std::size_t from = seams.back() - period;
+    std::size_t same = 0;
+    for (std::size_t i = from; i < from + period; ++i) same += i + period < all.size() && all[i] == all[i + period];
+    const std::size_t compared = std::min(period, all.size() - from - period);
+    if (static_cast<double>(same) < least_match * static_cast<double>(compared)) break;
+    seams.push_back(from);
+  }
+  std::reverse(seams.begin(), seams.end());
+  step_list found{step_source::pattern, {}};
+  for (std::size_t i = 0; i < seams.size(); ++i) {
+    const bool last = i + 1 == seams.size();
+    // What comes after the last seam is a step only if it is nearly a whole one.
+    if (last && all.size() - seams[i] < period * 9 / 10) break;
+    const time_ns until = last ? end : blocks[seams[i + 1]]->born;
+    found.steps.push_back({{blocks[seams[i]]->born, until}, static_cast<std::int64_t>(i), {}});
+  }
+  if (found.steps.size() < least_repeats) return {};
+  return found;
+}
+
+step step_of(const trace::step_row& row) {
+  const time_ns begin = bounded(row.time);
+  return {{begin, std::max(begin, bounded(row.end))}, row.number, row.event};
+}
+
+}  // namespace sluice::analysis

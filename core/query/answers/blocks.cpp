@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "core/base/format.hpp"
+#include "core/base/lower_case.hpp"
+#include "core/figures/unfreed.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/query/engine/section_source.hpp"
+
+namespace sluice::query {
+namespace {
+
+using analysis::block_record;
+
+/// Whether a block's name or address contains the wanted text. Remembers what it found for each name.
+class text_filter {
+ public:
+  text_filter(const std::string& wanted, const trace::tables& tables) : wanted_(lower_case(wanted)), tables_(tables) {}
+
+  bool takes(const block_record& block) {
+    if (wanted_.empty()) return true;
+    const auto [place, fresh] = names_.try_emplace(raw(block.name), false);
+    if (fresh) place->second = lower_case(tables_.text(block.name)).find(wanted_) != std::string::npos;
+    return place->second || format_address(block.address).find(wanted_) != std::string::npos;
+  }
+
+ private:
+  std::string wanted_;
+  const trace::tables& tables_;
+  std::unordered_map<std::uint64_t, bool> names_;
+};
+
+/// So many more rows than are wanted may be held before those behind are let go.
+constexpr std::size_t rows_between_cuts = std::size_t{1} << 14;
+
+block_row row_of(const block_record& block, const analysis::block_category& category) {
+  return {block.id,   block.address, block.bytes, block.level, block.kind, block.device, block.stream,
+          block.pool, block.name,    block.alloc, block.born,  block.died, category};
+}
+
+/// Blocks that were never freed outlive all others.
+time_ns death(const block_row& row) { return row.died == trace::unknown_time ? INT64_MAX : row.died; }
+time_ns lifetime(const block_row& row) { return row.died == trace::unknown_time ? INT64_MAX : row.died - row.born; }
+
+int three_way(auto a, auto b) { return a < b ? -1 : b < a ? 1 : 0; }
+
+int compare(const block_row& a, const block_row& b, block_column by, const trace::tables& tables) {
+  switch (by) {
+    case block_column::address:
+      return three_way(a.address, b.address);
+    case block_column::bytes:
+      return three_way(a.bytes, b.bytes);
+    case block_column::layer:
+      return three_way(a.level, b.level);
+    case block_column::kind:
+      return three_way(a.kind, b.kind);
+    case block_column::born:
+      return three_way(a.born, b.born);
+    case block_column::died:
+      return three_way(death(a), death(b));
+    case block_column::lifetime:
+      return three_way(lifetime(a), lifetime(b));
+    case block_column::name:
+      return a.name == b.name ? 0 : three_way(tables.text(a.name), tables.text(b.name));
+    case block_column::category:
+      return three_way(a.category.what, b.category.what);
+  }
+  return 0;
+}
+
+struct row_order {
+  const blocks_question& question;
+  const trace::tables& tables;
+  bool operator()(const block_row& a, const block_row& b) const {
+    const int order = compare(a, b, question.sort, tables);
+    if (order != 0) return question.descending ? order > 0 : order < 0;
+    return a.block < b.block;
+  }
+};
+
+/// Keeps the first rows in the order asked for.
+class table_of_blocks final : public gathered<block_table> {
+ public:
+  explicit table_of_blocks(const blocks_question& question)
+      : question_(question), range_(analysis::bounded(question.range)) {}
+
+  result<void> add(const sources& from, time_range part) override {
+    if (!filter_) filter_.emplace(question_.filter, from.trace.tables());
+    const auto facts = from.index.tensors(from.trace);
+    const analysis::cut_end end(from.trace);
+    std::size_t seen = 0;
+    for (const block_record& block : from.index.memory().blocks()) {
+      if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+      if (!block.allocated || !block.live_in(part)) continue;
+      // One that lives on from the part before was counted there.
+      if (part.begin != range_.begin && block.born < part.begin) continue;
+      if (question_.level && block.level != *question_.level) continue;
+      if (question_.only_unfreed && !analysis::is_unfreed(block, end)) continue;
+      if (!filter_->takes(block)) continue;
+      ++table_.count;
+      table_.total_bytes += block.bytes;
+      table_.rows.push_back(
+          row_of(block, seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{}));
+      if (table_.rows.size() >= rows_between_cuts + most_rows()) cut(from.trace.tables());
+    }
+    cut(from.trace.tables());
+    return {};
+  }
+
+  result<block_table> tell(const sources& from) override {
+    std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
+    return table_;
+  }
+
+  /// The answer, when nothing more will be added.
+  block_table take(const sources& from) {
+    std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
+    return std::move(table_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t most_rows() const { return std::min(question_.rows, block_table::row_limit); }
+
+  void cut(const trace::tables& tables) {
+    const std::size_t most = most_rows();
+    if (table_.rows.size() <= most) return;
+    const auto behind = table_.rows.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(table_.rows.begin(), behind, table_.rows.end(), row_order{question_, tables});
+    table_.rows.erase(behind, table_.rows.end());
+  }
+
+  const blocks_question question_;
+  const time_range range_;
+  std::optional<text_filter> filter_;
+  block_table table_;
+};
+
+}  // namespace
+
+gathered_answer<blocks_question> gather(const blocks_question& question) {
+  return std::make_unique<table_of_blocks>(question);
+}
+
+result<block_table> answer_to(const blocks_question& question, const sources& from) {
+  table_of_blocks all(question);
+  if (const auto added = all.add(from, analysis::bounded(question.range)); !added) return tl::unexpected(added.error());
+  return all.take(from);
+}
+
+}  // namespace sluice::query

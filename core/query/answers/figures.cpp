@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "core/base/format.hpp"
+#include "core/query/answers/figures_source.hpp"
+#include "core/query/engine/section_source.hpp"
+
+namespace sluice::query {
+
+namespace {
+
+class statistics_of_parts final : public gathered<analysis::range_statistics> {
+ public:
+  explicit statistics_of_parts(time_range range) : measured_(range) {}
+
+  result<void> add(const sources& from, time_range part) override {
+    measured_.add(from.index, part);
+    return {};
+  }
+  result<analysis::range_statistics> tell(const sources& from) override {
+    return measured_.figures(from.trace.tables());
+  }
+
+ private:
+  analysis::range_measurer measured_;
+};
+
+}  // namespace
+
+gathered_answer<statistics_question> gather(const statistics_question& question) {
+  return std::make_unique<statistics_of_parts>(question.range);
+}
+
+result<analysis::range_statistics> answer_to(const statistics_question& question, const sources& from) {
+  return analysis::measure(from.index, from.trace.tables(), question.range);
+}
+
+result<analysis::summary> answer_to(const summary_question&, const sources& from) {
+  return analysis::summarise(from.index, from.trace, std::nullopt, {from.frames, from.patience, &from.provisional});
+}
+
+namespace {
+
+/// A time in which events were lost, wherever that is known from.
+struct loss {
+  time_ns time = 0;
+  std::uint64_t events = 0;
+  std::uint64_t memory_events = 0;
+};
+
+std::vector<message> messages_of(const trace::snapshot& trace, std::span<const std::string> warnings,
+                                 std::span<const analysis::recorded_message> messages, std::span<const loss> losses) {
+  using trace::severity;
+  std::vector<message> all;
+  const time_ns begin = analysis::whole_of(trace).begin;
+  for (const std::string& warning : trace.warnings()) all.push_back({severity::warning, warning, begin});
+  for (const std::string& warning : warnings) all.push_back({severity::warning, warning, begin});
+  if (auto note = symbols::untrusted_note(trace)) all.push_back({severity::info, std::move(*note), 0});
+  const std::size_t of_file = all.size();
+  for (const analysis::recorded_message& m : messages)
+    all.push_back({m.level, std::string(trace.tables().text(m.text)), m.time});
+  for (const loss& each : losses) {
+    std::string text = fmt::format("the recorder lost {}", format_some(each.events, "event"));
+    if (each.memory_events > 0) {
+      text += fmt::format(", {} of them allocations and frees: memory figures are not exact after this",
+                          format_count(each.memory_events));
+    }
+    all.push_back({severity::warning, std::move(text), each.time});
+  }
+  std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(of_file), all.end(),
+                   [](const message& a, const message& b) { return a.time < b.time; });
+  return all;
+}
+
+}  // namespace
+
+result<std::vector<message>> answer_to(const messages_question&, const sources& from) {
+  std::vector<loss> losses;
+  for (const trace::loss_event& row : from.index.memory().losses())
+    losses.push_back({analysis::bounded(row.time), row.events, row.memory_events});
+  return messages_of(from.trace, from.index.warnings(), from.index.messages(), losses);
+}
+
+// --- of a digest ----------------------------------------------------------------------------------------------------
+
+std::optional<result<analysis::range_statistics>> answer_from_digest(const statistics_question& question,
+                                                                     const sources& from) {
+  if (analysis::bounded(question.range) != from.stored->digest->span) return {};
+  return from.stored->digest->figures.whole;
+}
+
+std::optional<result<analysis::summary>> answer_from_digest(const summary_question&, const sources& from) {
+  return analysis::summarise(from.stored->digest->figures, from.trace, {from.frames, from.patience, &from.provisional});
+}
+
+std::optional<result<std::vector<message>>> answer_from_digest(const messages_question&, const sources& from) {
+  std::vector<loss> losses;
+  for (const analysis::loss_span& span : from.stored->digest->losses)
+    losses.push_back({span.begin, span.events, span.memory_events});
+  return messages_of(from.trace, from.stored->digest->figures.warnings, from.stored->digest->figures.messages, losses);
+}
+
+static_assert(analysis::digest::block_limit >= block_table::first_rows);
+
+std::optional<result<block_table>> answer_from_digest(const blocks_question& question, const sources& from) {
+  const analysis::digest& digest = *from.stored->digest;
+  const bool all_blocks = analysis::bounded(question.range) == digest.span && !question.level &&
+                          !question.only_unfreed && question.filter.empty();
+  const bool biggest_first = question.sort == block_column::bytes && question.descending;
+  const std::size_t known = digest.largest.size();
+  if (!all_blocks || !biggest_first || (known < question.rows && known < digest.block_count)) return {};
+  block_table table;
+  table.count = digest.block_count;
+  table.total_bytes = digest.block_bytes;
+  for (const analysis::listed_block& b : digest.largest) {
+    if (table.rows.size() == question.rows) break;
+    table.rows.push_back({b.block, b.address, b.bytes, b.level, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
+                          b.born, b.died, b.category});
+  }
+  return table;
+}
+
+}  // namespace sluice::query

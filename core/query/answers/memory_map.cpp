@@ -1,0 +1,368 @@
+#include "core/query/answers/memory_map.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/index/memory/mapped_runs.hpp"
+#include "core/query/answers/answer_functions.hpp"
+
+namespace sluice::query {
+namespace {
+
+using analysis::block_record;
+
+std::uint64_t taken_by(const block_record& block) { return std::max(block.bytes, block.reserved_bytes); }
+std::uint64_t end_of(std::uint64_t address, std::uint64_t bytes) {
+  return bytes > UINT64_MAX - address ? UINT64_MAX : address + bytes;
+}
+
+/// Fills a segment with its blocks, given in order of address.
+class packer {
+ public:
+  packer(address_segment& into, std::uint64_t pixel)
+      : into_(into), end_(end_of(into.address, into.bytes)), pixel_(pixel), reached_(into.address) {}
+
+  void add(const block_record& block, const analysis::block_category& category) {
+    const std::uint64_t begin = std::clamp(block.address, into_.address, end_);
+    const std::uint64_t end = std::clamp(end_of(block.address, taken_by(block)), begin, end_);
+    ++into_.blocks;
+    if (begin > reached_) into_.largest_hole = std::max(into_.largest_hole, begin - reached_);
+    const std::uint64_t fresh = end > reached_ ? end - std::max(begin, reached_) : 0;
+    into_.used += fresh;
+    put(block, category, begin, end, fresh);
+    reached_ = std::max(reached_, end);
+  }
+
+  void finish() { into_.largest_hole = std::max(into_.largest_hole, end_ - reached_); }
+
+ private:
+  void put(const block_record& block, const analysis::block_category& category, std::uint64_t begin, std::uint64_t end,
+           std::uint64_t fresh) {
+    if (!into_.items.empty()) {
+      address_item& last = into_.items.back();
+      // Blocks that claim the same bytes cannot be drawn side by side.
+      const std::uint64_t whole = std::max(end, last.address + last.bytes) - last.address;
+      if (whole <= pixel_ || begin < last.address + last.bytes) {
+        last.bytes = whole;
+        last.used += fresh;
+        ++last.count;
+        if (end - begin > largest_) name(last, block, category, end - begin);
+        return;
+      }
+    }
+    address_item& made = into_.items.emplace_back();
+    made.address = begin;
+    made.bytes = end - begin;
+    made.used = fresh;
+    name(made, block, category, end - begin);
+  }
+
+  void name(address_item& item, const block_record& block, const analysis::block_category& category,
+            std::uint64_t bytes) {
+    largest_ = bytes;
+    item.block = block.id;
+    item.stack = block.stack;
+    item.name = block.name;
+    item.level = block.level;
+    item.born = block.born;
+    item.category = category;
+  }
+
+  address_segment& into_;
+  const std::uint64_t end_;
+  const std::uint64_t pixel_;
+  std::uint64_t reached_;
+  std::uint64_t largest_ = 0;  ///< Of the blocks in the last item.
+};
+
+/// Finds which live block lies in which.
+class sorter {
+ public:
+  sorter(const address_map_question& question, const sources& from)
+      : question_(question), from_(from), blocks_(from.index.memory().blocks()) {}
+
+  /// False once nobody wants the answer.
+  [[nodiscard]] bool sort() {
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if ((i & 0xfffU) == 0 && from_.cancelled) return false;
+      const block_record& block = blocks_[i];
+      if (!block.allocated || !block.live_at(question_.time)) continue;
+      if (question_.device && block.device != *question_.device) continue;
+      if (analysis::is_memory_at_an_address(block.kind)) live_.push_back(i);
+    }
+    runs_.emplace(blocks_, live_);
+    for (const std::size_t at : live_) places_.emplace(raw(blocks_[at].id), runs_->first_of(at));
+    std::erase_if(live_, [this](std::size_t at) { return runs_->first_of(at) != at; });
+    std::sort(live_.begin(), live_.end(), [this](std::size_t a, std::size_t b) { return order(a) < order(b); });
+    place_all();
+    return find_empty();
+  }
+
+  /// Bytes that a block takes, or a run of mappings from its first.
+  [[nodiscard]] std::uint64_t bytes_of(std::size_t at) const { return runs_->bytes_of(at); }
+  /// Segments with what lies in them; those that hold nothing now, but did or will, among them.
+  [[nodiscard]] const std::unordered_map<std::size_t, std::vector<std::size_t>>& inside() const { return inside_; }
+  /// Live blocks that are no segments and lie in none.
+  [[nodiscard]] const std::vector<std::size_t>& lone() const { return lone_; }
+
+  [[nodiscard]] std::optional<address_map::place> place_of(trace::block_id id) const {
+    const block_record* block = id == trace::block_id::none ? nullptr : from_.index.memory().find(id);
+    if (block == nullptr || !block->allocated) return std::nullopt;
+    if (question_.device && block->device != *question_.device) return std::nullopt;
+    address_map::place found{id, trace::block_id::none, block->address, taken_by(*block),
+                             block->live_at(question_.time)};
+    if (const auto holder = holders_.find(raw(id)); holder != holders_.end()) {
+      found.segment = blocks_[holder->second].id;
+    } else if (const auto place = places_.find(raw(id)); place != places_.end()) {
+      found.segment = blocks_[place->second].id;
+    } else if (!found.live) {
+      found.segment = segment_around(*block);
+    }
+    if (found.segment == trace::block_id::none) return std::nullopt;
+    return found;
+  }
+
+ private:
+  [[nodiscard]] std::tuple<trace::process_id, trace::device_id, std::uint64_t, trace::layer, std::size_t> order(
+      std::size_t at) const {
+    const block_record& b = blocks_[at];
+    return {b.process, b.device, b.address, b.level, at};
+  }
+
+  void put(std::size_t into, std::size_t at) {
+    inside_[into].push_back(at);
+    holders_.emplace(raw(blocks_[at].id), into);
+  }
+
+  /// In order of address, the blocks of lower layers that are still open hold what comes next.
+  void place_all() {
+    std::vector<std::size_t> open;
+    for (const std::size_t at : live_) {
+      const block_record& block = blocks_[at];
+      // That of a mapping is the reservation, which is no memory.
+      const auto known = places_.find(raw(block.parent));
+      if (block.parent != trace::block_id::none && known != places_.end() && known->second != at) {
+        put(known->second, at);
+      } else if (block.address != 0) {
+        const auto over = [&](std::size_t other) {
+          const block_record& o = blocks_[other];
+          return o.process != block.process || o.device != block.device ||
+                 end_of(o.address, bytes_of(other)) <= block.address;
+        };
+        std::erase_if(open, over);
+        const auto holder = std::find_if(open.rbegin(), open.rend(), [&](std::size_t other) {
+          const block_record& o = blocks_[other];
+          return o.level < block.level && end_of(o.address, bytes_of(other)) >= end_of(block.address, bytes_of(at));
+        });
+        if (holder != open.rend()) put(*holder, at);
+      }
+      // Blocks that claim the same place without end would all stay open.
+      constexpr std::size_t most_open = 64;
+      if (block.address != 0 && open.size() < most_open) open.push_back(at);
+    }
+  }
+
+  /// Live blocks that hold nothing now are segments all the same if others ever lie in them. False once nobody wants the answer.
+  [[nodiscard]] bool find_empty() {
+    std::unordered_set<std::size_t> ever;
+    if (const analysis::part* told = from_.index.told()) {
+      for (const auto& [id, place] : places_)
+        if (std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), trace::block_id{id}))
+          ever.insert(place);
+    } else {
+      trace::block_id last{};
+      for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        if ((i & 0xfffU) == 0 && from_.cancelled) return false;
+        const trace::block_id parent = blocks_[i].parent;
+        if (parent == last || parent == trace::block_id::none) continue;
+        last = parent;
+        if (const auto place = places_.find(raw(parent)); place != places_.end()) ever.insert(place->second);
+      }
+    }
+    for (const std::size_t at : live_) {
+      if (inside_.contains(at)) continue;
+      if (ever.contains(at)) {
+        inside_.try_emplace(at);
+      } else if (!holders_.contains(raw(blocks_[at].id))) {
+        lone_.push_back(at);
+      }
+    }
+    return true;
+  }
+
+  /// The segment in which a block that is not live has its place.
+  [[nodiscard]] trace::block_id segment_around(const block_record& block) const {
+    const auto parent = places_.find(raw(block.parent));
+    if (block.parent != trace::block_id::none && parent != places_.end() && inside_.contains(parent->second))
+      return blocks_[parent->second].id;
+    if (block.address == 0) return trace::block_id::none;
+    const std::uint64_t end = end_of(block.address, taken_by(block));
+    const block_record* best = nullptr;  // The innermost, whatever the order of the table.
+    for (const auto& [at, blocks] : inside_) {
+      const block_record& o = blocks_[at];
+      if (o.process != block.process || o.device != block.device || o.level >= block.level) continue;
+      if (o.address > block.address || end_of(o.address, bytes_of(at)) < end) continue;
+      if (best == nullptr || std::tuple(best->level, raw(best->id)) < std::tuple(o.level, raw(o.id))) best = &o;
+    }
+    return best == nullptr ? trace::block_id::none : best->id;
+  }
+
+  const address_map_question& question_;
+  const sources& from_;
+  const std::span<const block_record> blocks_;
+  std::vector<std::size_t> live_;
+  std::optional<analysis::mapped_runs> runs_;
+  std::unordered_map<std::uint64_t, std::size_t>
+      places_;  ///< Of live blocks, by id; of mappings that of the first in their run.
+  std::unordered_map<std::size_t, std::vector<std::size_t>>
+      inside_;                                              ///< In order of address, but for those that name a parent.
+  std::unordered_map<std::uint64_t, std::size_t> holders_;  ///< What a live block lies in, by its id.
+  std::vector<std::size_t> lone_;
+};
+
+class mapper {
+ public:
+  mapper(const address_map_question& question, const sources& from)
+      : question_(question),
+        from_(from),
+        blocks_(from.index.memory().blocks()),
+        facts_(from.index.tensors(from.trace)) {}
+
+  result<address_map> draw() {
+    sorter lives(question_, from_);
+    if (!lives.sort()) return fail(error_code::cancelled, "the question was withdrawn");
+    made_.time = question_.time;
+    for (const auto& [segment, inside] : lives.inside())
+      if (wanted(segment)) all_.push_back({segment, &inside});
+    if (question_.lone)
+      for (const std::size_t at : lives.lone())
+        if (wanted(at)) all_.push_back({at, nullptr});
+    made_.count = all_.size();
+    // The largest first: of those beyond the limit only the sums are told.
+    std::sort(all_.begin(), all_.end(), [&](const auto& a, const auto& b) {
+      return std::tuple(lives.bytes_of(b.at), blocks_[a.at].id) < std::tuple(lives.bytes_of(a.at), blocks_[b.at].id);
+    });
+    for (const entry& each : all_) {
+      if (from_.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+      add(each, lives.bytes_of(each.at));
+    }
+    number_groups();
+    for (const trace::block_id each : question_.marks)
+      if (const auto place = lives.place_of(each)) made_.marked.push_back(*place);
+    return std::move(made_);
+  }
+
+ private:
+  struct entry {
+    std::size_t at = 0;
+    const std::vector<std::size_t>* inside = nullptr;  ///< Null: it is a lone block.
+  };
+  /// Lone blocks come after the segments of a device and process.
+  using group_key = std::tuple<trace::device_id, trace::process_id, bool, trace::layer>;
+  static group_key key_of(const address_segment& s) { return {s.device, s.process, s.lone, s.level}; }
+
+  [[nodiscard]] bool wanted(std::size_t at) const {
+    return question_.segment == trace::block_id::none || blocks_[at].id == question_.segment;
+  }
+
+  [[nodiscard]] analysis::block_category category_of(std::size_t at) const {
+    return at < facts_->categories.size() ? facts_->categories[at] : analysis::block_category{};
+  }
+
+  void add(const entry& each, std::uint64_t bytes) {
+    const block_record& block = blocks_[each.at];
+    address_segment into;
+    into.block = block.id;
+    into.device = block.device;
+    into.process = block.process;
+    into.level = block.level;
+    into.kind = block.kind;
+    into.lone = each.inside == nullptr;
+    into.address = block.address;
+    into.bytes = std::min(bytes, UINT64_MAX - block.address);
+    packer packed(into, question_.pixel != 0 ? question_.pixel : into.bytes / question_.width);
+    std::vector<std::size_t> inside = into.lone ? std::vector{each.at} : *each.inside;
+    std::sort(inside.begin(), inside.end(), [&](std::size_t a, std::size_t b) {
+      return std::tuple(blocks_[a].address, blocks_[a].id) < std::tuple(blocks_[b].address, blocks_[b].id);
+    });
+    for (const std::size_t at : inside) packed.add(blocks_[at], category_of(at));
+    packed.finish();
+    count(into);
+    if (made_.segments.size() < address_map::segment_limit) made_.segments.push_back(std::move(into));
+  }
+
+  void count(const address_segment& segment) {
+    address_group& sum = groups_[key_of(segment)];
+    std::tie(sum.device, sum.process, sum.lone, sum.level) = key_of(segment);
+    ++sum.segments;
+    sum.bytes += segment.bytes;
+    sum.used += segment.used;
+    sum.blocks += segment.blocks;
+    sum.largest_hole = std::max(sum.largest_hole, segment.largest_hole);
+  }
+
+  void number_groups() {
+    std::map<group_key, std::size_t> numbers;
+    for (const auto& [key, sum] : groups_) {
+      numbers.emplace(key, made_.groups.size());
+      made_.groups.push_back(sum);
+    }
+    for (address_segment& each : made_.segments) each.group = numbers.at(key_of(each));
+    std::sort(made_.segments.begin(), made_.segments.end(), [](const address_segment& a, const address_segment& b) {
+      return std::tie(a.group, a.address, a.block) < std::tie(b.group, b.address, b.block);
+    });
+  }
+
+  const address_map_question& question_;
+  const sources& from_;
+  const std::span<const block_record> blocks_;
+  const std::shared_ptr<const analysis::tensor_facts> facts_;
+  address_map made_;
+  std::vector<entry> all_;
+  std::map<group_key, address_group> groups_;
+};
+
+}  // namespace
+
+result<address_map> answer_to(const address_map_question& asked, const sources& from) {
+  address_map_question question = asked;
+  question.time = analysis::bounded(asked.time);
+  question.width = std::clamp<std::uint32_t>(asked.width, 1, widest_view);
+  return mapper(question, from).draw();
+}
+
+result<memory_step> answer_to(const memory_step_question& question, const sources& from) {
+  const trace::time_ns now = analysis::bounded(question.time);
+  memory_step found{.since = question.time, .forward = question.forward};
+  std::uint64_t largest = 0;
+  const auto better = [&](trace::time_ns time) {
+    if (time == trace::unknown_time || (question.forward ? time <= now : time >= now)) return false;
+    if (found.time != trace::unknown_time && (question.forward ? time > found.time : time < found.time)) return false;
+    if (time != found.time) {
+      found = memory_step{.since = question.time, .forward = question.forward, .time = time};
+      largest = 0;
+    }
+    return true;
+  };
+  const auto take = [&](const block_record& block, std::uint64_t& count, std::uint64_t& bytes) {
+    ++count;
+    bytes += block.bytes;
+    if (found.block != trace::block_id::none && block.bytes <= largest) return;
+    largest = block.bytes;
+    found.block = block.id;
+  };
+  std::size_t seen = 0;
+  for (const block_record& block : from.index.memory().blocks()) {
+    if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+    if (!block.allocated || (question.device && block.device != *question.device)) continue;
+    if (!analysis::is_memory_at_an_address(block.kind)) continue;
+    if (better(block.born)) take(block, found.born, found.born_bytes);
+    if (block.freed() && better(block.died)) take(block, found.died, found.died_bytes);
+  }
+  return found;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/query/answers/answer_functions.hpp"
+
+/// Rows by their id or by what they name, read from the chunks that may hold them. For tasks: they read the disk. Private to
+/// core/query.
+namespace sluice::query {
+
+/// Calls `use(row)` for each row of the chunks that may hold something about `id`.
+template <class Row, class Use>
+void rows_about(trace::event_id id, const sources& from, Use&& use) {
+  const auto chunks = from.index.chunks().find([=](const analysis::chunk_reach& about) {
+    return raw(id) >= about.lowest_event && raw(id) <= about.highest_event;
+  });
+  for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
+    if (from.trace.chunks()[chunk].type != trace::type_of_row<Row>) continue;
+    const auto rows = from.trace.read<Row>(chunk);
+    if (!rows) continue;  // The messages say so.
+    for (const Row& row : **rows) use(row);
+  }
+}
+
+template <class Row>
+[[nodiscard]] std::optional<Row> find_row(trace::event_id id, const sources& from) {
+  std::optional<Row> found;
+  rows_about<Row>(id, from, [&](const Row& row) {
+    if (row.id == id && !found) found = row;
+  });
+  return found;
+}
+
+/// The block of that id, as far as its birth tells; also where the index is of a part that it does not live in.
+[[nodiscard]] std::optional<analysis::block_record> find_block(trace::block_id id, const sources& from);
+
+/// The name that the program gave to what an event made.
+[[nodiscard]] trace::string_id name_tag_of(trace::event_id alloc, const sources& from);
+
+/// Whose memory an imported block is.
+[[nodiscard]] std::optional<analysis::index::import_owner> import_owner_of(trace::event_id alloc, const sources& from);
+
+/// Whether other blocks lie in it.
+[[nodiscard]] bool holds_blocks(trace::block_id id, const sources& from);
+
+/// The first row from `time` on that `wanted`, in the chunks that come soonest: what a call enqueued runs soon after it, or
+/// is not worth reading half a recording for.
+template <class Row, class Wanted>
+[[nodiscard]] std::optional<Row> find_soon_after(trace::time_ns time, const sources& from, Wanted&& wanted) {
+  constexpr std::size_t most_chunks = 24;
+  std::vector<std::pair<trace::time_ns, std::size_t>> order;
+  const auto chunks = from.trace.chunks();
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    if (chunks[i].type == trace::type_of_row<Row> && chunks[i].max_time >= time)
+      order.emplace_back(chunks[i].min_time, i);
+  std::sort(order.begin(), order.end());
+  if (order.size() > most_chunks) order.resize(most_chunks);
+  for (const auto& [begin, chunk] : order) {
+    if (from.cancelled) return std::nullopt;
+    const auto rows = from.trace.read<Row>(chunk);
+    if (!rows) continue;
+    for (const Row& row : **rows)
+      if (row.time >= time && wanted(row)) return row;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/query/answers/answer_functions.hpp"
+#include "core/query/engine/long_answer.hpp"
+
+/// How a search goes through a file. Private to core/query.
+namespace sluice::query {
+
+/// Which texts hold the wanted part. Ids are dense in files of ours; a file may claim any, so they are looked up in a table.
+class wanted_names {
+ public:
+  /// O(all texts).
+  wanted_names(const std::string& part, const trace::tables& tables);
+  [[nodiscard]] bool none() const { return hits_.empty(); }
+  [[nodiscard]] bool holds(trace::string_id name) const { return hits_.contains(raw(name)); }
+
+ private:
+  std::unordered_map<std::uint64_t, char> hits_;
+};
+
+/// A search. A step looks into a chunk of the file.
+class searcher final : public long_answer<search_results> {
+ public:
+  /// `trace` outlives it.
+  searcher(search_question question, const trace::snapshot& trace);
+
+  [[nodiscard]] result<bool> work(std::chrono::steady_clock::time_point deadline,
+                                  const std::atomic<bool>& cancelled) override;
+  [[nodiscard]] float progress() const override;
+  /// O(names + `event_limit` * log of it).
+  [[nodiscard]] result<search_results> so_far(bool& provisional) override;
+
+ private:
+  result<void> look(std::size_t chunk);
+  template <class Row>
+  result<void> look_in(std::size_t chunk, trace::string_id Row::*name);
+  template <class Row>
+  void take(const Row& row, trace::string_id name);
+
+  struct earlier {
+    bool operator()(const found_event& a, const found_event& b) const {
+      return std::tie(a.begin, a.event) < std::tie(b.begin, b.event);
+    }
+  };
+
+  const search_question question_;
+  const trace::snapshot& trace_;
+  const wanted_names names_;
+  std::size_t next_ = 0;  ///< The chunk to look into.
+  std::uint64_t total_ = 0;
+  std::map<std::pair<trace::string_id, trace::row_type>, found_name> sums_;
+  std::priority_queue<found_event, std::vector<found_event>, earlier> earliest_;  ///< The latest of them on top.
+  std::vector<trace::string_id> column_;
+  std::vector<std::size_t> places_;
+};
+
+}  // namespace sluice::query

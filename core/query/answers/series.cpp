@@ -1,0 +1,268 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/format.hpp"
+#include "core/index/labels.hpp"
+#include "core/query/answers/answer_functions.hpp"
+#include "core/query/engine/bin_source.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::query {
+namespace {
+
+using trace::curve_row;
+using trace::layer;
+using trace::memory_kind;
+
+std::string capital(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+/// Gathers the bands of one answer: first which curves, then all their bins at once.
+class composer {
+ public:
+  composer(const series_question& question, const sources& from)
+      : question_(question), all_(from, question.by_category) {}
+
+  [[nodiscard]] std::span<const curve_row> curves() const { return all_.curves(); }
+  /// The first curve of a kind that is `of`; null if there is none.
+  template <class Is>
+  [[nodiscard]] const curve_row* find(trace::curve_kind what, Is&& of) const {
+    for (const curve_row& curve : all_.curves())
+      if (curve.what == what && of(curve)) return &curve;
+    return nullptr;
+  }
+
+  band& add(std::string label, band_role role, const curve_row& curve) {
+    places_.push_back(static_cast<std::uint32_t>(&curve - all_.curves().data()));
+    band& made = made_.bands.emplace_back();
+    made.label = std::move(label);
+    made.role = role;
+    return made;
+  }
+  /// As `add`; the band stands on the stacked ones before it.
+  band& stack(std::string label, band_role role, const curve_row& curve) {
+    stacked_ += curve.maximum;
+    band& made = add(std::move(label), role, curve);
+    made.stacked = true;
+    return made;
+  }
+  band& line(std::string label, band_role role, const curve_row& curve) {
+    reaches(curve);
+    return add(std::move(label), role, curve);
+  }
+  /// The axis holds `curve`, whose parts were added.
+  void reaches(const curve_row& curve) { made_.maximum = std::max(made_.maximum, curve.maximum); }
+
+  void limit(std::string label, double value, trace::direction way = trace::direction::unknown) {
+    made_.limits.push_back({std::move(label), value, way});
+  }
+
+  /// `ceiling` bounds the stacked bands' sum where it is known.
+  result<series> finish(double ceiling = 0) {
+    if (ceiling > 0) stacked_ = std::min(stacked_, ceiling);
+    made_.maximum = std::max(made_.maximum, stacked_);
+    auto sampled = all_.sample(places_, analysis::bounded(question_.range),
+                               std::clamp<std::uint32_t>(question_.width, 1, widest_view));
+    if (!sampled) return tl::unexpected<error>(sampled.error());
+    made_.range = sampled->range;
+    for (std::size_t i = 0; i < made_.bands.size(); ++i) made_.bands[i].bins = std::move(sampled->bins[i]);
+    return std::move(made_);
+  }
+
+ private:
+  const series_question& question_;
+  drawing all_;
+  std::vector<std::uint32_t> places_;
+  series made_;
+  double stacked_ = 0;
+};
+
+/// Addresses without bytes of their own are no memory use.
+bool has_bytes(memory_kind kind) { return kind != memory_kind::reservation && kind != memory_kind::mapping; }
+
+bool stacks(const curve_row& curve) {
+  return curve.level == layer::driver &&
+         (curve.device == trace::device_id::none ? analysis::is_host_resident(curve.kind)
+                                                 : analysis::is_device_resident(curve.kind));
+}
+
+std::string memory_label(const curve_row& curve) {
+  if (curve.level == layer::driver) {
+    return curve.kind == memory_kind::managed ? "Managed (either side)" : capital(std::string(name_of(curve.kind)));
+  }
+  return fmt::format("{}: {}", capital(std::string(name_of(curve.level))), name_of(curve.kind));
+}
+
+void put_kind(band& into, layer level, memory_kind kind) {
+  into.level = level;
+  into.kind = kind;
+}
+
+/// What lasts longest at the bottom, so that the bands above it move least.
+constexpr std::array category_order = {analysis::category::weight,   analysis::category::optimizer_state,
+                                       analysis::category::gradient, analysis::category::activation,
+                                       analysis::category::input,    analysis::category::workspace,
+                                       analysis::category::none};
+
+bool same_memory(const curve_row& a, const curve_row& b) {
+  return a.device == b.device && a.level == b.level && a.kind == b.kind;
+}
+
+/// False if there are none of that memory.
+bool put_categories(composer& all, const curve_row& memory) {
+  bool any = false;
+  for (const analysis::category what : category_order) {
+    const curve_row* part = all.find(trace::curve_kind::category, [&](const curve_row& curve) {
+      return curve.category == static_cast<std::uint8_t>(what) && same_memory(curve, memory);
+    });
+    if (part == nullptr) continue;
+    band& made = all.add(capital(std::string(analysis::category_name(what))), band_role::used, *part);
+    put_kind(made, memory.level, memory.kind);
+    made.category = what;
+    made.by_category = any = true;
+  }
+  if (any) all.reaches(memory);
+  return any;
+}
+
+void put_driver_pools(composer& all, const track& row, const trace::tables& tables) {
+  if (row.device == trace::device_id::none) return;
+  trace::pool_id before{};
+  for (const curve_row& curve : all.curves()) {
+    if (curve.pool == trace::pool_id::none || curve.pool == before) continue;
+    before = curve.pool;
+    const trace::pool_row* about = tables.pools.find(curve.pool);
+    if (about == nullptr || about->device != row.device || !analysis::is_driver_pool(*about, curve.has_segments))
+      continue;
+    const auto of_pool = [&](const curve_row& each) { return each.pool == curve.pool; };
+    const std::string label = analysis::pool_label(curve.pool, tables);
+    if (const curve_row* reserved = all.find(trace::curve_kind::pool_reserved, of_pool)) {
+      put_kind(all.stack(label + " (reserved)", band_role::reserved, *reserved), layer::driver, about->kind);
+    } else if (const curve_row* blocks = all.find(trace::curve_kind::pool_blocks, of_pool)) {
+      put_kind(all.stack(label, band_role::used, *blocks), layer::driver, about->kind);
+    }
+  }
+}
+
+void put_samples(composer& all, const track& row) {
+  const auto of_device = [&](const curve_row& curve) { return curve.device == row.device; };
+  const curve_row* untracked = all.find(trace::curve_kind::device_untracked, of_device);
+  if (untracked == nullptr) return;
+  const bool managed = all.find(trace::curve_kind::memory, [&](const curve_row& curve) {
+    return of_device(curve) && curve.level == layer::driver && curve.kind == memory_kind::managed;
+  }) != nullptr;
+  all.stack(managed ? "Not tracked: context, modules, libraries, managed pages here, other processes"
+                    : "Not tracked: context, modules, libraries, other processes",
+            band_role::untracked, *untracked);
+  const curve_row* own = all.find(trace::curve_kind::device_recorder, of_device);
+  if (own != nullptr && own->maximum > 0) all.stack("The recorder's own (estimated)", band_role::recorder, *own);
+  if (const curve_row* used = all.find(trace::curve_kind::device_used, of_device))
+    all.line("All in use on the device (sampled)", band_role::total, *used);
+}
+
+result<series> memory_series(const series_question& question, const track& row, const sources& from) {
+  composer all(question, from);
+  const auto of_device = [&](const curve_row& curve) {
+    return curve.what == trace::curve_kind::memory && curve.device == row.device;
+  };
+  for (const curve_row& curve : all.curves())
+    if (of_device(curve) && stacks(curve))
+      put_kind(all.stack(memory_label(curve), band_role::used, curve), curve.level, curve.kind);
+  put_driver_pools(all, row, from.trace.tables());
+  put_samples(all, row);
+  for (const curve_row& curve : all.curves()) {
+    if (!of_device(curve) || stacks(curve) || !has_bytes(curve.kind)) continue;
+    if (question.by_category && put_categories(all, curve)) continue;
+    put_kind(all.line(memory_label(curve), band_role::used, curve), curve.level, curve.kind);
+  }
+  double ceiling = 0;
+  if (const trace::device_row* device = from.trace.tables().devices.find(row.device);
+      device != nullptr && device->memory_bytes > 0) {
+    ceiling = static_cast<double>(device->memory_bytes);
+    all.limit("Device memory " + format_bytes(device->memory_bytes), ceiling);
+  }
+  return all.finish(ceiling);
+}
+
+result<series> pool_series(const series_question& question, const track& row, const sources& from) {
+  composer all(question, from);
+  const auto of_pool = [&](const curve_row& curve) { return curve.pool == row.pool; };
+  if (const curve_row* reserved = all.find(trace::curve_kind::pool_reserved, of_pool))
+    all.line("Reserved", band_role::reserved, *reserved);
+  const curve_row* used = all.find(trace::curve_kind::pool_blocks, of_pool);
+  if (used == nullptr) used = all.find(trace::curve_kind::pool_used, of_pool);
+  if (used != nullptr) all.line("Used", band_role::used, *used);
+  return all.finish();
+}
+
+void put_link_limits(composer& all, const trace::device_row& device) {
+  if (device.link_peak > 0) {
+    const std::string link = device.link_generation > 0
+                                 ? fmt::format("PCIe {} x{} peak", device.link_generation, device.link_width)
+                                 : std::string("Link peak");
+    all.limit(link + " " + format_rate(static_cast<double>(device.link_peak)), static_cast<double>(device.link_peak));
+  }
+  const auto attainable = [&](trace::direction way, std::uint64_t rate) {
+    if (rate == 0) return;
+    all.limit(fmt::format("Attainable {} {}", name_of(way), format_rate(static_cast<double>(rate))),
+              static_cast<double>(rate), way);
+  };
+  attainable(trace::direction::h2d, device.attainable_h2d);
+  attainable(trace::direction::d2h, device.attainable_d2h);
+}
+
+result<series> bandwidth_series(const series_question& question, const track& row, const sources& from) {
+  composer all(question, from);
+  for (const curve_row& curve : all.curves()) {
+    if (curve.what != trace::curve_kind::rate || curve.device != row.device) continue;
+    if (axis_of(curve.way) != axis_of(row.direction)) continue;
+    all.line(capital(std::string(name_of(curve.way))), band_role::value, curve).direction = curve.way;
+  }
+  const trace::device_row* device = from.trace.tables().devices.find(row.device);
+  if (device != nullptr && row.direction == trace::direction::p2p) {
+    if (device->peer_peak > 0) {
+      const auto peak = static_cast<double>(device->peer_peak);
+      all.limit("NVLink peak " + format_rate(peak), peak);
+    }
+  } else if (device != nullptr && row.direction != trace::direction::d2d) {
+    put_link_limits(all, *device);
+  }
+  return all.finish();
+}
+
+result<series> counter_series(const series_question& question, const track& row, const sources& from) {
+  composer all(question, from);
+  const curve_row* values =
+      all.find(trace::curve_kind::counter, [&](const curve_row& curve) { return curve.counter == row.counter; });
+  if (values != nullptr) all.line("Value", band_role::value, *values);
+  return all.finish();
+}
+
+}  // namespace
+
+result<series> answer_to(const series_question& question, const sources& from) {
+  const auto row = find_track(question.track, from);
+  if (!row) return tl::unexpected<error>(row.error());
+  switch (row->kind) {
+    case track_kind::memory:
+      return memory_series(question, *row, from);
+    case track_kind::pool:
+      return pool_series(question, *row, from);
+    case track_kind::bandwidth:
+      return bandwidth_series(question, *row, from);
+    case track_kind::counter:
+      return counter_series(question, *row, from);
+    case track_kind::direction:
+    case track_kind::stream:
+    case track_kind::host_thread:
+    case track_kind::steps:
+      break;
+  }
+  return fail(error_code::invalid_argument, "this track has slices, no curves", from.trace.path());
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,215 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/format.hpp"
+#include "core/index/labels.hpp"
+#include "core/query/answers/figures_source.hpp"
+#include "core/query/engine/section_source.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::query {
+namespace {
+
+using analysis::block_record;
+using analysis::memory_key;
+
+constexpr std::string_view no_stack = "(no stack recorded)";
+
+std::string label_of(const memory_key& key, const trace::tables& tables) {
+  const std::string what = fmt::format("{}: {}", name_of(key.level), name_of(key.kind));
+  if (key.device == trace::device_id::none) return "host, " + what;
+  const trace::device_row* row = tables.devices.find(key.device);
+  return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}, {}", row->ordinal, what)
+                                             : fmt::format("{}, {}", analysis::device_label(key.device, tables), what);
+}
+
+memory_choice choice_of(const analysis::memory_standing& standing, const trace::tables& tables) {
+  const memory_key& key = standing.of;
+  return {key.level, key.device, key.kind, standing.peak, label_of(key, tables), standing.has_stacks};
+}
+
+std::vector<memory_choice> list_choices(const sources& from) {
+  std::vector<memory_choice> all;
+  for (const auto& standing : analysis::list_memories(from.index.memory(), analysis::whole_of(from.trace)))
+    all.push_back(choice_of(standing, from.trace.tables()));
+  return all;
+}
+
+/// The memory that was asked for; else the innermost layer that still explains a good part of what any layer holds, because a
+/// framework's blocks say which line wants them, where the driver's say only when the framework ran out.
+std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const stacks_question& question) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const memory_choice& each = all[i];
+    if (question.level && each.level != *question.level) continue;
+    if (question.device && each.device != *question.device) continue;
+    if (question.kind && each.kind != *question.kind) continue;
+    if (!best) {
+      best = i;
+      continue;
+    }
+    const memory_choice& other = all[*best];
+    if (each.peak < all.front().peak / 4) continue;
+    if (std::pair(each.has_stacks, each.level) > std::pair(other.has_stacks, other.level)) best = i;
+  }
+  return best;
+}
+
+/// Gathers what stacks are accountable for in a range.
+class use_of_range {
+ public:
+  explicit use_of_range(const stacks_question& question)
+      : question_(question), range_(analysis::bounded(question.range)) {}
+
+  void add(const sources& from, time_range part) {
+    const bool first = part.begin == range_.begin;
+    if (first) about_.choices = list_choices(from);
+    if (question_.measure == stack_measure::transferred) {
+      use_.join(
+          analysis::copying_stacks(from.index, {question_.device, question_.direction}, range_, from.cancelled, part));
+      if (first) use_.time = range_.begin;
+      return;
+    }
+    if (first) about_.choice = choose(about_.choices, question_);
+    if (!about_.choice) return;
+    const memory_choice& chosen = about_.choices[*about_.choice];
+    const analysis::block_filter filter{chosen.level, chosen.device, chosen.kind};
+    const analysis::memory_use& memory = from.index.memory();
+    if (question_.measure == stack_measure::allocated) {
+      use_.join(analysis::allocating_stacks(memory, filter, part, from.cancelled));
+      if (first) use_.time = range_.begin;
+      return;
+    }
+    const time_ns highest = analysis::peak_time(memory, filter, part, from.cancelled);
+    analysis::stack_use held = analysis::live_stacks(memory, filter, highest, from.cancelled);
+    if (first || held.bytes() > use_.bytes()) use_ = std::move(held);
+  }
+
+  [[nodiscard]] const analysis::stack_use& use() const { return use_; }
+  /// The choices, and the one that this is about.
+  [[nodiscard]] const stack_view& about() const { return about_; }
+
+ private:
+  const stacks_question question_;
+  const time_range range_;
+  analysis::stack_use use_;
+  stack_view about_;
+};
+
+std::uint64_t hash_of(const symbols::frame_line& line) {
+  return std::hash<std::string>()(fmt::format("{}\x1f{}\x1f{}", symbols::name_of(line), line.file, line.line));
+}
+
+/// Keeps the lines that the tree names, and gives each node its id.
+void put_lines(const sources& from, stack_view& view) {
+  std::unordered_map<std::uint32_t, std::uint32_t> places;
+  std::vector<symbols::line_id> used;
+  for (analysis::stack_node& node : view.tree.nodes) {
+    if (node.depth == 0) continue;
+    const auto [place, fresh] = places.try_emplace(node.line, static_cast<std::uint32_t>(used.size()));
+    if (fresh) used.push_back(node.line);
+    node.line = place->second;
+  }
+  view.lines = from.frames.describe(used, from.trace.tables());
+  std::vector<std::uint64_t> hashes;
+  for (const symbols::frame_line& line : view.lines) hashes.push_back(hash_of(line));
+  view.ids.reserve(view.tree.nodes.size());
+  for (const analysis::stack_node& node : view.tree.nodes) {
+    // Mixed with the parent's id as boost::hash_combine does, for 64 bits.
+    std::uint64_t id = node.depth == 0 ? 0 : view.ids[node.parent];
+    if (node.depth != 0) id ^= hashes[node.line] + 0x9e3779b97f4a7c15ULL + (id << 12) + (id >> 4);
+    view.ids.push_back(id);
+  }
+}
+
+/// `view` with its choices, and what they hold.
+result<stack_view> tell(const stacks_question& question, const analysis::stack_use& use, const sources& from,
+                        stack_view view) {
+  const trace::tables& tables = from.trace.tables();
+  view.recorded = !tables.stacks.rows().empty();
+  view.time = use.time;
+  view.kernels_known = use.kernels_known;
+  for (const analysis::stack_share& share : use.shares)
+    if (share.stack == trace::stack_id::none) view.without = share.figures;
+  analysis::stack_lines lines;
+  lines.none = from.frames.remark(no_stack);
+  lines.cut = from.frames.remark(symbols::cut_remark);
+  lines.of = [&](trace::frame_id frame) {
+    auto found = from.frames.lines_of(frame, tables, from.patience);
+    view.symbols_pending |= found.provisional;
+    return std::move(found.ids);
+  };
+  if (question.fold) lines.folded = [&](symbols::line_id line) { return !from.frames.is_own(line); };
+  view.tree = analysis::merge_stacks(use, tables, lines, question.order, question.weight, from.cancelled);
+  if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+  from.provisional |= view.symbols_pending;
+  put_lines(from, view);
+  return view;
+}
+
+class stacks_of_parts final : public gathered<stack_view> {
+ public:
+  explicit stacks_of_parts(const stacks_question& question) : question_(question), range_(question) {}
+
+  result<void> add(const sources& from, time_range part) override {
+    range_.add(from, part);
+    if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+    return {};
+  }
+  result<stack_view> tell(const sources& from) override {
+    return query::tell(question_, range_.use(), from, range_.about());
+  }
+
+ private:
+  const stacks_question question_;
+  use_of_range range_;
+};
+
+/// What is live at the moment that is asked for.
+result<stack_view> live_at(const stacks_question& question, const sources& from) {
+  stack_view view;
+  view.choices = list_choices(from);
+  view.choice = choose(view.choices, question);
+  if (!view.choice) return tell(question, {}, from, std::move(view));
+  const memory_choice& chosen = view.choices[*view.choice];
+  const analysis::stack_use use = analysis::live_stacks(from.index.memory(), {chosen.level, chosen.device, chosen.kind},
+                                                        analysis::bounded(question.at), from.cancelled);
+  return tell(question, use, from, std::move(view));
+}
+
+}  // namespace
+
+gathered_answer<stacks_question> gather(const stacks_question& question) {
+  return std::make_unique<stacks_of_parts>(question);
+}
+
+result<stack_view> answer_to(const stacks_question& question, const sources& from) {
+  if (question.measure == stack_measure::live) return live_at(question, from);
+  stacks_of_parts all(question);
+  if (const auto added = all.add(from, analysis::bounded(question.range)); !added) return tl::unexpected(added.error());
+  return all.tell(from);
+}
+
+std::optional<result<stack_view>> answer_from_digest(const stacks_question& question, const sources& from) {
+  const analysis::digest& digest = *from.stored->digest;
+  if (question.measure == stack_measure::live || analysis::bounded(question.range) != digest.span) return {};
+  stack_view view;
+  for (const analysis::memory_stacks& memory : digest.memory)
+    view.choices.push_back(choice_of(memory.standing, from.trace.tables()));
+  if (question.measure == stack_measure::transferred) {
+    if (!question.device && !question.direction) return tell(question, digest.all_copies, from, std::move(view));
+    for (const analysis::copy_stacks& copies : digest.copies)
+      if (question.device == copies.device && question.direction == copies.direction)
+        return tell(question, copies.use, from, std::move(view));
+    return {};
+  }
+  view.choice = choose(view.choices, question);
+  if (!view.choice) return tell(question, {}, from, std::move(view));
+  const analysis::memory_stacks& chosen = digest.memory[*view.choice];
+  const bool peak = question.measure == stack_measure::peak;
+  return tell(question, peak ? chosen.at_peak : chosen.allocated, from, std::move(view));
+}
+
+}  // namespace sluice::query

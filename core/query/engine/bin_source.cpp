@@ -1,0 +1,77 @@
+#include "core/query/engine/bin_source.hpp"
+
+#include <algorithm>
+
+#include "core/index/tensor_facts.hpp"
+
+namespace sluice::query {
+
+drawing::drawing(const sources& from, bool categories) : from_(from) {
+  if (from.stored != nullptr) {
+    const analysis::stored_tiles& tiles = *from.stored->tiles;
+    curves_.assign(tiles.curves().begin(), tiles.curves().end());
+    for (const trace::lane_row& lane : tiles.lanes()) {
+      if (owners_.empty() || !analysis::same_owner(owners_.back().about, lane)) owners_.push_back({lane, 0});
+      ++owners_.back().lanes;
+    }
+    return;
+  }
+  if (categories) facts_ = from.index.tensors(from.trace);
+  of_index_ = analysis::curves_of(from.index, facts_.get(), analysis::whole_of(from.trace));
+  for (const analysis::index_curve& curve : of_index_) curves_.push_back(curve.about);
+  slices_ = analysis::slices_of(from.index, nullptr);
+  for (const analysis::index_slices& each : slices_)
+    owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes())});
+}
+
+analysis::bin_sources drawing::bins() const {
+  const bool reads = from_.draws == drawn_from::epochs && from_.stored->parts;
+  const auto read = [this](std::span<const std::size_t> epochs) {
+    return from_.stored->parts->get_each(epochs, analysis::part_scope::timeline, [this] { return !from_.cancelled; });
+  };
+  if (reads) return {read, true};
+  return {from_.stored->at_hand, from_.draws != drawn_from::memory};
+}
+
+void drawing::say(analysis::bin_detail detail) const {
+  if (from_.detail != nullptr) *from_.detail = std::max(*from_.detail, detail);
+}
+
+result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, time_range range,
+                                         std::uint32_t width) const {
+  sampled made;
+  if (from_.stored != nullptr) {
+    const analysis::bin_grid grid = from_.stored->tiles->grid_over(range, width);
+    auto detail = analysis::bin_detail::exact;
+    auto sampled_bins = from_.stored->tiles->sample(places, grid, bins(), detail);
+    if (!sampled_bins) return tl::unexpected<error>(sampled_bins.error());
+    say(detail);
+    made.range = grid.range();
+    made.bins = std::move(*sampled_bins);
+    return made;
+  }
+  made.range = range;
+  for (const std::uint32_t place : places) {
+    std::vector<bin>& to = made.bins.emplace_back(width);
+    of_index_[place].split(range, width, [&](std::uint32_t i, const summaries::extent& part, double at_begin) {
+      to[i] = analysis::sampled(part, at_begin);
+    });
+  }
+  return made;
+}
+
+result<void> drawing::draw(std::size_t place, time_range range, std::uint32_t width,
+                           std::vector<summaries::drawn_slice>& into) const {
+  if (from_.stored != nullptr) {
+    auto detail = analysis::bin_detail::exact;
+    auto drawn = from_.stored->tiles->draw(owners_[place].about.lane, from_.stored->tiles->grid_over(range, width),
+                                           bins(), detail, into);
+    say(detail);
+    return drawn;
+  }
+  into.clear();
+  slices_[place].slices->draw(range.begin, range.end, width, into);
+  return {};
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,172 @@
+#include "core/query/engine/engine_state.hpp"
+
+#include "core/query/engine/file_source.hpp"
+#include "core/summary/passes/finalize.hpp"
+
+namespace sluice::query {
+namespace {
+
+/// A building task makes room for questions after this long.
+constexpr auto building_slice = std::chrono::milliseconds(10);
+
+std::atomic<std::uint64_t> next_serial{1};
+
+}  // namespace
+
+engine::state::state(std::shared_ptr<trace::file> f, engine_options o)
+    : serial(next_serial.fetch_add(1)),
+      options(std::move(o)),
+      opened(std::move(f)),
+      target(opened->latest()),
+      frames(symbols::options_for(*target)),
+      pool(options.threads),
+      sums(options.memory_bytes, [this](summing::outcome made) { take(std::move(made)); }) {}
+
+engine::state::view engine::state::seen() {
+  const std::scoped_lock lock(mutex);
+  return {target, summaries, index, generation};
+}
+
+void engine::state::load() {
+  std::shared_ptr<const stored_answers> found = load_stored(current(), options.memory_bytes);
+  {
+    const std::scoped_lock lock(mutex);
+    summaries = std::move(found);
+    loaded = true;
+    if (summaries) {
+      complete = true;
+      progress = 1;
+      generation.fetch_add(1);
+    } else {
+      start_building();
+    }
+    if (unseen) follow(std::exchange(unseen, nullptr));
+    changed.notify_all();
+  }
+  wake();
+}
+
+void engine::state::want_index() {
+  const std::scoped_lock lock(mutex);
+  if (loaded && !built) start_building();
+}
+
+void engine::state::start_building() {
+  index_wanted = true;
+  built = false;
+  complete = false;
+  if (building) return;
+  building = true;
+  pool.add([this] { build(); });
+}
+
+void engine::state::build() {
+  view now;
+  {
+    const std::scoped_lock lock(mutex);
+    building = index_wanted;
+    if (!building) return;
+    now = {target, nullptr, index, 0};
+  }
+  const auto stop = steady::now() + building_slice;
+  bool all = false;
+  do {
+    const std::unique_lock lock(index_mutex);
+    all = now.index->absorb(*now.trace, 1);
+    generation.fetch_add(1);
+  } while (!all && steady::now() < stop);
+  const float share = now.index->progress(*now.trace);  // Only this task changes the index.
+  bool finished = false;
+  {
+    const std::scoped_lock lock(mutex);
+    if (index_wanted) progress = share;
+    if (all && index_wanted && target == now.trace && index == now.index) {
+      building = false;
+      built = true;
+      complete = true;
+      generation.fetch_add(1);
+      finished = true;
+      changed.notify_all();
+    }
+  }
+  if (!finished) pool.add([this] { build(); });
+  if (finished || steady::now() - woken >= refresh_interval) {
+    woken = steady::now();
+    wake();
+  }
+}
+
+void engine::state::look_for_more() {
+  refreshing = false;
+  std::shared_ptr<trace::file> from;
+  {
+    const std::scoped_lock lock(mutex);
+    from = opened;
+  }
+  const auto found = from->refresh();
+  if (!found) return;  // A file that vanished stays as it was last seen.
+  // Looked for last: a writer that is no longer there has put it there before.
+  const auto successor = from->successor();
+  const bool replaced = successor && *successor != nullptr;
+  if (!replaced && !*found) return;
+  const std::scoped_lock lock(mutex);
+  if (opened != from) return;  // Another task was quicker.
+  if (replaced) opened = *successor;
+  if (loaded) {
+    follow(opened->latest());
+  } else {
+    unseen = opened->latest();
+  }
+}
+
+void engine::state::follow(std::shared_ptr<const trace::snapshot> newest) {
+  const bool elsewhere = !newest->is_of_the_file_of(*target);
+  if (elsewhere || (can_be_summed_up && analysis::is_beyond(*newest, options.memory_bytes)))
+    return sums.look(std::move(newest));
+  target = std::move(newest);
+  start_building();
+}
+
+void engine::state::take(summing::outcome made) {
+  {
+    const std::scoped_lock lock(mutex);
+    const bool held_all = !summaries;
+    const bool elsewhere = !made.trace->is_of_the_file_of(*target);
+    target = std::move(made.trace);
+    summaries = std::move(made.answers);
+    // What was held of all goes with the last who reads it. An index that a question took beside summaries takes in the rest once
+    // there is such a question again, unless it is of another file.
+    if (elsewhere || (summaries && held_all)) {
+      index = std::make_shared<analysis::index>();
+      index_wanted = false;
+    }
+    if (summaries) {
+      built = false;
+      complete = true;
+      progress = 1;
+      generation.fetch_add(1);
+    } else {
+      can_be_summed_up = !analysis::is_beyond(*target, options.memory_bytes);
+      start_building();
+    }
+    changed.notify_all();
+  }
+  wake();
+}
+
+void engine::state::find_symbols() {
+  const bool more = frames.work(steady::now() + refresh_interval);
+  if (more) pool.add([this] { find_symbols(); });
+  wake();
+}
+
+void engine::state::read_ahead_of(time_range seen, std::uint32_t width) {
+  const auto from = stored();
+  if (from && from->ahead && from->ahead->look(seen, width)) pool.add([this, ahead = from->ahead] { read_on(ahead); });
+}
+
+void engine::state::read_on(const std::shared_ptr<read_ahead>& ahead) {
+  if (ahead->work()) pool.add([this, ahead] { read_on(ahead); });
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,75 @@
+#include "core/query/engine/task_pool.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace sluice::query {
+void lower_priority() {
+  const sched_param none{};
+  static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &none));
+  static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // On Linux: of this thread.
+}
+
+task_pool::task_pool(unsigned threads) {
+  if (threads == 0) threads = std::max(2U, std::thread::hardware_concurrency()) - 1;
+  // Where the system gives fewer threads, those that there are do the work: the first does any. Without one, nothing is ever answered: whoever
+  // made the pool hears of it.
+  threads_.reserve(threads + 1);
+  threads_.emplace_back([this] { work(false); });
+  try {
+    threads_.emplace_back([this] { work(true); });
+    while (threads_.size() < threads + 1) threads_.emplace_back([this] { work(false); });
+  } catch (const std::system_error&) {
+  }
+}
+
+void task_pool::add(std::function<void()> task) { add_to(others_, std::move(task)); }
+
+void task_pool::add_quick(std::function<void()> task) { add_to(quick_, std::move(task)); }
+
+void task_pool::add_to(tasks& queue, std::function<void()> task) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return;
+    outstanding_.fetch_add(1, std::memory_order_acq_rel);
+    queue.push_back(std::move(task));
+  }
+  something_.notify_all();
+}
+
+void task_pool::stop() {
+  tasks dropped[2];  // Destroyed without the lock: a task may own what locks.
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    outstanding_.fetch_sub(quick_.size() + others_.size(), std::memory_order_acq_rel);
+    dropped[0].swap(quick_);
+    dropped[1].swap(others_);
+  }
+  something_.notify_all();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void task_pool::work(bool only_quick) {
+  lower_priority();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    something_.wait(lock, [&] { return stopping_ || !quick_.empty() || (!only_quick && !others_.empty()); });
+    if (stopping_) return;
+    tasks& queue = quick_.empty() ? others_ : quick_;
+    std::function<void()> task = std::move(queue.front());
+    queue.pop_front();
+    lock.unlock();
+    task();
+    task = nullptr;
+    outstanding_.fetch_sub(1, std::memory_order_acq_rel);
+    lock.lock();
+  }
+}
+
+}  // namespace sluice::query

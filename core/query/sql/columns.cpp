@@ -1,0 +1,290 @@
+#include "core/query/sql/columns.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/index/work/device_work.hpp"
+#include "core/query/sql/columns_about.hpp"
+#include "core/query/sql/member_names.hpp"
+#include "core/timeline/time_range.hpp"
+
+namespace sluice::query {
+namespace {
+
+using namespace trace;
+using std::string_view;
+
+/// The words of each closed set, in the order of its numbers. They are what people write in queries, so they stay.
+template <class Enum>
+constexpr std::array<string_view, 0> words_of{};
+template <>
+constexpr std::array words_of<provenance> = {string_view("exact"), string_view("sampled"), string_view("estimated"),
+                                             string_view("inferred")};
+template <>
+constexpr std::array words_of<layer> = {string_view("driver"), string_view("pool"), string_view("framework"),
+                                        string_view("user")};
+template <>
+constexpr std::array words_of<memory_kind> = {
+    string_view("unknown"),     string_view("device"),   string_view("pinned"),
+    string_view("managed"),     string_view("host"),     string_view("array"),
+    string_view("reservation"), string_view("physical"), string_view("mapping")};
+template <>
+constexpr std::array words_of<direction> = {string_view("unknown"), string_view("h2d"), string_view("d2h"),
+                                            string_view("d2d"),     string_view("p2p"), string_view("h2h")};
+template <>
+constexpr std::array words_of<pool_operation> = {string_view("sample"), string_view("grow"), string_view("shrink"),
+                                                 string_view("trim")};
+template <>
+constexpr std::array words_of<sync_kind> = {string_view("unknown"), string_view("event"), string_view("stream"),
+                                            string_view("context"), string_view("stream_wait")};
+template <>
+constexpr std::array words_of<file_operation> = {string_view("unknown"), string_view("open"),  string_view("read"),
+                                                 string_view("write"),   string_view("flush"), string_view("map")};
+template <>
+constexpr std::array words_of<migration_cause> = {string_view("unknown"), string_view("page_fault"),
+                                                  string_view("prefetch"), string_view("eviction"),
+                                                  string_view("access_counter")};
+template <>
+constexpr std::array words_of<severity> = {string_view("info"), string_view("warning"), string_view("error")};
+template <>
+constexpr std::array words_of<device_kind> = {string_view("unknown"), string_view("cuda"), string_view("simulated")};
+template <>
+constexpr std::array words_of<frame_kind> = {string_view("unknown"), string_view("native"), string_view("python"),
+                                             string_view("kernel")};
+template <>
+constexpr std::array words_of<counter_unit> = {string_view("none"), string_view("bytes"),
+                                               string_view("bytes_per_second"), string_view("nanoseconds"),
+                                               string_view("fraction")};
+template <>
+constexpr std::array words_of<link_kind> = {string_view("call_to_work"),    string_view("record_to_wait"),
+                                            string_view("block_to_touch"),  string_view("node_to_definition"),
+                                            string_view("import_to_owner"), string_view("flow")};
+template <>
+constexpr std::array words_of<recording_mode> = {string_view("unknown"), string_view("memory"), string_view("timeline"),
+                                                 string_view("all")};
+template <>
+constexpr std::array words_of<content_check> = {string_view("none"), string_view("exact"), string_view("sampled"),
+                                                string_view("over_budget"), string_view("unreadable")};
+
+template <class Id>
+constexpr id_kind kind_of_id = id_kind::none;
+#define SLUICE_ID(name) \
+  template <>           \
+  constexpr id_kind kind_of_id<name##_id> = id_kind::name;
+SLUICE_ID(event)
+SLUICE_ID(block)
+SLUICE_ID(host)
+SLUICE_ID(process)
+SLUICE_ID(thread)
+SLUICE_ID(device)
+SLUICE_ID(context)
+SLUICE_ID(stream)
+SLUICE_ID(pool)
+SLUICE_ID(counter)
+SLUICE_ID(stack)
+SLUICE_ID(frame)
+SLUICE_ID(module)
+SLUICE_ID(source)
+SLUICE_ID(graph)
+#undef SLUICE_ID
+
+/// Members whose name would have to be quoted in SQL.
+constexpr std::array<std::pair<string_view, string_view>, 3> renamed = {
+    {{"index", "position"}, {"from", "from_event"}, {"to", "to_event"}}};
+
+/// Signed members that are ns on the trace's clock, and those in which -1 says "not known".
+constexpr std::array<string_view, 9> times = {"time",      "end",      "begin", "call_begin",    "device_time",
+                                              "completed", "enqueued", "born",  "complete_until"};
+constexpr std::array<string_view, 4> minus_one_is_none = {"rank", "exit_status", "ordinal", "step"};
+
+template <std::size_t Count>
+constexpr bool is_among(const std::array<string_view, Count>& names, string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+constexpr string_view column_name(string_view member) {
+  for (const auto& [from, to] : renamed)
+    if (from == member) return to;
+  return member;
+}
+
+template <class Value>
+constexpr column_type type_of(string_view name) {
+  if constexpr (std::is_same_v<Value, bool>)
+    return column_type::flag;
+  else if constexpr (std::is_same_v<Value, string_id> || std::is_same_v<Value, std::string>)
+    return column_type::text;
+  else if constexpr (std::is_enum_v<Value>)
+    return enum_values<Value> > 0 ? column_type::word : column_type::id;
+  else if constexpr (std::is_floating_point_v<Value>)
+    return column_type::real;
+  else if constexpr (std::is_unsigned_v<Value>)
+    return column_type::size;
+  else
+    return is_among(times, name) ? column_type::time : column_type::integer;
+}
+
+cell integer_cell(std::int64_t value) { return {cell::kind::integer, value, 0, {}}; }
+cell text_cell(string_view text) { return text.empty() ? cell{} : cell{cell::kind::text, 0, 0, text}; }
+
+template <class Row, std::size_t Index>
+cell read_cell(const void* from, const trace::tables& tables) {
+  constexpr string_view name = member_name<Row, Index>();
+  const auto& value = static_cast<const Row*>(from)->*member_at<Row, Index>;
+  using type = std::remove_cvref_t<decltype(value)>;
+  constexpr column_type kind = type_of<type>(name);
+  if constexpr (std::is_same_v<type, string_id>) {
+    return text_cell(tables.text(value));
+  } else if constexpr (std::is_same_v<type, std::string>) {
+    return text_cell(value);
+  } else if constexpr (kind == column_type::word) {
+    static_assert(words_of<type>.size() == enum_values<type>);
+    const auto number = static_cast<std::size_t>(value);
+    return text_cell(words_of<type>[number < words_of<type>.size() ? number : 0]);
+  } else if constexpr (kind == column_type::real) {
+    return {cell::kind::real, 0, value, {}};
+  } else if constexpr (kind == column_type::id) {
+    return raw(value) == 0 ? cell{} : integer_cell(static_cast<std::int64_t>(raw(value)));
+  } else {
+    if (kind == column_type::time && static_cast<std::int64_t>(value) == unknown_time) return {};
+    if (kind == column_type::integer && is_among(minus_one_is_none, name) && static_cast<std::int64_t>(value) == -1)
+      return {};
+    return integer_cell(static_cast<std::int64_t>(value));
+  }
+}
+
+template <class Row>
+row_span span_of(std::shared_ptr<const void> held, const std::vector<Row>& rows) {
+  return {std::move(held), reinterpret_cast<const std::byte*>(rows.data()), rows.size(), sizeof(Row)};
+}
+
+template <class Row>
+const std::vector<Row>& rows_of(const trace::tables& all) {
+  if constexpr (std::is_same_v<Row, host_row>) return all.hosts.rows();
+  if constexpr (std::is_same_v<Row, process_row>) return all.processes.rows();
+  if constexpr (std::is_same_v<Row, thread_row>) return all.threads.rows();
+  if constexpr (std::is_same_v<Row, device_row>) return all.devices.rows();
+  if constexpr (std::is_same_v<Row, context_row>) return all.contexts.rows();
+  if constexpr (std::is_same_v<Row, stream_row>) return all.streams.rows();
+  if constexpr (std::is_same_v<Row, pool_row>) return all.pools.rows();
+  if constexpr (std::is_same_v<Row, counter_row>) return all.counters.rows();
+  if constexpr (std::is_same_v<Row, stack_row>) return all.stacks.rows();
+  if constexpr (std::is_same_v<Row, frame_row>) return all.frames.rows();
+  if constexpr (std::is_same_v<Row, module_row>) return all.modules.rows();
+  if constexpr (std::is_same_v<Row, source_row>) return all.sources.rows();
+}
+
+template <class Row>
+result<row_span> read_rows(const snapshot& from, std::size_t chunk) {
+  if constexpr (is_event_row<Row>) {
+    auto rows = from.read<Row>(chunk);
+    if (!rows) return tl::unexpected(rows.error());
+    return span_of(*rows, **rows);
+  } else {
+    return span_of({}, rows_of<Row>(from.tables()));
+  }
+}
+
+template <class Row, std::size_t Index>
+column column_of(string_view table) {
+  constexpr string_view member = member_name<Row, Index>();
+  using type = std::remove_cvref_t<decltype(std::declval<Row>().*member_at<Row, Index>)>;
+  column made;
+  made.name = column_name(member);
+  const column_words words = words_about(table, made.name);
+  made.about = words.about;
+  made.role = words.role;
+  made.type = type_of<type>(member);
+  made.id = kind_of_id<type>;
+  if constexpr (enum_values < type >> 0) made.words = words_of<type>;
+  made.read = &read_cell<Row, Index>;
+  return made;
+}
+
+/// end - time; null where the end is not known.
+template <class Row>
+cell read_duration(const void* from, const trace::tables& /*all*/) {
+  const Row& row = *static_cast<const Row*>(from);
+  if (row.end == unknown_time) return {};
+  return integer_cell(analysis::bounded(row.end) - analysis::bounded(row.time));
+}
+
+/// By the one definition of a transfer's bandwidth; null where it took no time or has not ended, as everywhere.
+template <class Row>
+cell read_bandwidth(const void* from, const trace::tables& /*all*/) {
+  const Row& row = *static_cast<const Row*>(from);
+  const time_ns begin = analysis::bounded(row.time);
+  const time_ns end = analysis::bounded(row.end);
+  if (row.end == unknown_time || end <= begin) return {};
+  return {cell::kind::real, 0, analysis::bandwidth_of(row.bytes, begin, end), {}};
+}
+
+/// Columns that no member holds but every query wants.
+template <class Row>
+void add_derived(string_view table, std::vector<column>& to) {
+  const auto add = [&](string_view name, column_type type, auto read) {
+    column made;
+    made.name = name;
+    made.about = words_about(table, name).about;
+    made.type = type;
+    made.read = read;
+    to.push_back(made);
+  };
+  if constexpr (is_event_row<Row> && requires(Row row) { row.end; })
+    add("duration", column_type::integer, &read_duration<Row>);
+  if constexpr (std::is_same_v<Row, transfer_event> || std::is_same_v<Row, migration_event>)
+    add("bandwidth", column_type::real, &read_bandwidth<Row>);
+}
+
+template <class Row, std::size_t... Index>
+table table_of(string_view name, std::index_sequence<Index...> /*all*/) {
+  static const std::vector<column> columns = [&] {
+    std::vector<column> all{column_of<Row, Index>(name)...};
+    add_derived<Row>(name, all);
+    return all;
+  }();
+  table made;
+  made.name = name;
+  made.about = words_about(name, {}).about;
+  made.type = type_of_row<Row>;
+  made.events = is_event_row<Row>;
+  made.columns = columns;
+  made.read = &read_rows<Row>;
+  return made;
+}
+
+std::vector<table> make_tables() {
+  std::vector<table> all;
+#define SLUICE_TABLE_OF(row, kind)                \
+  if constexpr (!std::is_same_v<row, string_row>) \
+    all.push_back(table_of<row>(#kind, std::make_index_sequence<field_count<row>>{}));
+  SLUICE_FOR_EACH_ROW(SLUICE_TABLE_OF)
+#undef SLUICE_TABLE_OF
+  std::sort(all.begin(), all.end(), [](const table& a, const table& b) { return a.type < b.type; });
+  return all;
+}
+
+}  // namespace
+
+std::size_t table::find(std::string_view column) const {
+  const auto place =
+      std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return each.name == column; });
+  return static_cast<std::size_t>(place - columns.begin());
+}
+
+std::span<const table> tables() {
+  static const std::vector<table> all = make_tables();
+  return all;
+}
+
+const table* find_table(std::string_view name) {
+  for (const table& each : tables())
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/query/sql/columns.hpp"
+#include "core/trace/file/reader.hpp"
+
+/// SQL over a trace. Tables and views are those of `sql_schema()`; they stand on the trace's own columns: nothing is copied, chunks
+/// are read as a query comes to them, those that a condition on time or on an id rules out are not, and memory does not grow
+/// with the trace (save for the tables of analyses, which stand on the whole index). Queries can only read.
+namespace sluice::query {
+
+struct sql_options {
+  std::size_t lookup_bytes = std::size_t{256}
+                             << 20;  ///< For indexes on ids, made when a query asks for the same id often.
+  std::size_t value_bytes = std::size_t{64} << 20;   ///< The longest text that a query can make.
+  std::size_t memory_bytes = std::size_t{1} << 30;   ///< SQLite's own; a query that needs more fails.
+  std::size_t scratch_bytes = std::size_t{8} << 30;  ///< Temporary files of sorting and grouping, likewise.
+  const std::atomic<bool>* cancelled = nullptr;      ///< As `interrupt`, where a flag is there already; may be null.
+  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< As `interrupt` at that time.
+};
+
+struct sql_column {
+  std::string name;
+  id_kind id = id_kind::none;  ///< Where the column is an id, or a copy of one: what it names.
+};
+
+/// A query that is being answered, row after row. Must not outlive its database. Not thread-safe.
+class sql_statement {
+ public:
+  sql_statement(sql_statement&&) noexcept;
+  sql_statement& operator=(sql_statement&&) noexcept;
+  ~sql_statement();
+
+  [[nodiscard]] std::span<const sql_column> columns() const { return columns_; }
+
+  /// The next row; false after the last. Errors: invalid_argument (a value that makes no sense, too much memory), io, corrupt,
+  /// cancelled.
+  [[nodiscard]] result<bool> step();
+  /// A cell of the row; good until the next step. Blobs are shown as texts.
+  [[nodiscard]] cell at(std::size_t column) const;
+
+ private:
+  friend class sql_database;
+  struct state;
+  explicit sql_statement(std::unique_ptr<state> s);
+  std::unique_ptr<state> state_;
+  std::vector<sql_column> columns_;
+};
+
+/// One snapshot to be asked. Opening costs the same however long the trace is. Not thread-safe, but for `interrupt`.
+class sql_database {
+ public:
+  [[nodiscard]] static result<std::unique_ptr<sql_database>> open(std::shared_ptr<const trace::snapshot> trace,
+                                                                  const sql_options& options = {});
+  ~sql_database();
+  sql_database(const sql_database&) = delete;
+  sql_database& operator=(const sql_database&) = delete;
+
+  /// One statement that reads. Errors: invalid_argument, with the place in `text`.
+  [[nodiscard]] result<sql_statement> prepare(std::string_view text);
+
+  /// What runs, or is begun later, fails with `cancelled`. From any thread.
+  void interrupt();
+
+ private:
+  friend class sql_statement;
+  struct state;
+  explicit sql_database(std::unique_ptr<state> s);
+  std::unique_ptr<state> state_;
+};
+
+// --- the schema, in words -------------------------------------------------------------------------------------------
+
+struct sql_column_about {
+  std::string name;
+  std::string about;
+  std::string type;  ///< "integer", "time", "id of a stream", ...
+};
+enum class sql_table_kind : std::uint8_t { rows, view, figures };
+struct sql_table_about {
+  std::string name;
+  std::string about;
+  sql_table_kind kind = sql_table_kind::rows;
+  std::vector<sql_column_about> columns;
+};
+
+/// Every table and view: first the views, then the figures of analyses, then the kinds of rows.
+[[nodiscard]] std::vector<sql_table_about> sql_schema();
+/// The same as Markdown.
+[[nodiscard]] std::string sql_schema_text();
+
+}  // namespace sluice::query

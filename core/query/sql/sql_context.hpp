@@ -1,0 +1,89 @@
+#pragma once
+
+#include <sqlite3.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/index/index.hpp"
+#include "core/query/sql/columns.hpp"
+#include "core/query/sql/sql.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/symbols/frames.hpp"
+
+/// What the virtual tables of one database share. Private to core/query and core/export.
+namespace sluice::query {
+
+struct sql_context {
+  std::shared_ptr<const trace::snapshot> trace;
+  sql_options options;
+  std::atomic<bool> interrupted{false};
+  const std::atomic<bool>* cancelled = nullptr;  ///< Likewise, of whoever asks; may be null.
+  std::optional<error> failure;  ///< What ended the running query, where SQLite's own words would say less.
+  std::size_t lookup_bytes = 0;  ///< Taken by indexes on ids.
+  std::unique_ptr<symbols::frame_book> frames;
+  std::unique_ptr<analysis::index> index;             ///< Made by the first table that needs it.
+  std::shared_ptr<const analysis::digest> digest;     ///< Looked for by the first that would do with it.
+  std::shared_ptr<const analysis::step_facts> steps;  ///< As the digest tells them.
+  bool looked_for_digest = false;
+
+  [[nodiscard]] bool timed_out() const {
+    return options.deadline && std::chrono::steady_clock::now() >= *options.deadline;
+  }
+  [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled) || timed_out(); }
+  /// Why it stopped.
+  [[nodiscard]] error stop_reason() const {
+    const bool late = !interrupted && (cancelled == nullptr || !*cancelled) && timed_out();
+    return {error_code::cancelled,
+            late ? "the query took longer than it may" : "the query was interrupted",
+            {},
+            error::no_offset,
+            late ? "narrow it, as by a range of time or a LIMIT, or give it more time" : ""};
+  }
+  /// The analyses' index of the whole trace; null if interrupted on the way. O(trace) the first time.
+  const analysis::index* analysed();
+  /// What the file says of the whole recording, or what a large one that has no end is summed up to say; null if nothing, or if there is
+  /// an index anyway.
+  const analysis::digest* whole();
+};
+
+/// A cell as SQLite's result. `fleeting`: the text must be copied.
+void give(sqlite3_context* to, const cell& value, bool fleeting);
+
+/// INTEGER, REAL or TEXT.
+[[nodiscard]] std::string_view sql_type(column_type type);
+
+/// Registers a module under `module_name`, and a virtual table of it for each of `tables`, under its `name`.
+template <class Tables>
+int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_module& module, sql_context& context,
+                       const Tables& tables) {
+  int code = sqlite3_create_module_v2(db, module_name, &module, &context, nullptr);
+  for (const auto& each : tables) {
+    if (code != SQLITE_OK) return code;
+    const std::string make = "CREATE VIRTUAL TABLE \"" + std::string(each.name) + "\" USING " + module_name;
+    code = sqlite3_exec(db, make.c_str(), nullptr, nullptr, nullptr);
+  }
+  return code;
+}
+
+/// Make the virtual tables of a database. Errors are SQLite's codes.
+int add_row_tables(sqlite3* db, sql_context& context);
+int add_figure_tables(sqlite3* db, sql_context& context);
+
+/// A view over the tables, the same in a database and in an exported file.
+struct view_about {
+  std::string_view name;
+  std::string_view about;
+  std::string_view select;
+  struct part {
+    std::string_view name;
+    std::string_view about;
+  };
+  std::span<const part> columns;
+};
+[[nodiscard]] std::span<const view_about> sql_views();
+
+}  // namespace sluice::query

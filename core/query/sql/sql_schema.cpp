@@ -1,0 +1,84 @@
+// The schema in words.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/query/sql/figure_tables.hpp"
+#include "core/query/sql/sql_context.hpp"
+
+namespace sluice::query {
+namespace {
+
+std::string type_words(column_type type, id_kind id, std::span<const std::string_view> words) {
+  static constexpr std::array<std::string_view, 16> things = {
+      "",       "event", "block",   "host",  "process", "thread", "device", "context",
+      "stream", "pool",  "counter", "stack", "frame",   "module", "source", "graph"};
+  switch (type) {
+    case column_type::id: {
+      const std::string_view thing = things[static_cast<std::size_t>(id)];
+      return "id of " + std::string(thing == "event" ? "an " : "a ") + std::string(thing);
+    }
+    case column_type::time:
+      return "time, ns";
+    case column_type::flag:
+      return "0 or 1";
+    case column_type::real:
+      return "real";
+    case column_type::text:
+      return "text";
+    case column_type::word: {
+      std::string all;
+      for (const std::string_view each : words) all.append(all.empty() ? "" : ", ").append(each);
+      return all;
+    }
+    case column_type::integer:
+    case column_type::size:
+      return "integer";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<sql_table_about> sql_schema() {
+  std::vector<sql_table_about> all;
+  for (const view_about& each : sql_views()) {
+    sql_table_about made{std::string(each.name), std::string(each.about), sql_table_kind::view, {}};
+    for (const view_about::part& one : each.columns)
+      made.columns.push_back({std::string(one.name), std::string(one.about), {}});
+    all.push_back(std::move(made));
+  }
+  for (const figure_table& each : figure_tables()) {
+    sql_table_about made{std::string(each.name), std::string(each.about), sql_table_kind::figures, {}};
+    if (each.ranged) made.about += "; of a part of the recording as " + made.name + "(begin, end)";
+    for (const figure_column& one : each.columns)
+      made.columns.push_back({std::string(one.name), std::string(one.about), type_words(one.type, one.id, {})});
+    all.push_back(std::move(made));
+  }
+  for (const table& each : tables()) {
+    sql_table_about made{std::string(each.name), std::string(each.about), sql_table_kind::rows, {}};
+    for (const column& one : each.columns)
+      made.columns.push_back({std::string(one.name), std::string(one.about), type_words(one.type, one.id, one.words)});
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
+std::string sql_schema_text() {
+  static constexpr std::array<std::string_view, 3> kinds = {"Rows, as recorded", "Views", "Figures"};
+  std::string all;
+  const sql_table_about* before = nullptr;
+  const auto schema = sql_schema();
+  for (const sql_table_about& table : schema) {
+    if (before == nullptr || before->kind != table.kind)
+      all += fmt::format("## {}\n\n", kinds[static_cast<std::size_t>(table.kind)]);
+    all += fmt::format("### {}\n\n{}.\n\n| column | what | type |\n|---|---|---|\n", table.name, table.about);
+    for (const sql_column_about& column : table.columns)
+      all += fmt::format("| `{}` | {} | {} |\n", column.name, column.about, column.type);
+    all += '\n';
+    before = &table;
+  }
+  return all;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,113 @@
+#include "core/query/sql/sql_task.hpp"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <system_error>
+
+#include "core/query/sql/sql_text.hpp"
+
+namespace sluice::query {
+namespace {
+
+using steady = std::chrono::steady_clock;
+constexpr auto between_looks = std::chrono::milliseconds(50);
+
+}  // namespace
+
+const std::string& sql_answer::text(std::uint64_t row, std::size_t column) const {
+  return blocks[row / block_rows]->cells[(row % block_rows) * columns.size() + column];
+}
+bool sql_answer::is_number(std::uint64_t row, std::size_t column) const {
+  return blocks[row / block_rows]->numbers[(row % block_rows) * columns.size() + column];
+}
+std::uint64_t sql_answer::id(std::uint64_t row, std::size_t column) const {
+  return static_cast<std::uint64_t>(blocks[row / block_rows]->values[(row % block_rows) * columns.size() + column]);
+}
+
+sql_task::sql_task(std::shared_ptr<const trace::snapshot> trace, std::string text, sql_task_options options)
+    : trace_(std::move(trace)),
+      text_(std::move(text)),
+      options_(std::move(options)),
+      published_(std::make_shared<const sql_answer>()) {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& refused) {
+    made_.failure = error{error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
+                          "query", error::no_offset, "allow more processes and threads (ulimit -u)"};
+    publish(true);
+  }
+}
+
+sql_task::~sql_task() {
+  cancel();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::shared_ptr<const sql_answer> sql_task::answer() const {
+  const std::scoped_lock lock(mutex_);
+  return published_;
+}
+
+void sql_task::publish(bool last) {
+  made_.done = last;
+  auto now = std::make_shared<sql_answer>(made_);
+  if (!block_.cells.empty()) now->blocks.push_back(std::make_shared<const sql_block>(block_));
+  {
+    const std::scoped_lock lock(mutex_);
+    published_ = std::move(now);
+  }
+  if (last) done_.store(true, std::memory_order_release);
+  if (options_.wake) options_.wake();
+}
+
+void sql_task::work() {
+  // The window goes first.
+  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10));
+  const auto begin = steady::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(steady::now() - begin).count(); };
+  sql_options options;
+  options.cancelled = &cancelled_;
+  const auto opened = sql_database::open(trace_, options);
+  const auto run = [&]() -> result<void> {
+    if (!opened) return tl::unexpected(opened.error());
+    auto rows = (*opened)->prepare(text_);
+    if (!rows) return tl::unexpected(rows.error());
+    made_.columns.assign(rows->columns().begin(), rows->columns().end());
+    publish(false);
+    std::size_t bytes = 0;
+    auto told = steady::now();
+    for (;;) {
+      const auto more = rows->step();
+      if (!more) return tl::unexpected(more.error());
+      if (!*more) return {};
+      if (made_.rows >= options_.rows || bytes >= options_.bytes) {
+        made_.cut = true;
+        return {};
+      }
+      for (std::size_t i = 0; i < made_.columns.size(); ++i) {
+        const cell value = rows->at(i);
+        block_.cells.push_back(text_of(value));
+        block_.values.push_back(value.integer);
+        block_.numbers.push_back(value.is == cell::kind::integer || value.is == cell::kind::real);
+        bytes += block_.cells.back().size() + sizeof(std::string) + sizeof(std::int64_t);
+      }
+      if (++made_.rows % sql_answer::block_rows == 0) {
+        made_.blocks.push_back(std::make_shared<const sql_block>(std::move(block_)));
+        block_ = {};
+      }
+      if (made_.rows % 64 == 0 && steady::now() - told > between_looks) {
+        told = steady::now();
+        made_.seconds = seconds();
+        publish(false);
+      }
+    }
+  };
+  if (auto ran = run(); !ran) made_.failure = ran.error();
+  made_.seconds = seconds();
+  publish(true);
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,208 @@
+// The views: what tables hold by ids, joined. Names and stacks are sub-queries, so that who does not ask for them does not pay.
+// They rest on tables alone, so that a file with these tables can have the same views.
+#include <array>
+
+#include "core/query/sql/sql_context.hpp"
+
+namespace sluice::query {
+namespace {
+
+using part = view_about::part;
+
+#define SLUICE_DEVICE_NAME(of) "(SELECT name FROM device WHERE id = " of ".device) AS device_name"
+#define SLUICE_STREAM_NAME(of) \
+  "(SELECT coalesce(name, 'Stream ' || handle) FROM stream WHERE id = " of ".stream) AS stream_name"
+#define SLUICE_THREAD_NAME(of) \
+  "(SELECT coalesce(name, 'thread ' || tid) FROM thread WHERE id = " of ".thread) AS thread_name"
+#define SLUICE_STACK(id)                        \
+  "(SELECT line FROM call_stack WHERE id = " id \
+  ") AS line,"                                  \
+  "(SELECT text FROM call_stack WHERE id = " id ") AS stack_text"
+#define SLUICE_READABLE(of) "coalesce((SELECT name FROM readable_name WHERE symbol = " of ".name), " of ".name) AS name"
+
+constexpr part device_name{"device_name", "The device's product name"};
+constexpr part stream_name{"stream_name", "What the program called the stream, or its number"};
+constexpr part thread_name{"thread_name", "The thread's name, or its number"};
+constexpr part process_id{"process", "The process it belongs to"};
+constexpr part line{"line", "The line of the program that it is named by"};
+constexpr part stack_text{"stack_text", "The call stack, innermost first"};
+constexpr part call{"call", "The API call that asked for it"};
+constexpr part duration{"duration", "Its length, ns"};
+
+constexpr std::array kernels = {
+    part{"id", "The event"},
+    part{"time", "Begin on the device"},
+    part{"end", "End on the device"},
+    duration,
+    part{"name", "Demangled"},
+    process_id,
+    part{"device", "The device it ran on"},
+    device_name,
+    part{"stream", "The stream it ran in"},
+    stream_name,
+    part{"enqueued", "When the call was entered"},
+    part{"queued", "ns from the call to the begin"},
+    part{"blocks", "Blocks in the grid"},
+    part{"threads", "Threads in the grid"},
+    call,
+    line,
+    stack_text,
+};
+
+constexpr std::array transfers = {
+    part{"id", "The event"},
+    part{"time", "Begin on the device"},
+    part{"end", "End on the device"},
+    duration,
+    part{"direction", "h2d, d2h, d2d, p2p or h2h"},
+    part{"bytes", "Size in bytes"},
+    part{"bandwidth", "bytes / duration, in bytes/s"},
+    part{"source_kind", "Memory copied from; host is pageable, pinned page-locked"},
+    part{"destination_kind", "Memory copied to; host is pageable, pinned page-locked"},
+    part{"asynchronous", "1 if the call did not wait"},
+    process_id,
+    part{"device", "The device it ran on"},
+    device_name,
+    part{"stream", "The stream it ran in"},
+    stream_name,
+    call,
+    part{"call_name", "That call's function"},
+    line,
+    stack_text,
+};
+
+constexpr std::array allocations = {
+    part{"id", "The event"},
+    part{"time", "When the host had the block"},
+    part{"block", "The block"},
+    part{"level", "Who manages the memory: driver, pool, framework or user"},
+    part{"kind", "The kind of memory"},
+    part{"bytes", "What was asked for"},
+    part{"address", "Where it is"},
+    part{"name", "The API or the tag that made it"},
+    process_id,
+    part{"device", "The device; null for host memory"},
+    device_name,
+    part{"stream", "The stream it is ordered on"},
+    stream_name,
+    line,
+    stack_text,
+};
+
+constexpr std::array blocks = {
+    part{"id", "The block"},
+    part{"born", "When the host had it"},
+    part{"died", "When its free was asked for; null: never freed"},
+    part{"unfreed", "1: never freed, as the report counts it"},
+    part{"lifetime", "died - born, ns"},
+    part{"bytes", "What was asked for"},
+    part{"level", "Who manages the memory: driver, pool, framework or user"},
+    part{"kind", "The kind of memory"},
+    part{"category", "What a framework's block is for; null: not known"},
+    part{"name", "The API or the tag that made it"},
+    process_id,
+    part{"device", "The device; null for host memory"},
+    device_name,
+    part{"address", "Where it is"},
+    part{"alloc", "The event of its allocation"},
+    line,
+    stack_text,
+};
+
+constexpr std::array calls = {
+    part{"id", "The event"},
+    part{"time", "When it was entered"},
+    part{"end", "When it returned"},
+    duration,
+    part{"name", "Of the function"},
+    part{"status", "What it returned; 0 is success"},
+    part{"bytes", "What it moved or asked for; 0 if that means nothing"},
+    process_id,
+    part{"thread", "The thread that called"},
+    thread_name,
+    part{"stream", "The stream it was given"},
+    line,
+    stack_text,
+};
+
+constexpr std::array ranges = {
+    part{"id", "The event"},
+    part{"time", "When it was entered"},
+    part{"end", "When it was left"},
+    duration,
+    part{"name", "Of the scope"},
+    part{"domain", "Of the library that named it"},
+    process_id,
+    part{"thread", "The thread that was in it"},
+    thread_name,
+};
+
+constexpr std::array touches = {
+    part{"id", "The event"},
+    part{"time", "When the work was enqueued"},
+    part{"block", "The block that was named"},
+    part{"name", "Of the kernel, or of the call that copies; demangled"},
+    part{"work", "The kernel, if it was recorded"},
+    part{"bytes", "The block's size"},
+    part{"block_name", "The API or the tag that made the block"},
+    process_id,
+    part{"stream", "The stream it was enqueued in"},
+    stream_name,
+};
+
+constexpr std::array views = {
+    view_about{
+        "kernels", "Kernels, with names and the stacks of their launches",
+        "SELECT k.id, k.time, k.end, k.duration, " SLUICE_READABLE("k") ", k.process, k.device, " SLUICE_DEVICE_NAME(
+            "k") ", k.stream, " SLUICE_STREAM_NAME("k") ", k.enqueued, k.time - k.enqueued AS queued, k.grid_x * "
+                                                        "k.grid_y * k.grid_z AS blocks,"
+                                                        " k.grid_x * k.grid_y * k.grid_z * k.block_x * k.block_y * "
+                                                        "k.block_z AS threads, k.call, " SLUICE_STACK(
+                                                            "(SELECT stack FROM api_call WHERE id = k.call)") " FROM "
+                                                                                                              "kernel "
+                                                                                                              "AS k",
+        kernels},
+    view_about{
+        "transfers", "Copies, with names and the stacks of the calls that asked for them",
+        "SELECT t.id, t.time, t.end, t.duration, t.direction, t.bytes, t.bandwidth, t.source_kind,"
+        " t.destination_kind, t.asynchronous, t.process, t.device, " SLUICE_DEVICE_NAME(
+            "t") ", t.stream, " SLUICE_STREAM_NAME("t") ", t.call, (SELECT name FROM api_call WHERE id = t.call) AS "
+                                                        "call_name, " SLUICE_STACK("(SELECT stack FROM api_call WHERE "
+                                                                                   "id = t.call)") " FROM transfer AS "
+                                                                                                   "t",
+        transfers},
+    view_about{"allocations", "Allocations, with names and stacks",
+               "SELECT a.id, a.time, a.block, a.level, a.kind, a.bytes, a.address, a.name, a.process, "
+               "a.device, " SLUICE_DEVICE_NAME("a") ", a.stream, " SLUICE_STREAM_NAME("a") ", " SLUICE_STACK(
+                   "a.stack") " FROM alloc AS a",
+               allocations},
+    view_about{"blocks", "Blocks from birth to death, with names and stacks",
+               "SELECT b.id, b.born, b.died, b.unfreed, b.died - b.born AS lifetime, b.bytes, b.level, b.kind, "
+               "b.category, b.name,"
+               " b.process, b.device, " SLUICE_DEVICE_NAME("b") ", b.address, b.alloc, " SLUICE_STACK(
+                   "b.stack") " FROM block AS b",
+               blocks},
+    view_about{
+        "calls", "API calls, with names and stacks",
+        "SELECT c.id, c.time, c.end, c.duration, c.name, c.status, c.bytes, c.process, c.thread, " SLUICE_THREAD_NAME(
+            "c") ", c.stream, " SLUICE_STACK("c.stack") " FROM api_call AS c",
+        calls},
+    view_about{"ranges", "Named scopes of the program",
+               "SELECT r.id, r.time, r.end, r.duration, r.name, r.domain, r.process, r.thread, " SLUICE_THREAD_NAME(
+                   "r") " FROM host_range AS r",
+               ranges},
+    view_about{
+        "touches", "Uses of blocks by kernels, with names",
+        "SELECT t.id, t.time, t.block, " SLUICE_READABLE(
+            "t") ", t.work,"
+                 " (SELECT bytes FROM block WHERE id = t.block) AS bytes,"
+                 " (SELECT name FROM block WHERE id = t.block) AS block_name, t.process, t.stream, " SLUICE_STREAM_NAME(
+                     "t") " FROM touch AS t",
+        touches},
+};
+
+}  // namespace
+
+std::span<const view_about> sql_views() { return views; }
+
+}  // namespace sluice::query

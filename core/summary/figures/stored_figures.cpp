@@ -1,0 +1,117 @@
+#include "core/summary/figures/stored_figures.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/index/index.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/figures/stored_figures_format.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// A chunk of a file holds little more.
+constexpr std::size_t most_bytes = std::size_t{48} << 20;
+/// More than any recording needs; bounds what hostile bytes can cost.
+constexpr std::size_t most_memory = std::size_t{256} << 20;
+
+/// Whether what is relied on holds: the bytes were read, but may have been written by anybody.
+bool makes_sense(const digest& of) {
+  const summary_figures& figures = of.figures;
+  const auto as_many = [](std::size_t some, std::size_t all) { return some == 0 || some == all; };
+  bool sense = of.span.begin <= of.span.end && figures.whole.range == of.span;
+  sense = sense && as_many(figures.held.size(), figures.peaks.size());
+  sense = sense && as_many(figures.copied.size(), figures.whole.transfers.size());
+  sense = sense && (figures.whole.failed_allocations == 0 || !figures.failures.empty());
+  std::set<memory_key> measured;
+  for (const memory_statistics& m : figures.whole.memory) measured.insert({m.device, m.level, m.kind});
+  for (const memory_peak& peak : figures.peaks)
+    sense = sense && measured.contains({peak.device, peak.level, peak.kind});
+  for (const unfreed_group& group : figures.unfreed) sense = sense && !group.largest.empty();
+  for (const step_summary& steps : figures.steps) sense = sense && steps.highest < steps.steps.size();
+  for (const process_steps& process : of.steps) {
+    const std::vector<step>& steps = process.steps.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      sense = sense && steps[i].span.begin <= steps[i].span.end;
+      sense = sense && (i == 0 || steps[i - 1].span.end <= steps[i].span.begin);
+    }
+  }
+  return sense;
+}
+
+}  // namespace
+
+result<std::string> encode_digest(const digest& of) {
+  std::string bytes;
+  archive::writer all(bytes);
+  all.put(of);
+  if (all.failed())
+    return fail(error_code::invalid_argument, "the recording has figures beyond all bounds: they cannot be kept");
+  if (bytes.size() > most_bytes)
+    return fail(error_code::invalid_argument, "the recording has so many stacks that they cannot be kept in one piece");
+  return bytes;
+}
+
+result<digest> decode_digest(std::string_view bytes) {
+  digest made;
+  archive::reader all(bytes, most_memory);
+  all.get(made);
+  if (!all.failed() && all.at_end() && makes_sense(made)) return made;
+  return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, all.at());
+}
+
+result<trace::saved_row> saved_digest(const digest& of) {
+  auto bytes = encode_digest(of);
+  if (!bytes) return tl::unexpected(bytes.error());
+  return trace::saved_row{std::string(digest_name), digest_version, std::move(*bytes)};
+}
+
+std::shared_ptr<const step_facts> steps_of(const digest& of, std::shared_ptr<const trace::snapshot> from) {
+  const bool in_it =
+      std::any_of(of.steps.begin(), of.steps.end(), [](const auto& each) { return !each.steps.steps.empty(); });
+  if (in_it) {
+    auto made = std::make_shared<step_facts>();
+    for (const process_steps& each : of.steps)
+      if (!each.steps.steps.empty()) made->add(each.process, each.steps);
+    return made;
+  }
+  std::map<trace::process_id, step_source> sources;
+  for (const process_steps& each : of.steps) sources.emplace(each.process, each.steps.source);
+  return std::make_shared<const step_facts>(std::move(from), std::move(sources));
+}
+
+std::shared_ptr<const digest> find_digest(const trace::snapshot& trace) {
+  std::vector<trace::saved_row> rows;
+  for (const trace::chunk_info& chunk : trace.summaries()) {
+    if (chunk.type != trace::row_type::saved || !trace.read_summary(chunk, rows)) continue;
+    for (const trace::saved_row& row : rows) {
+      if (row.name != digest_name || (row.version != digest_version && row.version != digest_version_1)) continue;
+      auto found = decode_digest(row.bytes);
+      if (found && found->span == whole_of(trace)) return std::make_shared<const digest>(std::move(*found));
+    }
+  }
+  return nullptr;
+}
+
+std::optional<compared_figures> figures_to_compare(const digest& of) {
+  compared_figures made;
+  for (const memory_statistics& figures : of.figures.whole.memory) {
+    const memory_key key{figures.device, figures.level, figures.kind};
+    const auto kept = std::find_if(of.memory.begin(), of.memory.end(),
+                                   [&](const memory_stacks& each) { return each.standing.of == key; });
+    if (kept == of.memory.end() && figures.allocations > 0) return std::nullopt;
+    made.memory.push_back({figures, {}, {}});
+    if (kept == of.memory.end()) continue;
+    made.memory.back().at_peak = kept->at_peak;
+    made.memory.back().allocated = kept->allocated;
+  }
+  for (const transfer_statistics& figures : of.figures.whole.transfers) {
+    made.transfers.push_back({figures, {}});
+    for (const copy_stacks& each : of.copies)
+      if (each.device == figures.device && each.direction == figures.direction) made.transfers.back().sites = each.use;
+  }
+  return made;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,112 @@
+#include "core/summary/figures/stored_figures_builder.hpp"
+
+#include <algorithm>
+
+#include "core/base/cancel.hpp"
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+bool goes_before(const listed_block& a, const listed_block& b) {
+  return a.bytes != b.bytes ? a.bytes > b.bytes : a.block < b.block;
+}
+
+}  // namespace
+
+digest_gatherer::digest_gatherer(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside)
+    : of_(of), steps_(steps), figures_(of, steps, beside, whole_of(of)) {
+  made_.span = whole_of(of);
+}
+
+void digest_gatherer::add(const index& from, time_range run) {
+  const memory_use& of = from.memory();
+  if (!any_) {
+    // They are few: any part has them all.
+    for (const trace::loss_event& row : of.losses()) {
+      made_.losses.push_back({bounded(row.time), row.end == trace::unknown_time ? row.end : bounded(row.end),
+                              row.events, row.memory_events});
+    }
+  }
+  any_ = true;
+  const time_range part = common_of(made_.span, run);
+  if (part.length() > 0) {
+    standings_.add(of, part);
+    for (const auto& [key, tree] : of.use()) add_memory(of, key, part);
+  }
+  figures_.add(from, run);
+  list(from, run);
+}
+
+void digest_gatherer::add_memory(const memory_use& of, const memory_key& key, time_range part) {
+  const auto [place, fresh] = memories_.try_emplace(key);
+  memory& to = place->second;
+  if (fresh) to.allocated.time = to.highest.time = made_.span.begin;
+  const block_filter filter{key.level, key.device, key.kind};
+  to.allocated.join(allocating_stacks(of, filter, part, never_cancelled));
+  const held_bytes most = most_held(of, filter, part, never_cancelled);
+  if (most.bytes > to.highest.bytes) to.highest = most;
+}
+
+void digest_gatherer::list(const index& from, time_range run) {
+  const auto facts = from.tensors(of_);
+  const std::span<const block_record> blocks = from.memory().blocks();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const block_record& block = blocks[i];
+    if (!block.allocated || !run.holds(block.born) || !block.live_in(made_.span)) continue;
+    ++made_.block_count;
+    made_.block_bytes += block.bytes;
+    made_.largest.push_back({block.id, block.alloc, block.device, block.stream, block.pool, block.name, block.born,
+                             block.died, block.address, block.bytes, block.level, block.kind,
+                             i < facts->categories.size() ? facts->categories[i] : block_category{}});
+    if (made_.largest.size() >= 8 * digest::block_limit) cut();
+  }
+}
+
+void digest_gatherer::cut() {
+  std::vector<listed_block>& all = made_.largest;
+  if (all.size() <= digest::block_limit) return;
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(digest::block_limit);
+  std::nth_element(all.begin(), end, all.end(), goes_before);
+  all.erase(end, all.end());
+}
+
+std::vector<time_ns> digest_gatherer::moments() {
+  std::vector<time_ns> all = figures_.moments();
+  for (const memory_standing& standing : standings_.list()) all.push_back(memories_.at(standing.of).highest.time);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+void digest_gatherer::look(const index& from, time_range run) {
+  figures_.look(from, run);
+  for (auto& [key, of] : memories_)
+    if (run.holds(of.highest.time))
+      of.at_peak = live_stacks(from.memory(), {key.level, key.device, key.kind}, of.highest.time, never_cancelled);
+}
+
+digest digest_gatherer::take() {
+  for (const memory_standing& standing : standings_.list()) {
+    memory& of = memories_.at(standing.of);
+    made_.memory.push_back({standing, std::move(of.at_peak), std::move(of.allocated)});
+  }
+  for (const auto& [way, use] : figures_.copied().ways()) made_.copies.push_back({way.first, way.second, use});
+  made_.all_copies = figures_.copied().all();
+  made_.figures = figures_.take();
+  for (const auto& [process, source] : steps_.sources()) made_.steps.push_back({process, {source, {}}});
+  cut();
+  std::sort(made_.largest.begin(), made_.largest.end(), goes_before);
+  return std::move(made_);
+}
+
+digest make_digest(const index& from, const trace::snapshot& trace) {
+  const beside_parts beside = beside_of(from);
+  const auto facts = from.tensors(trace);
+  digest_gatherer all(trace, *facts->steps, beside);
+  all.add(from, all_time);
+  all.look(from, all_time);
+  return all.take();
+}
+
+}  // namespace sluice::analysis

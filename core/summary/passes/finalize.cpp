@@ -1,0 +1,215 @@
+#include "core/summary/passes/finalize.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/base/scratch_file.hpp"
+#include "core/summary/figures/build_stored_figures.hpp"
+#include "core/summary/passes/recording_scan.hpp"
+#include "core/summary/passes/reorder_chunks.hpp"
+#include "core/summary/passes/section_pass.hpp"
+#include "core/summary/sections/section_reader.hpp"
+#include "core/summary/sections/section_writer.hpp"
+#include "core/summary/tiles/tile_maker.hpp"
+#include "core/timeline/tile_grid.hpp"
+#include "core/trace/file/reader.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// Two indexes of so many are there at once, of some 10 MB each.
+constexpr std::size_t epochs_a_run = 2;
+/// Measured: what an event takes in an index of all; what the window takes beside it, and summing up where the index is still held.
+constexpr std::size_t bytes_an_event = 100;
+constexpr std::size_t taken_otherwise = 180'000'000;
+/// Of summaries, of which parts beside one another want the same.
+constexpr std::size_t cache_bytes = std::size_t{16} << 20;
+/// A recording with no more chunks than these, or than some times as many as its rows fill, is read quickly as it is.
+constexpr std::size_t few_chunks = 100;
+constexpr std::size_t times_as_many = 2;
+
+std::uint64_t events_in(const trace::snapshot& trace) {
+  std::uint64_t events = 0;
+  for (const trace::chunk_info& chunk : trace.chunks()) events += trace::is_event(chunk.type) ? chunk.rows : 0;
+  return events;
+}
+
+/// As a recording's that was written as it came, every tenth of a second; an import's are full.
+bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chunk) {
+  std::map<trace::row_type, std::uint64_t> rows;
+  for (const trace::chunk_info& chunk : trace.chunks()) rows[chunk.type] += chunk.rows;
+  std::uint64_t full = 0;
+  for (const auto& [type, count] : rows) full += (count + rows_a_chunk - 1) / rows_a_chunk;
+  return trace.chunks().size() > std::max<std::uint64_t>(few_chunks, times_as_many * full);
+}
+
+beside_parts beside_of(const survey& known, const swept& found) {
+  beside_parts made;
+  made.events = known.events();
+  made.warnings = known.unreadable();
+  if (const std::uint64_t malformed = known.malformed() + found.malformed; malformed > 0)
+    made.warnings.push_back(words_of_malformed(malformed));
+  made.messages = known.messages();
+  made.faults = known.faults().faults();
+  made.memories = known.memories();
+  made.owners = &known.import_owners();
+  made.contents = &known.contents();
+  return made;
+}
+
+std::vector<trace::epoch_row> planned_epochs(const trace::snapshot& trace, double events) {
+  const time_range span = whole_of(trace);
+  return summaries::plan_epochs(span.begin, span.end - 1, trace.chunks(), std::max(events, 1.0));
+}
+
+/// Who waits for the summaries, and how long still.
+class onlooker {
+ public:
+  onlooker(std::function<bool()> cancelled, std::function<void(double)> progress)
+      : cancelled_(std::move(cancelled)), progress_(std::move(progress)) {}
+
+  [[nodiscard]] bool wants_it() const { return !cancelled_ || !cancelled_(); }
+
+  /// Of a stage that takes the time from `begin` to `end` of all, 0..1, this share is done.
+  bool look(double begin, double end, double share) {
+    const double done = begin + (end - begin) * share;
+    if (progress_ && done - told_ >= 0.01) progress_(told_ = done);
+    return wants_it();
+  }
+
+  /// To be asked `times` times, as a stage goes on.
+  [[nodiscard]] std::function<bool()> stage(double begin, double end, std::size_t times) {
+    return [this, begin, end, times = static_cast<double>(times), now = 0.0]() mutable {
+      return look(begin, end, now++ / times);
+    };
+  }
+
+ private:
+  std::function<bool()> cancelled_;
+  std::function<void(double)> progress_;
+  double told_ = 0;
+};
+
+/// Measured: how much of the time has gone when a stage ends.
+constexpr double surveyed = 0.1;
+constexpr double swept_through = 0.4;
+
+tl::unexpected<error> given_up(const trace::snapshot& trace) {
+  return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
+}
+
+/// Adds the summaries of `trace` to `file`, which may be the one that has its events, or another. First what the parts of the recording
+/// must be told, which a sweep over its rows finds; then what indexes of those parts show. The second reads what the first wrote. Where it
+/// fails the summaries are not all there: readers leave half of them alone. Errors: corrupt, if the recording cannot be read twice
+/// or contradicts itself; invalid_argument, if it says what no summary can hold; cancelled.
+result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace, const std::vector<trace::epoch_row>& epochs,
+                    onlooker by) {
+  const std::vector<time_ns> begins = begins_of(epochs);
+  const std::function<bool()> goes_on = [&] { return by.wants_it(); };
+  const survey known(trace, by.stage(0, surveyed, trace.chunks().size()));
+  if (!by.wants_it()) return given_up(trace);
+  parts_writer into(file, begins);
+  swept found = sweep(known, known.steps(), into, by.stage(surveyed, swept_through, epochs.size()), goes_on);
+  if (!by.wants_it()) return given_up(trace);
+  if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
+  const beside_parts beside = beside_of(known, found);
+  const auto whole = std::make_shared<whole_facts>(std::move(found.whole));
+
+  const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .unfinished_summaries = true});
+  if (!swept_file) return tl::unexpected(swept_file.error());
+  const auto parts = part_store::of(trace.with_summaries(*(*swept_file)->latest()), epochs, whole);
+  tile_maker tiles(file, epochs, trace);
+  const auto found_digest = digest_of(
+      *parts, beside, epochs_a_run,
+      [&](const index& from, std::size_t first, std::size_t last) {
+        const bool added = tiles.add(from, first, last);
+        const double share = static_cast<double>(last + 1) / static_cast<double>(epochs.size());
+        return added && from.is_complete() && by.look(swept_through, 1, share);
+      },
+      goes_on);
+  if (!by.wants_it()) return given_up(trace);
+  if (!found_digest) return fail(error_code::corrupt, "its parts contradict one another", trace.path());
+  tiles.end();
+  tiles.put_highest(*whole);
+  if (const auto saved = parts_writer::saved(*whole)) into.add_whole(*saved);
+  const auto saved = saved_digest(*found_digest);
+  if (saved) file.add_summary<trace::saved_row>(std::span(&*saved, 1));
+  file.add_summary<trace::epoch_row>(epochs);
+  return saved ? result<void>{} : tl::unexpected(saved.error());
+}
+
+/// The same into a scratch file. Errors likewise; io, no_space.
+result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapshot& trace,
+                                                            const unfinished_options& options) {
+  const auto scratch = scratch_file::make();
+  if (!scratch) return tl::unexpected(scratch.error());
+  auto file = trace::file_writer::create(*scratch);
+  if (!file) return tl::unexpected(file.error());
+  const auto epochs = planned_epochs(trace, options.epoch_events);
+  const auto summed = sum_up(*file, trace, epochs, {options.cancelled, options.progress});
+  // A full disk is why what was written cannot be read again.
+  if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
+  if (!summed) return tl::unexpected(summed.error());
+  const auto made = trace::file::open(scratch->path(), {.cache_bytes = cache_bytes});
+  if (!made) return tl::unexpected(made.error());
+  return trace.with_summaries(*(*made)->latest());
+}
+
+/// Writes what `file` has into another, compacted, with summaries if there are epochs, and lets that take its place. Errors: those of
+/// `compact`, of creating and of closing a file; then `file` is as it was.
+result<void> finish_compacted(trace::file_writer& file, const trace::snapshot& trace,
+                              const std::vector<trace::epoch_row>& epochs, const std::function<bool()>& cancelled) {
+  auto made = file.create_beside();
+  if (!made) return tl::unexpected(made.error());
+  if (auto moved = compact(trace, epochs, *made, [&] { return !cancelled(); }); !moved) return moved;
+  if (!epochs.empty()) {
+    const auto opened = trace::file::open(made->path());
+    if (!opened) return tl::unexpected(opened.error());
+    static_cast<void>(sum_up(*made, *(*opened)->latest(), epochs, {cancelled, {}}));
+  }
+  if (auto closed = made->close(); !closed) return closed;
+  return file.yield_place_to(*made);
+}
+
+}  // namespace
+
+result<void> finish(trace::file_writer& file, const finish_options& options) {
+  if (const auto flushed = file.flush(); !flushed || !file.is_at_its_path()) return file.close();
+  const auto opened = trace::file::open(file.path());
+  if (!opened) return file.close();
+  const auto trace = (*opened)->latest();
+  // What cannot be summed up is read as a whole later.
+  const bool sums =
+      events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1) && whole_of(*trace).length() > 0;
+  const auto epochs = sums ? planned_epochs(*trace, options.epoch_events) : std::vector<trace::epoch_row>{};
+  const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
+  const bool compacts = sums || has_many_small_chunks(*trace, file.options().rows_per_chunk);
+  if (compacts && trace->warnings().empty() && finish_compacted(file, *trace, epochs, cancelled)) return {};
+  if (sums) static_cast<void>(sum_up(file, *trace, epochs, {cancelled, {}}));
+  return file.close();
+}
+
+bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes) {
+  const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
+  return events_in(recording) > left / bytes_an_event;
+}
+
+bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {
+  const bool unfinished = !recording.complete() && recording.summaries().empty();
+  return unfinished && is_beyond(recording, options.memory_bytes) && whole_of(recording).length() > 0;
+}
+
+result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,
+                                                         const unfinished_options& options) {
+  if (!wants_summing_up(*recording, options)) return recording;
+  auto made = sum_up_apart(*recording, options);
+  if (made || made.error().code == error_code::cancelled) return made;
+  const error& why = made.error();
+  return recording->with_warning("the recording could not be summed up: " + why.message +
+                                 (why.hint.empty() ? "" : " (" + why.hint + ")") +
+                                 "; it is read as a whole instead, which takes more time and memory");
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,334 @@
+#include "core/summary/passes/recording_scan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "core/index/columns_needed.hpp"
+#include "core/index/event_span.hpp"
+#include "core/index/tensor_facts.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+constexpr std::size_t most_births = std::size_t{1} << 20;  // Of all processes: 40 MiB.
+
+}  // namespace
+
+survey::survey(const trace::snapshot& of, const std::function<bool()>& wanted)
+    : of_(of), clues_(of.tables()), most_births_(2 * most_pattern_blocks) {
+  for (std::size_t i = 0; i < of.chunks().size() && wanted(); ++i) take_chunk(i);
+  contents_.settle();
+  std::erase_if(only_in_checkpoints_,
+                [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
+}
+
+template <class Row>
+void survey::each(std::size_t chunk) {
+  std::vector<Row> rows;
+  if (auto got = of_.read_into<Row>(chunk, rows, columns_read<Row>(part_scope::everything)); !got) {
+    unreadable_.push_back(got.error().to_string());
+    return;
+  }
+  if (rows.empty()) return;
+  chunks_.add(reach_of(rows, chunk), trace::type_of_row<Row>);
+  chunk_ = chunk;
+  events_ += rows.size();
+  if constexpr (std::is_same_v<Row, trace::transfer_event>) contents_.add(rows);
+  for (const Row& row : rows) take(row);
+}
+
+void survey::take_chunk(std::size_t chunk) {
+  switch (of_.chunks()[chunk].type) {
+#define SLUICE_TAKE(row, kind)                                              \
+  case trace::row_type::kind:                                               \
+    if constexpr (trace::is_event_row<trace::row>) each<trace::row>(chunk); \
+    return;
+    SLUICE_FOR_EACH_ROW(SLUICE_TAKE)
+#undef SLUICE_TAKE
+    default:
+      return;  // Kinds of a newer version: the reader says so.
+  }
+}
+
+void survey::take(const trace::alloc_event& row) {
+  take_block(row, row.time);
+  allocated_.insert(raw(row.block));
+  if (row.block == trace::block_id::none || (row.flags & trace::born_before) != 0) return;
+  births& of = births_[{row.process, row.level}];
+  of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.bytes});
+  ++births_kept_;
+  if (of.last.size() >= most_births_) {
+    births_kept_ -= of.last.size() - most_births_ / 2;
+    of.keep_latest(most_births_ / 2);
+  }
+  if (births_kept_ > most_births) keep_births_within_bounds();
+}
+
+void survey::births::keep_latest(std::size_t most) {
+  if (last.size() <= most) return;
+  const auto later = [](const birth& a, const birth& b) {
+    return std::tuple(a.born, a.order) > std::tuple(b.born, b.order);
+  };
+  const auto cut = last.begin() + static_cast<std::ptrdiff_t>(most);
+  std::nth_element(last.begin(), cut, last.end(), later);
+  last.erase(cut, last.end());
+}
+
+void survey::keep_births_within_bounds() {
+  while (births_kept_ > most_births / 2 && most_births_ > 2 * least_telling_blocks) {
+    most_births_ /= 2;
+    births_kept_ = 0;
+    for (auto& [of, births] : births_) {
+      births.keep_latest(most_births_ / 2);
+      births.last.shrink_to_fit();
+      births_kept_ += births.last.size();
+    }
+  }
+}
+
+void survey::take(const trace::checkpoint_event& row) {
+  listed_blocks& known = checkpoints_[row.id];
+  known.of.about = row;
+  known.seen = true;
+}
+
+void survey::take(const trace::live_block_event& row) {
+  listed_blocks& listed = checkpoints_[row.checkpoint];
+  if (listed.blocks++ == 0) listed.of.first_chunk = chunk_;
+  listed.of.last_chunk = chunk_;
+  take_block(row, row.born);
+  if (row.block == trace::block_id::none || allocated_.contains(raw(row.block)) ||
+      in_checkpoints_.contains(raw(row.block)))
+    return;
+  in_checkpoints_.insert(raw(row.block));
+  only_in_checkpoints_.push_back(row);
+}
+
+std::vector<survey::telling_checkpoint> survey::telling_checkpoints() const {
+  std::vector<telling_checkpoint> all;
+  for (const auto& [id, known] : checkpoints_)
+    if (known.seen && tells_of_deaths(known.of.about, known.blocks, losses_)) all.push_back(known.of);
+  std::sort(all.begin(), all.end(), [](const telling_checkpoint& a, const telling_checkpoint& b) {
+    return std::tuple(a.about.time, a.about.id) < std::tuple(b.about.time, b.about.id);
+  });
+  return all;
+}
+
+std::optional<std::vector<complete_checkpoint>> survey::listed_by(std::span<const telling_checkpoint> checkpoints,
+                                                                  const std::function<bool()>& wanted) const {
+  std::vector<complete_checkpoint> all;
+  std::unordered_map<std::uint64_t, std::size_t> places;
+  std::size_t first = SIZE_MAX, last = 0;
+  for (const telling_checkpoint& each : checkpoints) {
+    places.emplace(raw(each.about.id), all.size());
+    all.push_back({each.about.process, bounded(each.about.time), {}});
+    if (each.about.blocks == 0) continue;
+    first = std::min(first, each.first_chunk);
+    last = std::max(last, each.last_chunk);
+  }
+  std::vector<trace::event_id> ids;
+  std::vector<trace::block_id> blocks;
+  for (const std::size_t chunk : chunks_of(trace::row_type::live_block)) {
+    using row = trace::live_block_event;
+    if (chunk < first || chunk > last) continue;
+    if (!wanted() || !of_.read_column<row>(chunk, &row::checkpoint, ids) ||
+        !of_.read_column<row>(chunk, &trace::alloc_event::block, blocks))
+      return std::nullopt;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (const auto place = places.find(raw(ids[i])); place != places.end())
+        all[place->second].live.push_back(blocks[i]);
+  }
+  for (complete_checkpoint& each : all) std::sort(each.live.begin(), each.live.end());
+  return all;
+}
+
+std::vector<std::size_t> survey::chunks_of(trace::row_type type) const {
+  std::vector<std::size_t> all = *chunks_.all();
+  std::erase_if(all, [&](std::size_t chunk) { return of_.chunks()[chunk].type != type; });
+  return all;
+}
+
+std::optional<id_set> survey::freed(const std::function<bool()>& wanted) const {
+  id_set all;
+  std::vector<trace::block_id> blocks;
+  for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
+    if (!wanted() || !of_.read_column<trace::free_event>(chunk, &trace::free_event::block, blocks)) return std::nullopt;
+    for (const trace::block_id block : blocks) all.insert(raw(block));
+  }
+  return all;
+}
+
+void survey::take_block(const trace::alloc_event& row, time_ns born) {
+  if (row.block == trace::block_id::none) return;
+  const bool counts = (row.flags & trace::ipc_import) == 0;
+  if (counts && row.level == trace::layer::driver && row.pool != trace::pool_id::none) with_segments_.insert(row.pool);
+  if (is_device_resident(row.kind)) memories_[row.process].insert({row.device, row.level, row.kind});
+  if (holds_tensors(row.level)) clues_.add(row.process, row.thread, row.stack, bounded(born));
+}
+
+void survey::take(const trace::api_call_event& row) {
+  take<trace::api_call_event>(row);
+  faults_.add(row);
+}
+
+void survey::take(const trace::host_range_event& row) {
+  take<trace::host_range_event>(row);
+  marks_.add(row, of_.tables());
+}
+
+void survey::take(const trace::kernel_event& row) {
+  take<trace::kernel_event>(row);
+  with_kernels_.insert(row.device);
+}
+
+void survey::take(const trace::message_event& row) {
+  messages_.push_back({row.severity, bounded(row.time), row.text, row.id});
+}
+
+void survey::take(const trace::pool_event& row) {
+  take_sample(trace::sampled_thing::pool, raw(row.pool), row, [&](trace::last_sample_row& of) {
+    of.pool = row.pool;
+    of.reserved = row.reserved;
+    of.used = row.used;
+  });
+}
+
+void survey::take(const trace::device_memory_event& row) {
+  take_sample(trace::sampled_thing::device, raw(row.device), row, [&](trace::last_sample_row& of) {
+    of.device = row.device;
+    of.free = row.free;
+    of.total = row.total;
+    of.recorder = row.recorder;
+  });
+}
+
+void survey::take(const trace::counter_event& row) {
+  if (!std::isfinite(row.value)) return;
+  take_sample(trace::sampled_thing::counter, raw(row.counter), row, [&](trace::last_sample_row& of) {
+    of.counter = row.counter;
+    of.value = row.value;
+  });
+}
+
+void survey::take(const trace::touch_event& row) {
+  if (row.block == trace::block_id::none) return;
+  ++touches_;
+  if (row.graph != trace::graph_id::none) graph_touches_.add(row, of_.tables());
+}
+
+void survey::take(const trace::attribute_event& row) {
+  faults_.add(row, of_.tables());
+  if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
+  if (of_.tables().text(row.key) == "category") categories_[raw(row.target)] = row.text;  // The last word counts.
+}
+
+void survey::take(const trace::link_event& row) {
+  if (row.kind == trace::link_kind::import_to_owner) import_owners_[raw(row.from)] = {row.to, row.source};
+}
+
+template <class Fill>
+void survey::take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill) {
+  const auto [place, fresh] = first_samples_.try_emplace({what, id});
+  trace::last_sample_row& known = place->second;
+  const time_ns time = bounded(event.time);
+  // Of two at one time the later one counts.
+  const bool earlier = time < known.sampled || (time == known.sampled && event.id >= known.event);
+  if (!fresh && !earlier) return;
+  known.what = what;
+  known.sampled = time;
+  known.event = event.id;
+  fill(known);
+}
+
+std::vector<whole_facts::graph> survey::graphs() const {
+  std::vector<whole_facts::graph> all;
+  graph_touches_.for_each_block([&](trace::block_id block) {
+    for (const graph_use& use : graph_touches_.graphs_of(block))
+      all.push_back({block, use, graph_touches_.graph_copies(use.graph)});
+  });
+  return all;
+}
+
+std::vector<trace::last_sample_row> survey::first_samples() const {
+  std::vector<trace::last_sample_row> all;
+  for (const auto& [thing, row] : first_samples_) all.push_back(row);
+  return all;
+}
+
+std::shared_ptr<const step_facts> survey::steps() const {
+  auto made = std::make_shared<step_facts>();
+  step_facts& all = *made;
+  const time_ns end = whole_of(of_).end;
+  const auto take = [&](trace::process_id process, step_list found) {
+    if (!found.steps.empty()) all.add(process, std::move(found));
+  };
+  for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
+  std::vector<std::pair<trace::process_id, const births*>> unmarked;
+  deaths died;
+  for (const trace::process_row& row : of_.tables().processes.rows()) {
+    if (all.sources().contains(row.id)) continue;
+    const births* const telling = telling_births_of(row.id);
+    if (telling == nullptr) continue;
+    unmarked.emplace_back(row.id, telling);
+    for (const birth& each : telling->last) died.emplace(raw(each.block), trace::unknown_time);
+  }
+  if (!died.empty()) find_deaths(died);
+  for (const auto& [process, telling] : unmarked) take(process, pattern_of(process, *telling, died, end));
+  return made;
+}
+
+const survey::births* survey::telling_births_of(trace::process_id process) const {
+  for (const trace::layer level : telling_layers) {
+    const auto known = births_.find({process, level});
+    if (known != births_.end() && known->second.count >= least_telling_blocks) return &known->second;
+  }
+  return nullptr;
+}
+
+void survey::find_deaths(deaths& of) const {
+  std::vector<trace::free_event> frees;
+  for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
+    if (!of_.read_into(chunk, frees)) continue;
+    for (const trace::free_event& row : frees)
+      if (const auto found = of.find(raw(row.block)); found != of.end() && found->second == trace::unknown_time)
+        found->second = bounded(row.time);
+  }
+}
+
+/// As `memory_use` does.
+void survey::infer_deaths(trace::process_id process, std::span<block_record> blocks) const {
+  for (const telling_checkpoint& each : telling_checkpoints()) {
+    if (each.about.process != process) continue;
+    const time_ns time = bounded(each.about.time);
+    const auto is_later = [&](const block_record& block) { return !block.freed() && block.born < time; };
+    if (std::none_of(blocks.begin(), blocks.end(), is_later)) continue;
+    const auto listed = listed_by(std::span(&each, 1), [] { return true; });
+    if (!listed) continue;  // It could be read before: whoever needs it more will say so.
+    const std::vector<trace::block_id>& live = listed->front().live;
+    for (block_record& block : blocks)
+      if (is_later(block) && !std::binary_search(live.begin(), live.end(), block.id)) block.died = time;
+  }
+}
+
+step_list survey::pattern_of(trace::process_id process, const births& of, const deaths& known, time_ns end) const {
+  std::vector<birth> last = of.last;
+  std::sort(last.begin(), last.end(),
+            [](const birth& a, const birth& b) { return std::tuple(a.born, a.order) < std::tuple(b.born, b.order); });
+  std::vector<block_record> blocks(last.size());
+  std::vector<const block_record*> in_order;
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    block_record& block = blocks[i];
+    block.id = last[i].block;
+    block.born = last[i].born;
+    block.bytes = last[i].bytes;
+    block.stack = last[i].stack;
+    const time_ns died = known.at(raw(block.id));
+    if (died != trace::unknown_time) block.died = std::max(block.born, died);
+    in_order.push_back(&block);
+  }
+  infer_deaths(process, blocks);
+  return find_pattern(in_order, end);
+}
+
+}  // namespace sluice::analysis

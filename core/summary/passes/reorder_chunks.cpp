@@ -1,0 +1,229 @@
+#include "core/summary/passes/reorder_chunks.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/index/event_span.hpp"
+#include "core/timeline/time_range.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// Fewer rows of a kind wait for those of the next epoch, or are not parted by where they end: to read a chunk of so many is quick, and its
+/// header and columns would be much beside them.
+constexpr std::size_t few_rows = 256;
+/// Of one kind in memory.
+constexpr std::size_t most_waiting = std::size_t{1} << 17;
+
+constexpr std::size_t parts_of(std::size_t whole, std::size_t part) { return (whole + part - 1) / part; }
+
+/// One kind of row, on its way from one file to another.
+class moved_kind {
+ public:
+  virtual ~moved_kind() = default;
+  void add_chunk(std::size_t chunk) { chunks_.push_back(chunk); }
+
+  /// Once all chunks are known.
+  virtual void begin(const trace::snapshot&) {}
+  /// Writes the rows that begin before `end`, the end of an epoch; all of them if it is the `last`. Asks `goes_on` before it reads a
+  /// chunk, for a recording without epochs is moved in one go.
+  virtual result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last,
+                            const std::function<bool()>& goes_on) = 0;
+
+ protected:
+  static tl::unexpected<error> given_up(const trace::snapshot& from) {
+    return fail(error_code::cancelled, "putting the recording in order was cancelled", from.path());
+  }
+
+  std::vector<std::size_t> chunks_;
+};
+
+template <class Row>
+class moved_table final : public moved_kind {
+ public:
+  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns, bool,
+                    const std::function<bool()>& goes_on) override {
+    std::vector<Row> rows;
+    for (const std::size_t chunk : chunks_) {
+      if (!goes_on()) return given_up(from);
+      if (auto got = from.read_into<Row>(chunk, rows); !got) return got;
+      for (const Row& row : rows) to.add(row);
+    }
+    return to.flush();
+  }
+};
+
+template <class Row>
+class moved_events final : public moved_kind {
+ public:
+  void begin(const trace::snapshot& from) override {
+    if constexpr (in_order_of_time) {
+      const auto begins = [&](std::size_t chunk) { return from.chunks()[chunk].min_time; };
+      std::stable_sort(chunks_.begin(), chunks_.end(),
+                       [&](std::size_t a, std::size_t b) { return begins(a) < begins(b); });
+    }
+  }
+
+  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last,
+                    const std::function<bool()>& goes_on) override {
+    const auto is_due = [&](std::size_t i) {
+      return i < chunks_.size() && (last || from.chunks()[chunks_[i]].min_time < end);
+    };
+    std::size_t coming = waiting();
+    // No more than a writer puts into a chunk: what the index says of it is only checked when it is read.
+    for (std::size_t i = next_; is_due(i) && coming < most_waiting; ++i)
+      coming += std::min<std::size_t>(from.chunks()[chunks_[i]].rows, to.options().rows_per_chunk);
+    rows_.reserve(written_ + coming);
+    while (is_due(next_)) {
+      if (!goes_on()) return given_up(from);
+      if (waiting() >= most_waiting)
+        if (auto written = write_first(waiting(), end, to); !written) return written;
+      if (auto got = read(from, chunks_[next_++]); !got) return got;
+    }
+    sort();
+    const std::size_t before = last ? waiting() : count_before(end);
+    if (before == 0 || (before < few_rows && !last)) return {};
+    auto written = write_first(before, end, to);
+    if (last) rows_ = read_ = std::vector<Row>();  // Whoever comes next takes the same memory.
+    return written;
+  }
+
+ private:
+  static constexpr bool in_order_of_time =
+      !std::is_same_v<Row, trace::attribute_event> && !std::is_same_v<Row, trace::link_event>;
+
+  [[nodiscard]] std::size_t waiting() const { return rows_.size() - written_; }
+  [[nodiscard]] auto first_waiting() { return rows_.begin() + static_cast<std::ptrdiff_t>(written_); }
+
+  result<void> read(const trace::snapshot& from, std::size_t chunk) {
+    if (auto got = from.read_into<Row>(chunk, read_); !got) return got;
+    rows_.insert(rows_.end(), read_.begin(), read_.end());
+    sorted_ = false;
+    return {};
+  }
+
+  void sort() {
+    if (sorted_) return;
+    sorted_ = true;
+    if constexpr (in_order_of_time) {
+      const auto earlier = [](const Row& a, const Row& b) {
+        return std::pair(bounded(a.time), raw(a.id)) < std::pair(bounded(b.time), raw(b.id));
+      };
+      if (!std::is_sorted(first_waiting(), rows_.end(), earlier))
+        std::stable_sort(first_waiting(), rows_.end(), earlier);
+    }
+  }
+
+  /// All of those that stay in the order in which they came.
+  [[nodiscard]] std::size_t count_before(time_ns end) {
+    if constexpr (!in_order_of_time) return waiting();
+    const auto behind =
+        std::partition_point(first_waiting(), rows_.end(), [=](const Row& row) { return bounded(row.time) < end; });
+    return static_cast<std::size_t>(behind - first_waiting());
+  }
+
+  result<void> write_first(std::size_t count, time_ns end, trace::file_writer& to) {
+    sort();
+    const std::span<const Row> rows(rows_.data() + written_, count);
+    result<void> written;
+    if (count < few_rows || !in_order_of_time) {
+      written = write(rows, to, [](const Row&) { return true; });
+    } else {
+      const auto stays_inside = [&](const Row& row) {
+        const auto [first, last] = times_of(row);
+        return first >= begin_ && last < end;
+      };
+      written = write(rows, to, stays_inside);
+      if (written) written = write(rows, to, [&](const Row& row) { return !stays_inside(row); });
+    }
+    written_ += count;
+    // Seldom, for many may wait for long.
+    if (2 * written_ >= rows_.size()) {
+      rows_.erase(rows_.begin(), first_waiting());
+      written_ = 0;
+    }
+    begin_ = end;
+    return written;
+  }
+
+  /// In chunks of about the same size.
+  template <class Wanted>
+  static result<void> write(std::span<const Row> rows, trace::file_writer& to, Wanted&& wanted) {
+    const auto count = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), wanted));
+    if (count == 0) return {};
+    const std::size_t chunks = parts_of(count, to.options().rows_per_chunk), a_chunk = parts_of(count, chunks);
+    std::size_t waiting = 0;
+    for (const Row& row : rows) {
+      if (!wanted(row)) continue;
+      to.add(row);
+      if (++waiting < a_chunk) continue;
+      waiting = 0;
+      if (auto flushed = to.flush(); !flushed) return flushed;
+    }
+    return to.flush();
+  }
+
+  std::size_t next_ = 0;   ///< Of the chunks.
+  std::vector<Row> rows_;  ///< From `written_` on they wait, in order if `sorted_`.
+  std::size_t written_ = 0;
+  bool sorted_ = true;
+  time_ns begin_ = -latest_time;  ///< What begins before is written.
+  std::vector<Row> read_;
+};
+
+template <class Row, trace::row_type Type>
+using moved_rows = std::conditional_t<trace::is_table(Type), moved_table<Row>, moved_events<Row>>;
+
+std::unique_ptr<moved_kind> made_for(trace::row_type type) {
+  switch (type) {
+#define SLUICE_MOVED(row, kind) \
+  case trace::row_type::kind:   \
+    return std::make_unique<moved_rows<trace::row, trace::row_type::kind>>();
+    SLUICE_FOR_EACH_ROW(SLUICE_MOVED)
+#undef SLUICE_MOVED
+    default:
+      return nullptr;  // A reader passes over kinds that it does not know.
+  }
+}
+
+using moved_kinds = std::map<trace::row_type, std::unique_ptr<moved_kind>>;
+struct tables_and_events {
+  moved_kinds tables, events;
+};
+
+tables_and_events kinds_in(const trace::snapshot& from) {
+  tables_and_events all;
+  for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
+    const trace::row_type type = from.chunks()[chunk].type;
+    std::unique_ptr<moved_kind>& kind = (trace::is_table(type) ? all.tables : all.events)[type];
+    if (!kind) kind = made_for(type);
+    if (kind) kind->add_chunk(chunk);
+  }
+  for (moved_kinds* const each : {&all.tables, &all.events}) {
+    std::erase_if(*each, [](const auto& kind) { return kind.second == nullptr; });
+    for (auto& [type, kind] : *each) kind->begin(from);
+  }
+  return all;
+}
+
+}  // namespace
+
+result<void> compact(const trace::snapshot& from, std::span<const trace::epoch_row> epochs, trace::file_writer& to,
+                     const std::function<bool()>& goes_on) {
+  const auto [tables, events] = kinds_in(from);
+  for (const auto& [type, kind] : tables)
+    if (auto moved = kind->move(from, to, latest_time, true, goes_on); !moved) return moved;
+  for (std::size_t i = 0; i < std::max<std::size_t>(epochs.size(), 1); ++i) {
+    const bool last = i + 1 >= epochs.size();
+    for (const auto& [type, kind] : events)
+      if (auto moved = kind->move(from, to, last ? latest_time : epochs[i].end, last, goes_on); !moved) return moved;
+  }
+  return {};
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,28 @@
+#include "core/summary/sections/boundary_blocks.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::analysis {
+
+std::size_t epoch_of(std::span<const time_ns> begins, time_ns time) {
+  const auto next = std::upper_bound(begins.begin(), begins.end(), time);
+  return next == begins.begin() ? 0 : static_cast<std::size_t>(next - begins.begin()) - 1;
+}
+
+std::uint32_t keeper_of(std::uint32_t born, std::uint32_t died) {
+  // All numbers in (born, died] share the bits above the highest in which the two differ; of those with that bit, the one with
+  // nothing below it.
+  const unsigned below = 31U - static_cast<unsigned>(std::countl_zero(born ^ died));
+  return died >> below << below;
+}
+
+std::optional<std::uint32_t> keeper_of(const block_record& block, std::span<const time_ns> begins) {
+  if (begins.empty()) return std::nullopt;
+  const auto born = static_cast<std::uint32_t>(epoch_of(begins, block.born));
+  const auto died = static_cast<std::uint32_t>(block.freed() ? epoch_of(begins, block.died) : begins.size() - 1);
+  if (born < died) return keeper_of(born, died);
+  return block.death_inferred ? std::optional(born) : std::nullopt;
+}
+
+}  // namespace sluice::analysis

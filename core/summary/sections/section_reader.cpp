@@ -1,0 +1,308 @@
+#include "core/summary/sections/section_reader.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/index/boundary_samples.hpp"
+#include "core/index/columns_needed.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/figures/recording_facts_format.hpp"
+#include "core/summary/sections/boundary_blocks.hpp"
+#include "core/summary/sections/section_writer.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+tl::unexpected<error> given_up(const trace::snapshot& trace) {
+  return fail(error_code::cancelled, "nobody wants the index any more", trace.path());
+}
+
+bool is_everywhere(const trace::chunk_info& chunk) {
+  return chunk.min_time == INT64_MIN && chunk.max_time == INT64_MAX;
+}
+
+/// Whether a chunk has rows that are kept at several boundaries, which may lie far apart in time: most have none of those that live at
+/// some time between.
+template <class Row>
+constexpr bool are_by_boundary =
+    std::is_same_v<Row, trace::crossing_block_row> || std::is_same_v<Row, trace::block_uses_row>;
+
+// --- blocks, as rows ------------------------------------------------------------------------------------------------
+
+block_category category_of(std::uint8_t what, std::uint8_t why) {
+  if (what >= category_count || why > static_cast<std::uint8_t>(category_reason::temporary)) return {};
+  return {static_cast<category>(what), static_cast<category_reason>(why)};
+}
+
+told_block block_of(const trace::crossing_block_row& row) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
+  told_block made;
+  block_record& b = made.block;
+  b.born = bounded(row.time);
+  b.died = row.end >= latest_time ? trace::unknown_time : std::max(b.born, bounded(row.end));
+  b.id = row.block;
+  b.parent = row.parent;
+  b.alloc = row.alloc;
+  b.free = row.free;
+  b.process = row.process;
+  b.thread = row.thread;
+  b.device = row.device;
+  b.stream = row.stream;
+  b.pool = row.pool;
+  b.stack = row.stack;
+  b.name = row.name;
+  b.address = row.address;
+  b.bytes = std::min(row.bytes, most_bytes);
+  b.reserved_bytes = std::min(row.reserved_bytes, most_bytes);
+  b.flags = row.flags;
+  b.level = row.level;
+  b.kind = row.kind;
+  b.allocated = true;
+  b.death_inferred = row.death_inferred;
+  made.category = category_of(row.category, row.reason);
+  return made;
+}
+
+time_ns bounded_if_known(time_ns time) { return time == trace::unknown_time ? time : bounded(time); }
+
+told_uses uses_of(const trace::block_uses_row& row) {
+  told_uses made;
+  made.block = row.block;
+  block_touches& uses = made.uses;
+  uses.first = {bounded_if_known(row.first_time), row.first_event};
+  uses.last = {bounded_if_known(row.last_time), row.last_event};
+  uses.kernels = row.kernels;
+  uses.copies = row.copies;
+  uses.replays = row.replays;
+  uses.first_kernel = bounded_if_known(row.first_kernel);
+  uses.from_host = {bounded_if_known(row.first_arrival), bounded_if_known(row.last_arrival), row.arrivals,
+                    row.pageable_arrivals};
+  return made;
+}
+
+void save_blocks(const index& from, const trace::snapshot& of, parts_writer& into) {
+  const std::span<const block_record> blocks = from.memory().blocks();
+  const auto tensors = from.tensors(of);
+  const std::set<trace::block_id> disputed(from.memory().disputed().begin(), from.memory().disputed().end());
+  std::vector<std::vector<trace::block_category_row>> categories(into.begins().size());
+  std::vector<kept_block> kept;
+  for (std::size_t at = 0; at < blocks.size(); ++at) {
+    if (!blocks[at].allocated) continue;
+    kept_block each{blocks[at], at < tensors->categories.size() ? tensors->categories[at] : block_category{}, {}};
+    each.uses = from.touches().of(each.block);
+    each.disputed = disputed.contains(each.block.id);
+    const bool keep = is_kept(each, into.begins());
+    if (!each.crosses && !each.disputed && each.category.what != category::none)
+      categories[epoch_of(into.begins(), each.block.born)].push_back(category_row_of(each));
+    if (keep) kept.push_back(std::move(each));
+  }
+  into.add_blocks(kept);
+  for (std::size_t i = 0; i < categories.size(); ++i) into.add_categories(i, categories[i]);
+}
+
+}  // namespace
+
+void save_parts(const index& from, const trace::snapshot& of, std::span<const trace::epoch_row> epochs,
+                trace::file_writer& to) {
+  if (epochs.empty()) return;
+  const auto whole = parts_writer::saved(facts_of_whole(from, of));
+  if (!whole) return;
+  const std::vector<time_ns> begins = begins_of(epochs);
+  parts_writer into(to, begins);
+  save_blocks(from, of, into);
+  for (std::size_t i = 1; i < begins.size(); ++i) {
+    into.add_open_slices(i, open_slices_at(begins[i], from));
+    into.add_samples(i, samples_before(begins[i], from.memory(), from.counters()));
+  }
+  into.add_first_and_highest(first_and_highest_samples(from.memory(), from.counters()));
+  into.add_chunks(from.chunks());
+  into.add_steps(*from.tensors(of)->steps);
+  into.add_whole(*whole);
+}
+
+void part_store::take(std::shared_ptr<const trace::snapshot> from) {
+  from_ = std::move(from);
+  for (std::uint32_t place = 0; place < from_->summaries().size(); ++place) {
+    const trace::chunk_info& chunk = summary(place);
+    if (is_of_tile(chunk.type)) continue;
+    summary_chunks& of_kind = summaries_[chunk.type];
+    of_kind.list.push_back(place);
+    of_kind.spans.add(chunk.min_time, chunk.max_time);
+  }
+}
+
+/// Calls `use(row, chunk)` for the rows of a chunk, unless none of them is wanted that lives in [from, to).
+template <class Row, class Use>
+result<void> part_store::rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
+                                 trace::column_set<Row> wanted) const {
+  if constexpr (are_by_boundary<Row>) {
+    if (!is_everywhere(chunk)) {
+      const auto spans = from_->read_spans<Row>(chunk);
+      if (!spans) return tl::unexpected(spans.error());
+      const auto lives = [=](const trace::row_span& row) { return row.time < to && row.end >= from; };
+      if (std::none_of((*spans)->begin(), (*spans)->end(), lives)) return {};
+    }
+  }
+  if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Of one epoch alone: nobody else wants it.
+    std::vector<Row> rows;
+    if (auto got = from_->read_summary<Row>(chunk, rows); !got) return got;
+    for (const Row& row : rows) use(row, chunk);
+  } else {
+    const auto rows = from_->read_summary<Row>(chunk, wanted);
+    if (!rows) return tl::unexpected(rows.error());
+    for (const Row& row : **rows) use(row, chunk);
+  }
+  return {};
+}
+
+/// The same for the rows of a kind in the chunks that overlap [from, to); and `between` after each chunk.
+template <class Row, class Use>
+result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted,
+                                 const std::function<bool()>& goes_on) const {
+  const auto of_kind = summaries_.find(trace::type_of_row<Row>);
+  if (of_kind == summaries_.end()) return {};
+  result<void> got;
+  of_kind->second.spans.for_each_in({from, to}, [&](std::size_t place) {
+    if (!got) return;
+    got = rows_of<Row>(summary(of_kind->second.list[place]), from, to, use, wanted);
+    if (got && goes_on && !goes_on()) got = given_up(*from_);
+  });
+  return got;
+}
+
+result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const trace::snapshot> from,
+                                                           std::shared_ptr<const step_facts> steps) {
+  auto made = std::make_shared<part_store>();
+  made->take(std::move(from));
+  const trace::snapshot& of = *made->from_;
+  if (auto got = made->rows_in<trace::epoch_row>(INT64_MIN, INT64_MAX,
+                                                 [&](const auto& row, const auto&) { made->epochs_.push_back(row); });
+      !got)
+    return tl::unexpected(got.error());
+  std::optional<trace::saved_row> saved;
+  std::vector<trace::saved_row> rows;
+  for (const std::uint32_t place : made->summaries_[trace::row_type::saved].list) {
+    if (auto got = of.read_summary<trace::saved_row>(made->summary(place), rows); !got)
+      return tl::unexpected(got.error());
+    for (trace::saved_row& row : rows)
+      if (row.name == parts_name && (row.version == parts_version || row.version == parts_version_1))
+        saved = std::move(row);
+  }
+  if (made->epochs_.empty() || !saved)
+    return fail(error_code::not_found, "the file does not say what its parts are", of.path());
+  made->begins_ = begins_of(made->epochs_);
+  auto whole = std::make_shared<whole_facts>();
+  archive::reader words(saved->bytes, 4 * most_saved_bytes);
+  words.get(*whole);
+  if (words.failed() || !words.at_end() || !std::is_sorted(made->begins_.begin(), made->begins_.end()))
+    return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
+  if (saved->version == parts_version_1) {
+    chunk_reaches known;
+    for (const chunk_reach& each : std::exchange(whole->listed, {}))
+      if (each.chunk < of.chunks().size()) known.add(each, of.chunks()[each.chunk].type);
+    whole->chunks = std::make_shared<const chunk_reaches>(std::move(known));
+  } else {
+    whole->chunks = std::make_shared<const chunk_reaches>(made->from_);
+  }
+  whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
+  made->whole_ = std::move(whole);
+  return std::shared_ptr<const part_store>(std::move(made));
+}
+
+std::shared_ptr<const part_store> part_store::of(std::shared_ptr<const trace::snapshot> from,
+                                                 std::span<const trace::epoch_row> epochs,
+                                                 std::shared_ptr<const whole_facts> whole) {
+  auto made = std::make_shared<part_store>();
+  made->take(std::move(from));
+  made->whole_ = std::move(whole);
+  made->epochs_.assign(epochs.begin(), epochs.end());
+  made->begins_ = begins_of(epochs);
+  return made;
+}
+
+std::size_t part_store::epoch_at(time_ns time) const { return epoch_of(begins_, bounded(time)); }
+
+time_range part_store::run_of(std::size_t first, std::size_t last) const {
+  return {first == 0 ? -latest_time : begins_[first], last + 1 < begins_.size() ? begins_[last + 1] : latest_time + 1};
+}
+
+std::vector<step> part_store::few_steps_in(time_range range, trace::process_id process) const {
+  constexpr std::size_t most_chunks = 3;
+  std::vector<step> found;
+  const auto known = summaries_.find(trace::row_type::step);
+  if (known == summaries_.end()) return found;
+  std::size_t chunks = 0;
+  known->second.spans.for_each_in(range, [&](std::size_t) { ++chunks; });
+  if (chunks > most_chunks) return found;
+  const auto got = rows_in<trace::step_row>(range.begin, range.end, [&](const trace::step_row& row, const auto&) {
+    if (row.process == process && row.time < range.end && row.end > range.begin) found.push_back(step_of(row));
+  });
+  if (!got) found.clear();
+  return found;
+}
+
+result<part> part_store::read(std::size_t first, std::size_t last, part_scope scope,
+                              const std::function<bool()>& goes_on) const {
+  part made;
+  made.scope = scope;
+  made.run = run_of(first, last);
+  made.whole = whole_;
+  const time_ns begin = made.run.begin, end = made.run.end;
+  const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
+  result<void> got;
+  const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
+    if (got) got = rows_in<Row>(from, to, use, columns_read<Row>(scope), goes_on);
+  };
+  read.operator()<trace::crossing_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
+    if (lives(row) || is_everywhere(chunk)) made.blocks.push_back(block_of(row));
+  });
+  read.operator()<trace::block_category_row>(begins_[first], end, [&](const auto& row, const auto&) {
+    made.categories.push_back({row.block, category_of(row.category, row.reason)});
+  });
+  if (is_drawn(scope)) {
+    read.operator()<trace::last_sample_row>(begin, begin + 1, [&](const auto& row, const auto& chunk) {
+      made.samples_told = made.samples_told || is_everywhere(chunk);
+      const bool in_run = row.sampled >= begin && row.sampled < end;
+      if (!in_run) made.samples.push_back(row);
+    });
+  }
+  if (is_drawn(scope)) {
+    std::map<trace::process_id, std::vector<step>> steps;
+    read.operator()<trace::step_row>(begin, end, [&](const auto& row, const auto&) {
+      if (row.time < end && row.end > begin && row.end > row.time) steps[row.process].push_back(step_of(row));
+    });
+    for (const auto& [process, source] : whole_->steps->sources())
+      made.steps.push_back({process, {source, std::move(steps[process])}});
+  }
+  if (is_drawn(scope) && first > 0) {
+    read.operator()<trace::open_slice_row>(begin, begin + 1, [&](const auto& row, const auto&) {
+      if (row.time == begin) made.open.push_back(slice_of(row));
+    });
+  }
+  if (scope == part_scope::everything) {
+    read.operator()<trace::block_uses_row>(begin, end, [&](const auto& row, const auto&) {
+      if (lives(row)) made.uses.push_back(uses_of(row));
+    });
+  }
+  if (!got) return tl::unexpected(got.error());
+  auto chunks = whole_->chunks->in(made.run, made.samples_told);
+  if (!chunks) return tl::unexpected(chunks.error());
+  made.chunks = std::move(*chunks);
+  return made;
+}
+
+result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std::size_t last, part_scope scope,
+                                                          const std::function<bool()>& goes_on) const {
+  if (first > last || last >= epochs_.size())
+    return fail(error_code::invalid_argument, "there are no such epochs", from_->path());
+  auto about = read(first, last, scope, goes_on);
+  if (!about) return tl::unexpected(about.error());
+  auto made = std::make_shared<index>();
+  if (!made->absorb_part(*from_, std::move(*about), goes_on)) return given_up(*from_);
+  if (scope == part_scope::timeline) made->keep_what_is_drawn(*from_);
+  return std::shared_ptr<const index>(std::move(made));
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,420 @@
+#include "core/summary/tiles/stored_tiles.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "core/base/saturating.hpp"
+#include "core/timeline/slice_kind.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using summaries::tile;
+using trace::row_type;
+using trace::tile_bins;
+
+/// More than any recording has of epochs, curves or lanes: a few bytes can claim a great many rows.
+constexpr std::size_t most_rows = std::size_t{1} << 18;
+/// Bins more than 16 times too wide say too little to be drawn instead.
+constexpr unsigned most_levels_above = 4;
+
+template <class Row>
+bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
+  std::vector<Row> rows;
+  for (const trace::chunk_info& chunk : from.summaries()) {
+    if (chunk.type != type) continue;
+    if (into.size() + chunk.rows > most_rows) return false;
+    if (!from.read_summary<Row>(chunk, rows)) return false;
+    into.insert(into.end(), rows.begin(), rows.end());
+  }
+  return true;
+}
+
+/// The level of an aligned dyadic span; 0 if [begin, end) is none that a tile can have.
+unsigned level_of(time_ns begin, time_ns end) {
+  if (begin < -latest_time * 2 || end > latest_time * 2 || end <= begin) return 0;
+  const auto length = static_cast<std::uint64_t>(end - begin);
+  if (!std::has_single_bit(length) || (begin & static_cast<time_ns>(length - 1)) != 0) return 0;
+  const auto level = static_cast<unsigned>(std::countr_zero(length));
+  return level >= summaries::lowest_tile_level ? level : 0;
+}
+
+bool in_order(std::span<const trace::epoch_row> epochs) {
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    if (level_of(epochs[i].time, epochs[i].end) == 0) return false;
+    if (i > 0 && epochs[i].time != epochs[i - 1].end) return false;
+  }
+  return !epochs.empty();
+}
+
+/// What is longer than this is, by their ratio, nearer to twice a length than to it.
+double half_way_to_twice(time_ns length) { return std::numbers::sqrt2 * static_cast<double>(length); }
+
+/// Of the power of two that is nearest to a length, by their ratio.
+unsigned level_nearest_to(time_ns length) {
+  const auto below = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)) - 1);
+  return static_cast<double>(length) > half_way_to_twice(time_ns{1} << below) ? below + 1 : below;
+}
+
+/// Makes the last slice drawn one with that before it, if it goes on from there. Those of its lane begin at `lane`.
+void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
+  if (drawn.size() < lane + 2) return;
+  const summaries::drawn_slice& next = drawn.back();
+  summaries::drawn_slice& last = drawn[drawn.size() - 2];
+  // Of steps, which may have been inferred and have no event, the number tells; each is counted again where it is drawn again.
+  const bool steps = is_step(next.item.kind);
+  const bool same = last.item.event == next.item.event && (!steps || last.item.bytes == next.item.bytes);
+  if (!same || last.item.end < next.item.begin) return;
+  const auto covered = [](const summaries::drawn_slice& s) {
+    return static_cast<double>(s.busy) * static_cast<double>(s.item.end - s.item.begin);
+  };
+  const double busy = covered(last) + covered(next);
+  last.item.end = std::max(last.item.end, next.item.end);
+  if (!steps) last.item.bytes += next.item.bytes;
+  last.count = std::max(1U, steps ? std::max(last.count, next.count) : last.count + next.count);
+  const time_ns length = last.item.end - last.item.begin;
+  last.busy = length > 0 ? static_cast<float>(std::min(1.0, busy / static_cast<double>(length))) : 1;
+  drawn.pop_back();
+}
+
+/// What a bin of a tile draws. Filled where it stays: to make it elsewhere and copy it took twice as long.
+void fill(summaries::drawn_slice& slice, const drawn_bin& bin, time_range over, std::size_t lane) {
+  slice.item = {over.begin, over.end, bin.event, static_cast<trace::string_id>(bin.name), bin.bytes, bin.kind, bin.tag};
+  slice.busy = bin.busy;
+  if (bin.count == 0) {  // The end of one that began before is known.
+    const double busy = std::round(static_cast<double>(bin.busy) * static_cast<double>(over.length()));
+    slice.item.end = saturating_sum(over.begin, saturating_cast<time_ns>(busy));
+    slice.busy = 1;
+  }
+  slice.count = bin.count;
+  slice.lane = static_cast<std::uint16_t>(lane);
+}
+
+}  // namespace
+
+bin_grid stored_tiles::grid_over(time_range range, std::uint32_t width) const {
+  const time_ns all = epochs_.back().end - epochs_.front().time;
+  const auto near = [&](time_ns time) {
+    return std::clamp(time, epochs_.front().time - all, epochs_.back().end + all);
+  };
+  const time_range over{near(range.begin), std::max(near(range.begin) + 1, near(range.end))};
+  const time_ns pixel = std::max<time_ns>(over.length() / std::max<std::uint32_t>(width, 1), 1);
+  bin_grid grid;
+  // A bin is of one tile.
+  grid.level = std::min(root_level_, level_nearest_to(pixel));
+  grid.begin = over.begin >> grid.level << grid.level;
+  grid.count = static_cast<std::uint32_t>(((over.end - 1 - grid.begin) >> grid.level) + 1);
+  return grid;
+}
+
+time_ns stored_tiles::longest_of_smaller(time_range range, std::uint32_t width) const {
+  const unsigned level = grid_over(range, width).level;
+  if (level == 0) return 1;
+  const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
+  return static_cast<time_ns>(half_way_to_twice(time_ns{1} << (level - 1))) * pixels;
+}
+
+std::uint64_t stored_tiles::key_of(const tile& which) {
+  // A tile begins at a multiple of 2^level: its lowest bits are free for the level.
+  return static_cast<std::uint64_t>(which.begin) | which.level;
+}
+
+std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace::snapshot> trace,
+                                                     std::size_t cache_bytes) {
+  if (trace->summaries().empty()) return nullptr;
+  std::shared_ptr<stored_tiles> made(new stored_tiles(cache_bytes));
+  made->trace_ = std::move(trace);
+  return made->load() ? made : nullptr;
+}
+
+bool stored_tiles::load() {
+  const bool read = read_all(*trace_, row_type::epoch, epochs_) && read_all(*trace_, row_type::curve, curves_) &&
+                    read_all(*trace_, row_type::lane, lanes_);
+  if (!read || !in_order(epochs_)) return false;
+  for (std::size_t i = 0; i < curves_.size(); ++i)
+    if (curves_[i].curve != i || !std::isfinite(curves_[i].maximum)) return false;
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    if (lanes_[i].lane != i || lanes_[i].depth >= summaries::slice_set::lane_limit) return false;
+  const auto roots = summaries::root_tiles(epochs_.front().time, epochs_.back().end - 1);
+  if (roots.front().begin != epochs_.front().time || roots.back().end() != epochs_.back().end) return false;
+  root_level_ = roots.front().level;
+  return find_tiles() && !claims_too_many_rows();
+}
+
+bool stored_tiles::find_tiles() {
+  const std::span<const trace::chunk_info> chunks = trace_->summaries();
+  const auto is_wanted = [](const trace::chunk_info& chunk) { return trace::is_of_tile(chunk.type); };
+  places_.reserve(static_cast<std::size_t>(std::count_if(chunks.begin(), chunks.end(), is_wanted)));
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    if (!is_wanted(chunks[i])) continue;
+    const time_ns begin = chunks[i].min_time, last = chunks[i].max_time;
+    const unsigned level = last == INT64_MAX ? 0 : level_of(begin, last + 1);
+    if (level == 0) return false;
+    levels_ |= std::uint64_t{1} << level;
+    places_.push_back({key_of({begin, level}), static_cast<std::uint32_t>(i)});
+  }
+  std::sort(places_.begin(), places_.end(), [](const tile_chunk& a, const tile_chunk& b) {
+    return std::pair(a.tile, a.chunk) < std::pair(b.tile, b.chunk);
+  });
+  return true;
+}
+
+bool stored_tiles::claims_too_many_rows() const {
+  std::size_t curve_rows = 0, lane_rows = 0;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (i == 0 || places_[i].tile != places_[i - 1].tile) curve_rows = lane_rows = 0;
+    const trace::chunk_info& chunk = trace_->summaries()[places_[i].chunk];
+    (chunk.type == row_type::lane_bin ? lane_rows : curve_rows) += chunk.rows;
+    if (curve_rows > curves_.size() * tile_bins || lane_rows > lanes_.size() * tile_bins) return true;
+  }
+  return false;
+}
+
+stored_tiles::kept_tiles::made stored_tiles::read(const tile& which) const {
+  const std::uint64_t key = key_of(which);
+  const auto earlier = [](const tile_chunk& place, std::uint64_t wanted) { return place.tile < wanted; };
+  std::vector<trace::chunk_info> chunks;
+  for (auto next = std::lower_bound(places_.begin(), places_.end(), key, earlier);
+       next != places_.end() && next->tile == key; ++next)
+    chunks.push_back(trace_->summaries()[next->chunk]);
+  // A view whose bins are wider than a tile's has those of the tile above it, where there is one.
+  const bool joins = which.level >= root_level_ || !is_level(which.level + 1);
+  return tile_rows::read(*trace_, chunks, which, curves_.size(), lanes_.size(), joins);
+}
+
+result<std::vector<std::shared_ptr<const tile_rows>>> stored_tiles::rows_of(std::span<const piece> pieces) const {
+  std::vector<tile_key> tiles;
+  for (const piece& each : pieces)
+    if (!each.instead) tiles.push_back({each.from});
+  auto read_tiles = kept_.get_each(tiles);
+  std::vector<std::shared_ptr<const tile_rows>> all;
+  auto next = read_tiles.begin();
+  for (const piece& each : pieces) {
+    if (each.instead) {
+      all.push_back(nullptr);
+      continue;
+    }
+    if (!*next) return tl::unexpected<error>(next->error());
+    all.push_back(std::move(**next++));
+  }
+  return all;
+}
+
+bool stored_tiles::prepare(const tile& which) const {
+  return kept_.make_ahead({which}, [this](const tile_key& one) { return read(one.which); });
+}
+
+std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
+  std::vector<tile> all;
+  for (const piece& each : cut(grid))
+    if (!each.outside) all.push_back(each.from);
+  return all;
+}
+
+bool stored_tiles::draws_epochs(const bin_grid& grid) const {
+  const std::vector<piece> pieces = cut(grid);
+  return std::any_of(pieces.begin(), pieces.end(), [](const piece& each) { return each.epoch.has_value(); });
+}
+
+std::size_t stored_tiles::epoch_at(time_ns time) const {
+  const auto behind = std::upper_bound(epochs_.begin() + 1, epochs_.end(), time,
+                                       [](time_ns t, const trace::epoch_row& row) { return t < row.time; });
+  return static_cast<std::size_t>(behind - epochs_.begin() - 1);
+}
+
+time_ns stored_tiles::longest_of_epochs(time_ns time, std::uint32_t width) const {
+  const trace::epoch_row& epoch = epochs_[epoch_at(time)];
+  const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
+  // Pixels draw the epoch where they are nearer to half of its tile's bins than to these.
+  const time_ns bin = (epoch.end - epoch.time) / tile_bins;
+  return std::clamp<time_ns>(static_cast<time_ns>(half_way_to_twice(bin) / 2) + 1, 1, latest_time / pixels) * pixels;
+}
+
+/// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.
+unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const {
+  if (reads_tiles) return wanted;
+  const unsigned highest = std::min(wanted + most_levels_above, root_level_);
+  for (unsigned level = wanted; level <= highest; ++level)
+    if (is_level(level) && at_hand(summaries::tile_at(time, level))) return level;
+  return wanted;
+}
+
+/// A grid in pieces of a tile or an epoch each, whose bins are as asked.
+std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
+  std::vector<piece> all;
+  const auto bins_until = [&](time_ns time) {
+    const time_ns offset = std::clamp<time_ns>(time - grid.begin, 0, grid.range().length());
+    return static_cast<std::uint32_t>((offset + grid.bin() - 1) >> grid.level);
+  };
+  const auto add = [&](piece next, std::uint32_t until) {
+    next.count = std::max(1U, std::min(until, grid.count) - next.first);
+    all.push_back(next);
+  };
+  std::uint32_t at = 0;
+  for (; at < grid.count; at = all.back().first + all.back().count) {
+    const time_ns time = grid.begin + (static_cast<time_ns>(at) << grid.level);
+    piece next;
+    next.first = at;
+    if (time < epochs_.front().time || time >= epochs_.back().end) {
+      const bool before = time < epochs_.front().time;
+      next.outside = true;
+      next.from = summaries::tile_at(before ? epochs_.front().time : epochs_.back().end - 1, root_level_);
+      add(next, before ? bins_until(epochs_.front().time) : grid.count);
+      continue;
+    }
+    const std::size_t epoch = epoch_at(time);
+    const unsigned wanted = grid.level + trace::tile_bins_log2;
+    unsigned level = level_of(epochs_[epoch].time, epochs_[epoch].end);
+    if (wanted < level) next.epoch = epoch;
+    for (unsigned above = std::min(wanted, root_level_); above > level; --above)
+      if (is_level(above)) level = above;
+    next.from = summaries::tile_at(time, level);
+    add(next, bins_until(next.from.end()));
+  }
+  return all;
+}
+
+/// The pieces of a grid as `from` has them.
+std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const bin_sources& from,
+                                                         bin_detail& detail) const {
+  std::vector<piece> all = cut(grid);
+  std::vector<std::size_t> epochs;
+  for (const piece& each : all)
+    if (each.epoch) epochs.push_back(*each.epoch);
+  std::vector<std::shared_ptr<const index>> indexes;
+  if (from.epochs && !epochs.empty()) indexes = from.epochs(epochs);
+  indexes.resize(epochs.size());
+  auto next = indexes.begin();
+  for (piece& each : all) {
+    if (each.epoch) each.instead = *next++;
+    if (each.outside || each.instead) continue;
+    if (each.epoch) detail = std::max(detail, bin_detail::of_tiles);
+    const unsigned level = level_to_use(each.from.begin, each.from.level, from.reads_tiles);
+    if (level != each.from.level) detail = bin_detail::of_kept_tiles;
+    each.from = summaries::tile_at(each.from.begin, level);
+  }
+  return all;
+}
+
+result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
+                                                                   const bin_grid& grid, const bin_sources& from,
+                                                                   bin_detail& detail) const {
+  std::vector<std::vector<sampled_bin>> all(curves.size());
+  for (std::vector<sampled_bin>& bins : all) bins.reserve(grid.count);
+  const std::vector<piece> pieces = pieces_of(grid, from, detail);
+  const auto tiles = rows_of(pieces);
+  if (!tiles) return tl::unexpected<error>(tiles.error());
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    const piece& part = pieces[p];
+    if (part.instead) {
+      const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
+                            grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
+      const auto listed = curves_of(*part.instead, part.instead->tensors(*trace_).get(), over);
+      for (std::size_t c = 0; c < curves.size(); ++c) {
+        const auto found = std::find_if(listed.begin(), listed.end(), [&](const index_curve& each) {
+          return same_curve(each.about, curves_[curves[c]]);
+        });
+        all[c].resize(all[c].size() + part.count);
+        if (found == listed.end()) continue;
+        sampled_bin* const to = &all[c][part.first];
+        found->split(over, part.count, [=](std::uint32_t i, const summaries::extent& bin, double at_begin) {
+          to[i] = sampled(bin, at_begin);
+        });
+      }
+      continue;
+    }
+    const tile_rows& rows = *(*tiles)[p];
+    for (std::size_t c = 0; c < curves.size(); ++c) {
+      bin_walk walk(rows.curve(curves[c]));
+      std::vector<sampled_bin>& to = all[c];
+      const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
+      if (part.outside) {
+        const double value = begin < part.from.begin ? 0 : walk.last();
+        to.insert(to.end(), part.count, {value, value, value});
+        continue;
+      }
+      const unsigned level = part.from.bin_level();
+      const time_ns offset = begin - part.from.begin;
+      if (level == grid.level) {
+        walk.take_each(static_cast<std::size_t>(offset >> level), part.count, to);
+        continue;
+      }
+      // Several bins of the tile to one of the grid, or one to several.
+      const std::size_t several = grid.level > level ? std::size_t{1} << (grid.level - level) : 1;
+      for (std::uint32_t i = 0; i < part.count; ++i) {
+        const auto low = static_cast<std::size_t>((offset + (static_cast<time_ns>(i) << grid.level)) >> level);
+        to.push_back(walk.take(low, std::min<std::size_t>(several, tile_bins - low)));
+      }
+    }
+  }
+  return all;
+}
+
+result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from, bin_detail& detail,
+                                std::vector<summaries::drawn_slice>& into) const {
+  std::uint32_t behind = first;
+  while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
+  std::vector<piece> pieces = pieces_of(grid, from, detail);
+  std::erase_if(pieces, [](const piece& each) { return each.outside; });
+  const auto tiles = rows_of(pieces);
+  if (!tiles) return tl::unexpected<error>(tiles.error());
+  const auto range_of = [&](const piece& part) {
+    return time_range{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
+                      grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
+  };
+  // What indexes draw of all lanes, the upper ones first.
+  std::vector<std::vector<summaries::drawn_slice>> of_indexes(pieces.size());
+  std::size_t lanes = behind - first;
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    if (!pieces[p].instead) continue;
+    const time_range over = range_of(pieces[p]);
+    const auto facts = lanes_[first].what == trace::lane_kind::steps ? pieces[p].instead->tensors(*trace_) : nullptr;
+    for (const index_slices& owner : slices_of(*pieces[p].instead, facts.get()))
+      if (same_owner(owner.about, lanes_[first]))
+        owner.slices->draw(over.begin, over.end, pieces[p].count, of_indexes[p]);
+    if (!of_indexes[p].empty()) lanes = std::max<std::size_t>(lanes, of_indexes[p].back().lane + std::size_t{1});
+  }
+  into.clear();
+  std::vector<std::size_t> next(pieces.size());
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const std::size_t lane = into.size();
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+      const piece& part = pieces[p];
+      if (part.instead) {
+        const std::vector<summaries::drawn_slice>& drawn = of_indexes[p];
+        for (; next[p] < drawn.size() && drawn[next[p]].lane <= l; ++next[p]) {
+          into.push_back(drawn[next[p]]);
+          join_last(lane, into);
+        }
+        continue;
+      }
+      if (l >= behind - first) continue;
+      const time_range over = range_of(part);
+      const tile_rows& rows = *(*tiles)[p];
+      const told_bins<drawn_bin> told = rows.lane(first + l);
+      // Bins that lie in one of the grid are drawn as one.
+      const unsigned level = part.from.bin_level();
+      const unsigned several = grid.level > level ? grid.level - level : 0;
+      const auto begin_of = [&](time_ns place) { return part.from.begin + (place << level); };
+      const auto first_here = std::partition_point(told.places.begin(), told.places.end(), [&](std::uint16_t place) {
+        return begin_of(place + 1) <= over.begin;
+      });
+      for (auto i = static_cast<std::size_t>(first_here - told.places.begin()); i < told.size();) {
+        const std::uint16_t place = told.places[i];
+        if (begin_of(place) >= over.end) break;
+        const std::size_t one = i;
+        for (++i; i < told.size() && told.places[i] >> several == place >> several;) ++i;
+        const time_range over_bin{begin_of(place), begin_of(told.places[i - 1] + 1)};
+        fill(into.emplace_back(), i == one + 1 ? told.bins[one] : rows.joined(first + l, one, i), over_bin, l);
+        join_last(lane, into);
+      }
+    }
+  }
+  for (summaries::drawn_slice& slice : into) slice.count = std::max(slice.count, 1U);
+  return {};
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,312 @@
+#include "core/summary/tiles/tile_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "core/base/thread_scratch.hpp"
+#include "core/timeline/slice_kind.hpp"
+#include "core/trace/columns/row_values.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using summaries::tile;
+using trace::curve_bin_row;
+using trace::integer_bin_row;
+using trace::lane_bin_row;
+using trace::tile_bins;
+
+std::uint32_t owner_of(const curve_bin_row& row) { return row.curve; }
+std::uint32_t owner_of(const lane_bin_row& row) { return row.lane; }
+
+bool is_slice_kind(std::uint8_t kind) { return kind <= static_cast<std::uint8_t>(slice_kind::step); }
+
+bool makes_sense(const curve_bin_row& row) {
+  return std::isfinite(row.minimum) && std::isfinite(row.maximum) && std::isfinite(row.mean) && std::isfinite(row.last);
+}
+bool makes_sense(const lane_bin_row& row) { return is_slice_kind(row.kind); }
+
+/// It is of the tile, of a curve or lane that there is, and can be.
+template <class Row>
+bool belongs(const Row& row, const tile& where, std::size_t owners) {
+  return row.time >= where.begin && row.time < where.end() && owner_of(row) < owners && makes_sense(row);
+}
+
+curve_bin bin_of(const curve_bin_row& row) {
+  const double mean = std::max(
+      row.minimum, std::min(row.mean, row.maximum));  // Means are told less exactly than what they lie between.
+  return {row.minimum, row.maximum, mean, row.last};
+}
+
+/// Makes bins that are `1 / share_of_a_ns` long of what rows of lanes say.
+struct lane_bins_of {
+  double share_of_a_ns;
+  explicit lane_bins_of(const tile& where) : share_of_a_ns(1 / static_cast<double>(time_ns{1} << where.bin_level())) {}
+  [[nodiscard]] drawn_bin operator()(const lane_bin_row& row) const {
+    const double busy = std::clamp(static_cast<double>(row.busy) * share_of_a_ns, 0.0, 1.0);
+    const std::uint64_t name = raw(row.name) <= UINT32_MAX ? raw(row.name) : 0;
+    return {row.event, row.bytes, static_cast<float>(busy), row.count, static_cast<std::uint32_t>(name),
+            row.kind,  row.tag};
+  }
+};
+
+/// `before`: the curve's value where the bin begins.
+inline curve_bin bin_of(const integer_bin_row& row, double before) {
+  const double minimum = before - static_cast<double>(row.fall), maximum = before + static_cast<double>(row.rise);
+  const double mean = minimum + std::min(trace::share_of(row.mean), 1.0) * (maximum - minimum);
+  return {minimum, maximum, mean, minimum + static_cast<double>(row.last)};
+}
+
+/// A member of rows, by their places.
+template <class Row, class Member>
+struct of_rows {
+  std::span<const Row> rows;
+  Member member;
+  of_rows(std::span<const Row> of, Member which) : rows(of), member(which) {}
+  auto operator[](std::size_t i) const { return member(rows[i]); }
+};
+
+/// Where all rows of these kinds are in one chunk, as they are in every tile of ours but the largest; else null.
+template <class... Rows>
+const trace::chunk_info* only_chunk(std::span<const trace::chunk_info> chunks) {
+  const auto is_of_them = [](const trace::chunk_info& chunk) {
+    return ((chunk.type == trace::type_of_row<Rows>) || ...);
+  };
+  const auto found = std::find_if(chunks.begin(), chunks.end(), is_of_them);
+  return found != chunks.end() && std::none_of(found + 1, chunks.end(), is_of_them) ? &*found : nullptr;
+}
+
+/// Appends the rows of a kind in a tile's chunks.
+template <class Row>
+result<void> read_rows(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, std::vector<Row>& rows) {
+  std::vector<Row> more;
+  for (const trace::chunk_info& chunk : chunks) {
+    if (chunk.type != trace::type_of_row<Row>) continue;
+    if (auto got = from.read_summary<Row>(chunk, more); !got) return got;
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  return {};
+}
+
+/// What rows of integers say, as rows of reals. They follow one another by curve and time, or mean nothing.
+void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bin_row>& to) {
+  curve_bin bin;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const integer_bin_row& row = rows[i];
+    bin = bin_of(row, i > 0 && rows[i - 1].curve == row.curve ? bin.last : static_cast<double>(row.begin));
+    to.push_back({row.time, row.curve, bin.minimum, bin.maximum, bin.mean, bin.last});
+  }
+}
+
+/// What a writer of ours leaves as it is to be, and a hostile one does not.
+template <class Row>
+void put_in_order(std::vector<Row>& rows, const tile& where, std::size_t count) {
+  std::erase_if(rows, [&](const Row& row) { return !belongs(row, where, count); });
+  const auto before = [](const Row& a, const Row& b) {
+    return std::tuple(owner_of(a), a.time) < std::tuple(owner_of(b), b.time);
+  };
+  if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
+}
+
+}  // namespace
+
+template <class Bin>
+template <class Owners, class Times>
+bool tile_rows::bins_of_many<Bin>::place(const Owners& owner, const Times& time, std::size_t rows, const tile& where,
+                                         std::size_t count) {
+  begins.assign(count + 1, static_cast<std::uint32_t>(rows));
+  places.resize(rows);
+  std::size_t owners = 0;  // Their begins are known.
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::uint64_t offset = static_cast<std::uint64_t>(time[i]) - static_cast<std::uint64_t>(where.begin);
+    const std::uint64_t bin = offset >> where.bin_level();
+    const std::uint64_t in_all = owner[i] * std::uint64_t{tile_bins} + bin;
+    if (owner[i] >= count || bin >= tile_bins || in_all < before) return false;
+    before = in_all;
+    while (owners <= owner[i]) begins[owners++] = static_cast<std::uint32_t>(i);
+    places[i] = static_cast<std::uint16_t>(bin);
+  }
+  return true;
+}
+
+template <class Bin>
+template <class Row, class Make>
+void tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& where, std::size_t count,
+                                        Make&& bin_of) {
+  bins.clear();
+  for (const Row& row : rows) bins.push_back(bin_of(row));
+  place(of_rows(rows, [](const Row& row) { return owner_of(row); }),
+        of_rows(rows, [](const Row& row) { return row.time; }), rows.size(), where, count);
+}
+
+bool tile_rows::take(const trace::row_values<integer_bin_row>& rows, const tile& where, std::size_t count) {
+  if (!curves_.place(rows.of(&integer_bin_row::curve), rows.of(&integer_bin_row::time), rows.size(), where, count))
+    return false;
+  const auto begin = rows.of(&integer_bin_row::begin), fall = rows.of(&integer_bin_row::fall),
+             rise = rows.of(&integer_bin_row::rise);
+  const auto last = rows.of(&integer_bin_row::last);
+  const auto mean = rows.of(&integer_bin_row::mean);
+  curves_.bins.clear();
+  curves_.bins.reserve(rows.size());
+  for (std::size_t curve = 0; curve < count; ++curve) {
+    const std::size_t first = curves_.begins[curve], behind = curves_.begins[curve + 1];
+    double before = first < behind ? static_cast<double>(begin[first]) : 0;
+    for (std::size_t i = first; i < behind; ++i) {
+      const integer_bin_row row{.fall = fall[i], .rise = rise[i], .last = last[i], .mean = mean[i]};
+      before = curves_.bins.emplace_back(bin_of(row, before)).last;
+    }
+  }
+  return true;
+}
+
+bool tile_rows::take(const trace::row_values<lane_bin_row>& rows, const tile& where, std::size_t count, bool joins) {
+  if (!lanes_.place(rows.of(&lane_bin_row::lane), rows.of(&lane_bin_row::time), rows.size(), where, count))
+    return false;
+  const auto slices = rows.of(&lane_bin_row::count);
+  const auto busy = rows.of(&lane_bin_row::busy);
+  const auto bytes = rows.of(&lane_bin_row::bytes);
+  const auto event = rows.of(&lane_bin_row::event);
+  const auto name = rows.of(&lane_bin_row::name);
+  const auto kind = rows.of(&lane_bin_row::kind), tag = rows.of(&lane_bin_row::tag);
+  const lane_bins_of bin_of(where);
+  lanes_.bins.clear();
+  lanes_.bins.reserve(rows.size());
+  bool sound = true;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    sound &= is_slice_kind(kind[i]);
+    lanes_.bins.push_back(bin_of({.count = slices[i],
+                                  .busy = busy[i],
+                                  .bytes = bytes[i],
+                                  .event = event[i],
+                                  .name = name[i],
+                                  .kind = kind[i],
+                                  .tag = tag[i]}));
+  }
+  lengths_.clear();
+  if (!joins) return sound;
+  const auto length = rows.of(&lane_bin_row::length);
+  lengths_.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) lengths_.push_back(length[i]);
+  return sound;
+}
+
+result<void> tile_rows::read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+                                    const tile& where, std::size_t count) {
+  if (const trace::chunk_info* const chunk = only_chunk<curve_bin_row, integer_bin_row>(chunks);
+      chunk != nullptr && chunk->type == trace::row_type::integer_bin) {
+    thread_local trace::row_values<integer_bin_row> values;
+    if (auto got = from.read_summary<integer_bin_row>(*chunk, values); !got) return got;
+    if (take(values, where, count)) return {};
+  }
+  thread_scratch<integer_bin_row> integers;
+  thread_scratch<curve_bin_row> rows;
+  if (auto got = read_rows(from, chunks, *integers); !got) return got;
+  if (auto got = read_rows(from, chunks, *rows); !got) return got;
+  append_integers(*integers, *rows);
+  put_in_order(*rows, where, count);
+  curves_.take(std::span<const curve_bin_row>(*rows), where, count,
+               [](const curve_bin_row& row) { return bin_of(row); });
+  return {};
+}
+
+result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+                                   const tile& where, std::size_t count, bool joins) {
+  if (const trace::chunk_info* const chunk = only_chunk<lane_bin_row>(chunks)) {
+    constexpr auto but_lengths = trace::column_set<lane_bin_row>::of(
+        &lane_bin_row::lane, &lane_bin_row::time, &lane_bin_row::count, &lane_bin_row::busy, &lane_bin_row::bytes,
+        &lane_bin_row::event, &lane_bin_row::name, &lane_bin_row::kind, &lane_bin_row::tag);
+    const auto wanted = joins ? trace::column_set<lane_bin_row>() : but_lengths;
+    thread_local trace::row_values<lane_bin_row> values;
+    if (auto got = from.read_summary<lane_bin_row>(*chunk, values, wanted); !got) return got;
+    if (take(values, where, count, joins)) return {};
+  }
+  thread_scratch<lane_bin_row> rows;
+  if (auto got = read_rows(from, chunks, *rows); !got) return got;
+  put_in_order(*rows, where, count);
+  lanes_.take(std::span<const lane_bin_row>(*rows), where, count, lane_bins_of(where));
+  lengths_.clear();
+  if (!joins) return {};
+  for (const lane_bin_row& row : *rows) lengths_.push_back(row.length);
+  return {};
+}
+
+result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& from,
+                                                         std::span<const trace::chunk_info> chunks, const tile& where,
+                                                         std::size_t curves, std::size_t lanes, bool joins) {
+  auto made = std::make_shared<tile_rows>();
+  if (auto got = made->read_curves(from, chunks, where, curves); !got) return tl::unexpected(got.error());
+  if (auto got = made->read_lanes(from, chunks, where, lanes, joins); !got) return tl::unexpected(got.error());
+  return std::shared_ptr<const tile_rows>(std::move(made));
+}
+
+drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t behind) const {
+  const told_bins<drawn_bin> told = lanes_.of(number);
+  // Shares are of a tile's bin, which has more ns than they have digits.
+  constexpr double unit = 1 << 24;
+  const auto bin_at = [&](std::size_t i) {
+    const drawn_bin& bin = told.bins[i];
+    const std::size_t in_all = lanes_.begins[number] + i;
+    return lane_bin{bin.count, bin.kind,
+                    bin.tag,   static_cast<time_ns>(bin.busy * unit),
+                    bin.bytes, in_all < lengths_.size() ? lengths_[in_all] : 0,
+                    bin.event, static_cast<trace::string_id>(bin.name)};
+  };
+  lane_bin all = bin_at(first);
+  for (std::size_t i = first + 1; i < behind; ++i) all.append(bin_at(i));
+  const double bins = told.places[behind - 1] + 1 - told.places[first];
+  return {all.event,
+          all.bytes,
+          static_cast<float>(static_cast<double>(all.busy) / (bins * unit)),
+          all.count,
+          static_cast<std::uint32_t>(raw(all.name)),
+          all.kind,
+          all.tag};
+}
+
+sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
+  go_to(first);
+  sampled_bin all = here(first);
+  double mean = all.mean;
+  for (std::size_t i = first + 1; i < first + several; ++i) {
+    go_to(i);
+    const sampled_bin bin = here(i);
+    all.minimum = std::min(all.minimum, bin.minimum);
+    all.maximum = std::max(all.maximum, bin.maximum);
+    mean += bin.mean;
+  }
+  if (all.minimum != all.maximum) all.mean = mean / static_cast<double>(several);
+  return all;
+}
+
+void bin_walk::take_each(std::size_t first, std::size_t count, std::vector<sampled_bin>& to) {
+  for (const std::size_t behind = first + count; first < behind;) {
+    go_to(first);  // A file may tell of a bin twice: the first word counts.
+    const std::size_t told = next_ < told_.size() ? std::min<std::size_t>(told_.places[next_], behind) : behind;
+    for (; first < told; ++first) to.push_back({before_, before_, before_});
+    for (; next_ < told_.size() && first < behind && told_.places[next_] == first; ++next_, ++first) {
+      const curve_bin& bin = told_.bins[next_];
+      to.push_back({bin.minimum, bin.maximum, bin.mean});
+      before_ = bin.last;
+    }
+  }
+}
+
+double bin_walk::last() {
+  go_to(tile_bins);
+  return before_;
+}
+
+void bin_walk::go_to(std::size_t bin) {
+  for (; next_ < told_.size() && told_.places[next_] < bin; ++next_) before_ = told_.bins[next_].last;
+}
+
+sampled_bin bin_walk::here(std::size_t bin) const {
+  if (next_ == told_.size() || told_.places[next_] != bin) return {before_, before_, before_};
+  const curve_bin& told = told_.bins[next_];
+  return {told.minimum, told.maximum, told.mean};
+}
+
+}  // namespace sluice::analysis

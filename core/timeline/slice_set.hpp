@@ -1,0 +1,124 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/trace/model/ids.hpp"
+
+/// The slices of one track, to be drawn at any zoom.
+namespace sluice::summaries {
+
+using trace::time_ns;
+
+/// An interval on a track. What `kind` and `tag` mean is up to who fills the track.
+struct slice_item {
+  time_ns begin = 0;
+  time_ns end = 0;  ///< >= begin.
+  trace::event_id event{};
+  trace::string_id name{};
+  std::uint64_t bytes = 0;
+  std::uint8_t kind = 0;
+  std::uint8_t tag = 0;
+};
+
+/// A slice as drawn, or several that share a pixel.
+struct drawn_slice {
+  slice_item item;  ///< The slice, or the longest of several, with the begin and end of all of them.
+  std::uint32_t count = 1;
+  float busy = 1;  ///< Share of [begin, end) that is covered.
+  std::uint16_t lane = 0;
+};
+
+/// Intervals of a track in lanes: none in a lane overlap, and one inside another lies in a deeper lane. A slice takes the
+/// lowest lane that is free at its begin, in order of (begin, longest first, event). Lanes are kept sorted, each under a
+/// tree of event-indexed nodes with the sums of `fan_out` children.
+///
+/// Slices may be added in any order. What comes late merges into the part of the track that it overlaps; appending
+/// in order costs amortised O(lanes). At most `lane_limit` lanes: what finds no place there is cut or left out, and counted.
+class slice_set {
+ public:
+  static constexpr std::size_t lane_limit = 64;
+
+  /// Amortised O(1). Call `settle` before asking.
+  void add(const slice_item& item) {
+    if (item.begin >= from_) added_.push_back(item);
+  }
+
+  /// Gives what was added its place. O(what was added and what it overlaps), where that comes in few runs in order of time.
+  void settle();
+
+  /// The set holds a part of a track, which has so many lanes: the slices that begin at `from` or later, and those told. Before
+  /// any is added.
+  void tell(std::size_t lanes, time_ns from) {
+    if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
+    from_ = from;
+  }
+  /// A slice of the track that began before `from` and runs on, the only one in its lane that does.
+  void tell(const slice_item& open, std::size_t at) {
+    if (at >= lanes_.size() || !lanes_[at].items.empty() || open.begin >= from_) return;
+    lanes_[at].items.push_back(open);
+    last_begin_ = std::max(last_begin_, open.begin);
+    ++size_;
+  }
+  /// Calls `visit(const slice_item&, lane)` for every slice that began before `time` and ends after it. O(lanes * log n).
+  template <class Visit>
+  void for_each_open(time_ns time, Visit&& visit) const {
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
+      const std::vector<slice_item>& items = lanes_[l].items;
+      const auto next =
+          std::partition_point(items.begin(), items.end(), [&](const slice_item& s) { return s.begin < time; });
+      if (next != items.begin() && (next - 1)->end > time) visit(*(next - 1), static_cast<std::uint16_t>(l));
+    }
+  }
+
+  [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// Slices that were cut or left out for want of lanes.
+  [[nodiscard]] std::uint64_t hidden() const { return hidden_; }
+
+  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end), lane after lane in order of begin.
+  /// A slice without length belongs where it begins. O(log n + found).
+  template <class Visit>
+  void for_each(time_ns begin, time_ns end, Visit&& visit) const {
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
+      const std::vector<slice_item>& items = lanes_[l].items;
+      for (std::size_t i = first_after(items, begin); i < items.size() && items[i].begin < end; ++i) {
+        visit(items[i], static_cast<std::uint16_t>(l));
+      }
+    }
+  }
+
+  /// What to draw of [begin, end) on `width` pixels: neighbours in a lane that together take no more than a pixel's length
+  /// are merged. O(width * fan_out + log n) a lane. Appends to `out`, sorted by begin within a lane.
+  void draw(time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
+
+ private:
+  static constexpr std::size_t fan_out = 8;
+
+  /// The sum of fan_out slices, or of fan_out nodes below.
+  struct node {
+    time_ns busy = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t longest = 0;  ///< Index of a slice.
+  };
+  struct lane {
+    std::vector<slice_item> items;
+    std::vector<std::vector<node>> levels;  ///< levels[k][i] sums items [i, i + 1) * fan_out^(k + 1); whole nodes only.
+  };
+
+  static std::size_t first_after(const std::vector<slice_item>& items, time_ns begin);
+  static void summarise(lane& l, std::size_t unchanged);
+  void place(const slice_item& item);
+  void draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
+
+  std::vector<slice_item> added_;  ///< Not yet in a lane.
+  std::vector<lane> lanes_;
+  time_ns from_ = INT64_MIN;  ///< Slices that begin earlier are not taken.
+  time_ns last_begin_ = INT64_MIN;
+  std::uint64_t size_ = 0;
+  std::uint64_t hidden_ = 0;
+};
+
+}  // namespace sluice::summaries

@@ -1,0 +1,109 @@
+#include "core/timeline/tile_grid.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::summaries {
+namespace {
+
+constexpr time_ns most_roots = 4;
+constexpr time_ns fan_out = time_ns{1} << trace::tile_fan_out_log2;
+
+/// Rows that are taken to lie evenly over a span.
+struct spread {
+  time_ns begin = 0;
+  time_ns end = 0;  ///< > begin.
+  double rows = 0;
+  [[nodiscard]] double in(const tile& part) const {
+    const double overlap = static_cast<double>(std::min(end, part.end()) - std::max(begin, part.begin));
+    return overlap <= 0 ? 0 : rows * overlap / static_cast<double>(end - begin);
+  }
+};
+
+/// How many blocks live, about: what was allocated in all chunks so far and not freed.
+class live_blocks {
+ public:
+  void add(const trace::chunk_info& chunk) {
+    if (chunk.type == trace::row_type::alloc) steps_.push_back({chunk.max_time, static_cast<double>(chunk.rows)});
+    if (chunk.type == trace::row_type::free) steps_.push_back({chunk.max_time, -static_cast<double>(chunk.rows)});
+  }
+  void settle() {
+    std::sort(steps_.begin(), steps_.end(), [](const step& a, const step& b) { return a.time < b.time; });
+    double sum = 0;
+    for (step& each : steps_) each.blocks = sum += each.blocks;
+  }
+  [[nodiscard]] double at(time_ns time) const {
+    const auto behind =
+        std::upper_bound(steps_.begin(), steps_.end(), time, [](time_ns t, const step& each) { return t < each.time; });
+    return behind == steps_.begin() ? 0 : std::max(0.0, (behind - 1)->blocks);
+  }
+
+ private:
+  struct step {
+    time_ns time = 0;
+    double blocks = 0;
+  };
+  std::vector<step> steps_;
+};
+
+class planner {
+ public:
+  planner(double target, const live_blocks& live, std::vector<trace::epoch_row>& into)
+      : target_(target), live_(live), into_(into) {}
+
+  /// At least `times` over, be it little that lies in it.
+  void divide(const tile& whole, std::span<const spread> events, unsigned times) {
+    std::vector<spread> inside;
+    double rows = 0;
+    for (const spread& each : events) {
+      const double part = each.in(whole);
+      if (part <= 0) continue;
+      rows += part;
+      inside.push_back(each);
+    }
+    const bool divisible = whole.level >= lowest_tile_level + trace::tile_fan_out_log2;
+    const bool is_enough = rows <= std::max(target_, events_a_live_block * live_.at(whole.end()));
+    if (!divisible || (is_enough && times == 0)) {
+      into_.push_back({whole.begin, whole.end(), static_cast<std::uint64_t>(std::llround(rows))});
+      return;
+    }
+    const unsigned level = whole.level - trace::tile_fan_out_log2;
+    for (time_ns i = 0; i < fan_out; ++i)
+      divide({whole.begin + (i << level), level}, inside, times - std::min(times, 1U));
+  }
+
+ private:
+  double target_;
+  const live_blocks& live_;
+  std::vector<trace::epoch_row>& into_;
+};
+
+}  // namespace
+
+std::vector<tile> root_tiles(time_ns begin, time_ns end) {
+  unsigned level = lowest_tile_level;
+  while (level < highest_tile_level && (end >> level) - (begin >> level) >= most_roots) ++level;
+  std::vector<tile> roots;
+  for (time_ns at = begin >> level; at <= end >> level; ++at) roots.push_back({at << level, level});
+  return roots;
+}
+
+std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end, std::span<const trace::chunk_info> chunks,
+                                          double target) {
+  std::vector<spread> events;
+  live_blocks live;
+  for (const trace::chunk_info& chunk : chunks) {
+    if (!trace::is_event(chunk.type)) continue;
+    live.add(chunk);
+    const time_ns first = std::clamp(chunk.min_time, begin, end);
+    const time_ns last = std::clamp(chunk.max_time, first, end);
+    events.push_back({first, last + 1, static_cast<double>(chunk.rows)});
+  }
+  std::vector<trace::epoch_row> epochs;
+  live.settle();
+  planner plan(target, live, epochs);
+  for (const tile& root : root_tiles(begin, end)) plan.divide(root, events, 2);
+  return epochs;
+}
+
+}  // namespace sluice::summaries

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "core/trace/model/kinds.hpp"
+
+/// Members of rows as the 64-bit integers that columns hold.
+namespace sluice::trace {
+
+template <class T>
+[[nodiscard]] std::uint64_t to_bits(T value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::bit_cast<std::uint64_t>(value);
+  } else if constexpr (!std::is_enum_v<T> && std::is_signed_v<T>) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  } else {
+    return static_cast<std::uint64_t>(value);
+  }
+}
+
+/// False if the value does not fit the member, which is of no use then. An enum's value that is not known reads as its first, "unknown".
+/// No branch: what a column holds fits, or a file is broken.
+template <class T>
+[[nodiscard]] bool from_bits(std::uint64_t bits, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    value = bits != 0;
+  } else if constexpr (std::is_same_v<T, double>) {
+    value = std::bit_cast<double>(bits);
+  } else if constexpr (std::is_enum_v<T>) {
+    if constexpr (enum_values<T> != 0) bits = bits < enum_values<T> ? bits : 0;
+    value = static_cast<T>(bits);
+    return bits <= std::numeric_limits<std::underlying_type_t<T>>::max();
+  } else if constexpr (std::is_signed_v<T>) {
+    static_assert(sizeof(T) == 8);
+    value = static_cast<T>(bits);
+  } else {
+    value = static_cast<T>(bits);
+    return bits <= std::numeric_limits<T>::max();
+  }
+  return true;
+}
+
+}  // namespace sluice::trace

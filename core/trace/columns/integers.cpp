@@ -1,0 +1,582 @@
+#include "core/trace/columns/integers.hpp"
+
+// For ZSTD_c_literalCompressionMode; the library is linked statically.
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace sluice::trace {
+namespace {
+
+/// A chunk of fewer rows is tried each way: it costs nothing, and habits are of long chunks.
+constexpr std::size_t habitual_rows = 512;
+/// A habit is kept for the first number of chunks, and then to the last one while its columns take hardly more than they did at most in
+/// the first ones: to try all ways is to write the column in each of five forms.
+constexpr std::uint16_t habit_chunks = 32, most_habit_chunks = 512;
+/// Hardly more: by this share, and this many bytes of 1024 values.
+constexpr std::uint32_t hardly_share = 8, hardly_bytes = 16;
+/// zstd must save this share of a plane to be tried on the next ones: a byte of noise costs as much time as a row's other work.
+constexpr std::size_t worth_share = 24;
+/// What repeats itself must save this share of what the bytes' frequencies alone leave, or it is not looked for: that takes most of the time.
+constexpr std::size_t matches_share = 8;
+/// Zigzag must save this share: it moves a bit of the noise of one byte into the next, and then both are to be packed.
+constexpr std::size_t zigzag_share = 32;
+/// Below this a frame's own bytes outweigh what it saves.
+constexpr std::size_t least_packed = 24;
+
+constexpr bool is_with_zigzag(column_form form) { return form == column_form::delta || form == column_form::relative; }
+
+std::uint8_t planes_of(std::uint64_t bits) { return static_cast<std::uint8_t>((std::bit_width(bits) + 7) / 8); }
+
+// Sixteen bytes at a time where the machine can, as every x86-64 does: the compiler does not see how, for want of an arithmetic shift
+// of 64 bits.
+#ifdef __SSE2__
+__m128i two_of(const std::uint64_t* values) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)); }
+
+void put_two(std::uint64_t* values, __m128i both) { _mm_storeu_si128(reinterpret_cast<__m128i*>(values), both); }
+
+std::uint64_t union_of(__m128i both) {
+  std::uint64_t halves[2];
+  put_two(halves, both);
+  return halves[0] | halves[1];
+}
+#endif
+
+/// How far each value is from its other, in zigzag form unless none is below it. Returns all bits that any has.
+template <bool Zigzag>
+std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t* from, std::size_t count,
+                                std::uint64_t* out) {
+  std::uint64_t bits = 0;
+  std::size_t i = 0;
+#ifdef __SSE2__
+  __m128i all = _mm_setzero_si128();
+#pragma GCC unroll 4
+  for (; i + 2 <= count; i += 2) {
+    __m128i small = _mm_sub_epi64(two_of(values + i), two_of(from + i));
+    if constexpr (Zigzag) {
+      const __m128i sign = _mm_shuffle_epi32(_mm_srai_epi32(small, 31), _MM_SHUFFLE(3, 3, 1, 1));
+      small = _mm_xor_si128(_mm_slli_epi64(small, 1), sign);
+    }
+    all = _mm_or_si128(all, small);
+    put_two(out + i, small);
+  }
+  bits = union_of(all);
+#endif
+  for (; i < count; ++i) bits |= out[i] = Zigzag ? zigzag(values[i] - from[i]) : values[i] - from[i];
+  return bits;
+}
+
+/// How far each value is above `base`. Returns all bits that any has.
+std::uint64_t write_offsets(const std::uint64_t* values, std::uint64_t base, std::size_t count, std::uint64_t* out) {
+  std::uint64_t bits = 0;
+  std::size_t i = 0;
+#ifdef __SSE2__
+  __m128i all = _mm_setzero_si128();
+  const __m128i bases = _mm_set1_epi64x(static_cast<long long>(base));
+#pragma GCC unroll 4
+  for (; i + 2 <= count; i += 2) {
+    const __m128i small = _mm_sub_epi64(two_of(values + i), bases);
+    all = _mm_or_si128(all, small);
+    put_two(out + i, small);
+  }
+  bits = union_of(all);
+#endif
+  for (; i < count; ++i) bits |= out[i] = values[i] - base;
+  return bits;
+}
+
+#ifdef __SSE2__
+/// Cuts sixteen values into at most `Most` planes (2, 4 or 8). A transposition of bytes: where a byte lies is a number of seven bits,
+/// three of which register and four of where in it. Interleaving two registers puts the bit in which their numbers differ below the four,
+/// and the uppermost of those in its place; after four times the value's number is in the register, and the plane is the register's.
+template <unsigned Most>
+void cut_sixteen(const std::uint64_t* small, unsigned planes, std::byte* const* out, std::size_t at) {
+  __m128i of_half[2][4], of_word[2][2][2], of_pair[2][2][2];
+  constexpr unsigned words =
+      Most > 4 ? 2 : 1;  // The upper four planes, the upper two of four: where nobody asks, nothing is made.
+  constexpr unsigned pairs = Most > 2 ? 2 : 1;
+#pragma GCC unroll 4
+  for (unsigned r = 0; r < 4; ++r) {
+    const __m128i lower = two_of(small + 2 * r), upper = two_of(small + 2 * r + 8);
+    of_half[0][r] = _mm_unpacklo_epi8(lower, upper);
+    of_half[1][r] = _mm_unpackhi_epi8(lower, upper);
+  }
+#pragma GCC unroll 2
+  for (unsigned odd = 0; odd < 2; ++odd) {
+#pragma GCC unroll 2
+    for (unsigned r = 0; r < 2; ++r) {
+      of_word[odd][0][r] = _mm_unpacklo_epi8(of_half[odd][r], of_half[odd][r + 2]);
+      if constexpr (words == 2) of_word[odd][1][r] = _mm_unpackhi_epi8(of_half[odd][r], of_half[odd][r + 2]);
+    }
+#pragma GCC unroll 2
+    for (unsigned word = 0; word < words; ++word) {
+      of_pair[odd][word][0] = _mm_unpacklo_epi8(of_word[odd][word][0], of_word[odd][word][1]);
+      if constexpr (pairs == 2) of_pair[odd][word][1] = _mm_unpackhi_epi8(of_word[odd][word][0], of_word[odd][word][1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (unsigned k = 0; k < Most; k += 2) {
+    if (k >= planes) return;
+    const __m128i even = of_pair[0][k / 4][k / 2 % 2], odd = of_pair[1][k / 4][k / 2 % 2];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out[k] + at), _mm_unpacklo_epi8(even, odd));
+    if (k + 1 >= planes) return;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out[k + 1] + at), _mm_unpackhi_epi8(even, odd));
+  }
+}
+
+template <unsigned Most>
+std::size_t cut_sixteens(std::span<const std::uint64_t> small, unsigned planes, std::byte* const* out) {
+  std::size_t i = 0;
+  for (; i + 16 <= small.size(); i += 16) cut_sixteen<Most>(small.data() + i, planes, out, i);
+  return i;
+}
+#endif
+
+/// Writes byte k of each number to `out[k]`, of the lowest `planes` bytes.
+void cut_planes_of(std::span<const std::uint64_t> small, unsigned planes, std::byte* const* out) {
+  std::size_t done = 0;
+#ifdef __SSE2__
+  const auto cut = planes <= 2 ? cut_sixteens<2> : planes <= 4 ? cut_sixteens<4> : cut_sixteens<8>;
+  done = cut(small, planes, out);
+#endif
+  for (unsigned k = 0; k < planes; ++k) {
+    for (std::size_t i = done; i < small.size(); ++i) out[k][i] = static_cast<std::byte>(small[i] >> (8 * k));
+  }
+}
+
+template <unsigned Planes>
+void join_planes_from(std::size_t first, const std::byte* planes, std::span<std::uint64_t> values) {
+  const std::size_t n = values.size();
+  for (std::size_t i = first; i < n; ++i) {
+    std::uint64_t value = 0;
+    for (unsigned k = 0; k < Planes; ++k) value |= static_cast<std::uint64_t>(planes[k * n + i]) << (8 * k);
+    values[i] = value;
+  }
+}
+
+#ifdef __SSE2__
+/// The way back from `cut_sixteen`: bytes to words, those to pairs of words, and these to values, of which each step has both halves.
+template <unsigned Planes>
+void join_sixteen(const std::byte* planes, std::size_t n, std::size_t at, std::uint64_t* values) {
+  const __m128i none = _mm_setzero_si128();
+  const auto plane = [&](unsigned k) {
+    return k < Planes ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(planes + k * n + at)) : none;
+  };
+  __m128i word[4][2];
+#pragma GCC unroll 4
+  for (unsigned k = 0; k < 4; ++k) {
+    word[k][0] = _mm_unpacklo_epi8(plane(2 * k), plane(2 * k + 1));
+    word[k][1] = _mm_unpackhi_epi8(plane(2 * k), plane(2 * k + 1));
+  }
+#pragma GCC unroll 2
+  for (unsigned half = 0; half < 2; ++half) {
+    const __m128i lower[2] = {_mm_unpacklo_epi16(word[0][half], word[1][half]),
+                              _mm_unpackhi_epi16(word[0][half], word[1][half])};
+    const __m128i upper[2] = {_mm_unpacklo_epi16(word[2][half], word[3][half]),
+                              _mm_unpackhi_epi16(word[2][half], word[3][half])};
+#pragma GCC unroll 2
+    for (unsigned quarter = 0; quarter < 2; ++quarter) {
+      std::uint64_t* const four = values + at + 8 * half + 4 * quarter;
+      put_two(four, _mm_unpacklo_epi32(lower[quarter], upper[quarter]));
+      put_two(four + 2, _mm_unpackhi_epi32(lower[quarter], upper[quarter]));
+    }
+  }
+}
+#endif
+
+template <unsigned Planes>
+void join_planes(const std::byte* planes, std::span<std::uint64_t> values) {
+  std::size_t done = 0;
+#ifdef __SSE2__
+  for (; done + 16 <= values.size(); done += 16) join_sixteen<Planes>(planes, values.size(), done, values.data());
+#endif
+  join_planes_from<Planes>(done, planes, values);
+}
+
+void join_planes(unsigned count, const std::byte* planes, std::span<std::uint64_t> values) {
+  using join = void (*)(const std::byte*, std::span<std::uint64_t>);
+  static constexpr join joins[] = {join_planes<0>, join_planes<1>, join_planes<2>, join_planes<3>, join_planes<4>,
+                                   join_planes<5>, join_planes<6>, join_planes<7>, join_planes<8>};
+  joins[count](planes, values);
+}
+
+// The ways back from `write_offsets` and `write_differences`.
+#ifdef __SSE2__
+__m128i unzigzag_two(__m128i both) {
+  const __m128i sign = _mm_sub_epi64(_mm_setzero_si128(), _mm_and_si128(both, _mm_set1_epi64x(1)));
+  return _mm_xor_si128(_mm_srli_epi64(both, 1), sign);
+}
+#endif
+
+void add_offset(std::span<std::uint64_t> values, std::uint64_t base) {
+  std::uint64_t* const at = values.data();
+  std::size_t i = 0;
+#ifdef __SSE2__
+  const __m128i bases = _mm_set1_epi64x(static_cast<long long>(base));
+#pragma GCC unroll 4
+  for (; i + 2 <= values.size(); i += 2) put_two(at + i, _mm_add_epi64(two_of(at + i), bases));
+#endif
+  for (; i < values.size(); ++i) at[i] += base;
+}
+
+/// `others` has as many. The values are in zigzag form, unless none was below its other.
+template <bool Zigzag>
+void add_others(std::span<std::uint64_t> values, std::span<const std::uint64_t> others) {
+  std::uint64_t* const at = values.data();
+  std::size_t i = 0;
+#ifdef __SSE2__
+  for (; i + 2 <= values.size(); i += 2) {
+    __m128i both = two_of(at + i);
+    if constexpr (Zigzag) both = unzigzag_two(both);
+    put_two(at + i, _mm_add_epi64(both, two_of(others.data() + i)));
+  }
+#endif
+  for (; i < values.size(); ++i) at[i] = (Zigzag ? unzigzag(at[i]) : at[i]) + others[i];
+}
+
+void take_out_of_zigzag(std::span<std::uint64_t> values) {
+  std::uint64_t* const at = values.data();
+  std::size_t i = 0;
+#ifdef __SSE2__
+#pragma GCC unroll 4
+  for (; i + 2 <= values.size(); i += 2) put_two(at + i, unzigzag_two(two_of(at + i)));
+#endif
+  for (; i < values.size(); ++i) at[i] = unzigzag(at[i]);
+}
+
+struct free_context {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+}  // namespace
+
+std::size_t column_layout::stored_bytes() const {
+  std::size_t sum = 0;
+  for (unsigned k = 0; k < planes; ++k) sum += stored[k];
+  return sum;
+}
+
+using compressor = std::unique_ptr<ZSTD_CCtx, free_context>;
+
+struct integer_encoder::state {
+  compressor for_planes{ZSTD_createCCtx()};
+  compressor for_noise{
+      ZSTD_createCCtx()};  ///< Looks for no matches: of planes with none, the bytes' frequencies are all there is.
+  compressor for_texts{ZSTD_createCCtx()};
+  std::vector<std::byte> planes;
+  std::vector<std::byte> trial;
+  std::vector<std::byte> frame;
+
+  static bool are_above(std::span<const std::uint64_t> values, std::span<const std::uint64_t> others) {
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) below |= values[i] - others[i];
+    return below >> 63 == 0;
+  }
+
+  /// How the values become small in this form. `planes` are all that there can be. False if the form is not for these values.
+  static bool choose(column_form form, std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                     std::uint16_t reference_number, column_layout& layout) {
+    layout = {.form = form, .planes = most_planes};
+    switch (form) {
+      case column_form::constant:
+        return false;
+      case column_form::offset:
+        layout.base = *std::min_element(values.begin(), values.end());
+        return true;
+      case column_form::delta:
+        layout.base = values.front();
+        return true;
+      case column_form::rising:
+        layout.base = values.front();
+        return are_above(values.subspan(1), values);
+      case column_form::relative:
+        layout.base = reference_number;
+        return reference.size() == values.size();
+      case column_form::above:
+        layout.base = reference_number;
+        return reference.size() == values.size() && are_above(values, reference);
+    }
+    return false;
+  }
+
+  /// Fills `planes`, one behind the other, as many as `layout` says: some values at a time, which stay near while they become small and
+  /// are cut. Then `layout` says how many are needed. False: more than it said.
+  bool cut_planes(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                  column_layout& layout) {
+    constexpr std::size_t near = 512;
+    std::array<std::uint64_t, near> small;
+    std::uint64_t bits = 0;
+    planes.resize(values.size() * layout.planes);
+    for (std::size_t at = 0; at < values.size(); at += near) {
+      const std::size_t count = std::min(near, values.size() - at);
+      const std::uint64_t* const from = values.data() + at;
+      switch (layout.form) {
+        case column_form::constant:
+          break;
+        case column_form::offset:
+          bits |= write_offsets(from, layout.base, count, small.data());
+          break;
+        case column_form::delta:
+          small[0] = at == 0 ? 0 : zigzag(from[0] - from[-1]);
+          bits |= small[0] | write_differences<true>(from + 1, from, count - 1, small.data() + 1);
+          break;
+        case column_form::rising:
+          small[0] = at == 0 ? 0 : from[0] - from[-1];
+          bits |= small[0] | write_differences<false>(from + 1, from, count - 1, small.data() + 1);
+          break;
+        case column_form::relative:
+          bits |= write_differences<true>(from, reference.data() + at, count, small.data());
+          break;
+        case column_form::above:
+          bits |= write_differences<false>(from, reference.data() + at, count, small.data());
+          break;
+      }
+      std::byte* out[most_planes];
+      for (unsigned k = 0; k < layout.planes; ++k) out[k] = planes.data() + k * values.size() + at;
+      cut_planes_of(std::span(small).first(count), layout.planes, out);
+    }
+    const std::uint8_t needed = planes_of(bits);
+    if (needed > layout.planes) return false;
+    layout.planes = needed;
+    // So many differences of five bytes never come round to where they began.
+    const bool by_differences =
+        layout.form == column_form::rising || (layout.form == column_form::delta && (bits & 1) == 0);
+    const bool not_below = by_differences && needed <= 5;
+    layout.rises = not_below && values.back() >= values.front();
+    return true;
+  }
+
+  /// Appends the planes that were cut. Of the planes that are tried with zstd, leaves those in `how.worth_packing` that it made shorter.
+  void write_planes(std::size_t count, column_layout& layout, column_habit& how, std::vector<std::byte>& out) {
+    for (unsigned k = 0; k < layout.planes; ++k) {
+      const std::span<const std::byte> plane = std::span(planes).subspan(k * count, count);
+      const auto bit = static_cast<std::uint8_t>(1U << k);
+      if (std::memcmp(plane.data(), plane.data() + 1, plane.size() - 1) == 0) {
+        layout.same[k] = static_cast<std::uint8_t>(plane.front());
+        continue;
+      }
+      std::size_t stored = 0;
+      if ((how.worth_packing & bit) != 0) {
+        const bool look_again = (how.has_matches & bit) == 0 && is_time_to_look_again(how);
+        const std::size_t with_matches = look_again ? pack(for_planes, plane) : plane.size();
+        stored = pack((how.has_matches & bit) != 0 ? for_planes : for_noise, plane, out);
+        if (look_again && is_worth_looking(with_matches, stored))
+          how.has_matches = static_cast<std::uint8_t>(how.has_matches | bit);
+        if (plane.size() - stored < plane.size() / worth_share) {
+          how.worth_packing = static_cast<std::uint8_t>(how.worth_packing & ~bit);
+        }
+      } else {
+        out.insert(out.end(), plane.begin(), plane.end());
+        stored = plane.size();
+      }
+      layout.stored[k] = static_cast<std::uint32_t>(stored);
+    }
+  }
+
+  /// What repeats itself in a column may take some chunks to begin: of those with a habit, the 1st, the 4th, the 16th and so on.
+  static bool is_time_to_look_again(const column_habit& how) {
+    return std::has_single_bit(how.chunks) && std::countr_zero(how.chunks) % 2 == 0;
+  }
+  static bool is_kept(const column_habit& how) {
+    if (how.chunks <= habit_chunks) return how.chunks != 0;
+    return how.chunks <= most_habit_chunks &&
+           how.last_bytes <= how.usual_bytes + how.usual_bytes / hardly_share + hardly_bytes;
+  }
+  static std::uint32_t bytes_of_1024(const column_layout& layout, std::size_t values) {
+    return static_cast<std::uint32_t>(layout.stored_bytes() * 1024 / values);
+  }
+  static bool is_worth_looking(std::size_t with_matches, std::size_t without) {
+    return with_matches + without / matches_share <= without;
+  }
+
+  /// Which of the planes that were cut and are worth packing hold matches worth looking for.
+  std::uint8_t planes_with_matches(std::size_t count, const column_layout& layout, std::uint8_t worth_packing) {
+    std::uint8_t found = 0xff;
+    for (unsigned k = 0; k < layout.planes; ++k) {
+      const auto bit = static_cast<std::uint8_t>(1U << k);
+      if (layout.stored[k] == 0 || (worth_packing & bit) == 0) continue;
+      const std::size_t without = pack(for_noise, std::span(planes).subspan(k * count, count));
+      if (!is_worth_looking(layout.stored[k], without)) found = static_cast<std::uint8_t>(found & ~bit);
+    }
+    return found;
+  }
+
+  /// As the habit says, if it says anything of such columns.
+  bool encode_as_usual(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                       std::uint16_t reference_number, column_habit& habit, column_layout& layout,
+                       std::vector<std::byte>& out) {
+    if (!is_kept(habit)) return false;
+    layout = {.form = habit.form, .base = habit.base, .planes = habit.planes};
+    if (habit.form == column_form::delta || habit.form == column_form::rising) layout.base = values.front();
+    if (refers_to_another(habit.form)) {
+      if (reference.size() != values.size()) return false;
+      layout.base = reference_number;
+    }
+    if (!cut_planes(values, reference, layout)) {
+      if (!choose(habit.form, values, reference, reference_number, layout)) return false;
+      cut_planes(values, reference, layout);
+      habit.planes = layout.planes;
+      habit.base = layout.base;
+    }
+    write_planes(values.size(), layout, habit, out);
+    ++habit.chunks;
+    habit.last_bytes = bytes_of_1024(layout, values.size());
+    if (habit.chunks <= habit_chunks) habit.usual_bytes = std::max(habit.usual_bytes, habit.last_bytes);
+    return true;
+  }
+
+  /// Makes a zstd frame of `bytes` in `frame`; returns its length, or that of the bytes where that is not shorter.
+  std::size_t pack(const compressor& context, std::span<const std::byte> bytes) {
+    if (bytes.size() < least_packed) return bytes.size();
+    if (frame.size() < ZSTD_compressBound(bytes.size())) frame.resize(ZSTD_compressBound(bytes.size()));
+    const std::size_t packed = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
+    return ZSTD_isError(packed) == 0U && packed < bytes.size() ? packed : bytes.size();
+  }
+
+  /// Appends the shorter of the two.
+  std::size_t pack(const compressor& context, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
+    const std::size_t packed = pack(context, bytes);
+    const std::byte* const from = packed < bytes.size() ? frame.data() : bytes.data();
+    out.insert(out.end(), from, from + packed);
+    return packed;
+  }
+};
+
+integer_encoder::integer_encoder(int compression_level) : state_(std::make_unique<state>()) {
+  state& s = *state_;
+  if (s.for_planes == nullptr || s.for_noise == nullptr || s.for_texts == nullptr) throw std::bad_alloc();
+  for (ZSTD_CCtx* const context : {s.for_planes.get(), s.for_noise.get(), s.for_texts.get()}) {
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, compression_level);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
+  }
+  if (compression_level != 1) return;
+  // A plane repeats itself at length or not at all: short matches cost more than they save, and a table of them that fits the
+  // first cache does as well. Measured on the planes of a training: a quarter less time than the level's own, in fewer bytes.
+  for (ZSTD_CCtx* const context : {s.for_planes.get(), s.for_noise.get()}) {
+    ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, 7);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_targetLength, 4);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_lcm_huffman);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, 12);
+  }
+  // How far it goes on after each place where it looked: to the end.
+  ZSTD_CCtx_setParameter(s.for_noise.get(), ZSTD_c_targetLength, ZSTD_cParam_getBounds(ZSTD_c_targetLength).upperBound);
+  ZSTD_CCtx_setParameter(s.for_noise.get(), ZSTD_c_hashLog, ZSTD_cParam_getBounds(ZSTD_c_hashLog).lowerBound);
+}
+integer_encoder::~integer_encoder() = default;
+integer_encoder::integer_encoder(integer_encoder&&) noexcept = default;
+integer_encoder& integer_encoder::operator=(integer_encoder&&) noexcept = default;
+
+std::size_t integer_encoder::pack(std::span<const std::byte> bytes, std::vector<std::byte>& out) {
+  return state_->pack(state_->for_texts, bytes, out);
+}
+
+column_layout integer_encoder::encode(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
+                                      std::uint16_t reference_number, column_habit& habit,
+                                      std::vector<std::byte>& out) {
+  state& s = *state_;
+  if (values.empty()) return {};
+  if (std::memcmp(values.data(), values.data() + 1, (values.size() - 1) * sizeof values[0]) == 0) {
+    return {.form = column_form::constant, .base = values.front()};
+  }
+  const bool habitual = values.size() >= habitual_rows;
+  column_layout layout;
+  if (habitual && s.encode_as_usual(values, reference, reference_number, habit, layout, out)) return layout;
+  column_layout best;
+  column_habit best_habit;
+  const std::size_t begin = out.size();
+  bool found = false;
+  for (const column_form form :
+       {column_form::offset, column_form::rising, column_form::delta, column_form::above, column_form::relative}) {
+    if (!s.choose(form, values, reference, reference_number, layout)) continue;
+    column_habit one;
+    s.trial.clear();
+    s.cut_planes(values, reference, layout);
+    s.write_planes(values.size(), layout, one, s.trial);
+    const std::size_t shortest = out.size() - begin;
+    if (found && s.trial.size() + (is_with_zigzag(form) ? shortest / zigzag_share : 0) >= shortest) continue;
+    found = true;
+    best = layout;
+    const std::uint32_t bytes = state::bytes_of_1024(layout, values.size());
+    best_habit = {form, layout.planes, one.worth_packing, 0xff, 1, bytes, bytes, layout.base};
+    if (habitual) best_habit.has_matches = s.planes_with_matches(values.size(), layout, one.worth_packing);
+    out.resize(begin);
+    out.insert(out.end(), s.trial.begin(), s.trial.end());
+  }
+  if (habitual) habit = best_habit;
+  return best;
+}
+
+bool unpack(std::span<const std::byte> stored, std::span<std::byte> bytes) {
+  if (stored.size() == bytes.size()) {
+    std::copy(stored.begin(), stored.end(), bytes.begin());
+    return true;
+  }
+  if (stored.size() > bytes.size()) return false;
+  thread_local const std::unique_ptr<ZSTD_DCtx, free_context> context{ZSTD_createDCtx()};
+  if (context == nullptr) return false;
+  const std::size_t got = ZSTD_decompressDCtx(context.get(), bytes.data(), bytes.size(), stored.data(), stored.size());
+  return ZSTD_isError(got) == 0U && got == bytes.size();
+}
+
+bool decode_integers(const column_layout& layout, std::span<const std::byte> planes,
+                     std::span<const std::uint64_t> reference, std::span<std::uint64_t> values) {
+  if (layout.form == column_form::constant) {
+    std::fill(values.begin(), values.end(), layout.base);
+    return planes.empty();
+  }
+  if (layout.planes > most_planes || planes.size() != layout.stored_bytes()) return false;
+  thread_local std::vector<std::byte> whole;
+  if (whole.size() < layout.planes * values.size()) whole.resize(layout.planes * values.size());
+  std::size_t at = 0;
+  for (unsigned k = 0; k < layout.planes; ++k) {
+    const std::span<std::byte> plane = std::span(whole).subspan(k * values.size(), values.size());
+    if (layout.stored[k] == 0) {
+      std::fill(plane.begin(), plane.end(), static_cast<std::byte>(layout.same[k]));
+    } else if (!unpack(planes.subspan(at, layout.stored[k]), plane)) {
+      return false;
+    }
+    at += layout.stored[k];
+  }
+  join_planes(layout.planes, whole.data(), values);
+  switch (layout.form) {
+    case column_form::constant:
+    case column_form::offset:
+      add_offset(values, layout.base);
+      return true;
+    case column_form::delta: {
+      std::uint64_t sum = layout.base;
+#pragma GCC unroll 4
+      for (std::uint64_t& value : values) value = sum += unzigzag(value);
+      return true;
+    }
+    case column_form::rising: {
+      std::uint64_t sum = layout.base;
+#pragma GCC unroll 4
+      for (std::uint64_t& value : values) value = sum += value;
+      return true;
+    }
+    case column_form::above:
+      if (!reference.empty()) add_others<false>(values, reference);
+      return true;
+    case column_form::relative:
+      if (reference.empty()) {
+        take_out_of_zigzag(values);
+      } else {
+        add_others<true>(values, reference);
+      }
+      return true;
+  }
+  return false;
+}
+
+}  // namespace sluice::trace

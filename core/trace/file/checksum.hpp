@@ -1,0 +1,14 @@
+#pragma once
+
+#include <xxhash.h>
+
+#include "core/trace/file/layout.hpp"
+
+namespace sluice::trace {
+
+template <class Object>
+std::uint64_t header_checksum(const Object& object) {
+  return XXH3_64bits(&object, sizeof object - sizeof object.checksum);
+}
+
+}  // namespace sluice::trace

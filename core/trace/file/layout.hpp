@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/trace/model/ids.hpp"
+
+/// The bytes of a trace file. Little-endian.
+///
+///   file_header | chunk | chunk | ... | index chunk(s) | trailer
+///
+/// A chunk is a `chunk_header` and `stored_bytes` of payload: columns (codec.hpp) of rows of one kind. A
+/// chunk decodes alone with the tables before it; chunks may overlap in time. The index and the trailer are there only
+/// if the writer ended in order; without them a reader walks the chunk headers. Checksums are XXH3, 64 bits.
+namespace sluice::trace {
+
+inline constexpr std::uint64_t file_magic = 0x0a45'4349'554c'5389;     // "\x89SLUICE\n"
+inline constexpr std::uint32_t chunk_magic = 0x4b4c'4353;              // "SCLK"
+inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCINDEX"
+
+/// Readers accept this and every older version, and any minor: minors only add rows and columns. Version 3 has two forms of columns
+/// more than version 2: `column_form::rising` and `above`. Version 4 has tiles at each level, and tells curves of whole numbers in rows that
+/// version 3 would pass over, as if they were 0.
+inline constexpr std::uint16_t format_major = 4;
+inline constexpr std::uint16_t format_minor = 0;
+
+inline constexpr std::uint32_t file_flag_simulated = 1;
+/// How a payload is stored.
+inline constexpr std::uint32_t chunk_flag_zstd = 1;     ///< Version 1: one zstd frame of what `decode_rows_v1` reads.
+inline constexpr std::uint32_t chunk_flag_columns = 2;  ///< A directory and columns (codec.hpp).
+
+struct file_header {
+  std::uint64_t magic = file_magic;
+  std::uint16_t major = format_major;
+  std::uint16_t minor = format_minor;
+  std::uint32_t flags = 0;
+  std::int64_t realtime_origin = 0;
+  std::uint64_t reserved[4] = {};
+  std::uint64_t checksum = 0;  ///< Of the bytes before it.
+};
+static_assert(sizeof(file_header) == 64);
+
+struct chunk_header {
+  std::uint32_t magic = chunk_magic;
+  std::uint16_t type = 0;  ///< row_type
+  std::uint16_t reserved = 0;
+  std::uint32_t rows = 0;
+  std::uint32_t raw_bytes = 0;
+  std::uint32_t stored_bytes = 0;
+  std::uint32_t flags = 0;
+  time_ns min_time = 0;
+  time_ns max_time = 0;
+  std::uint64_t payload_checksum = 0;
+  std::uint64_t checksum = 0;  ///< Of the bytes before it.
+};
+static_assert(sizeof(chunk_header) == 56);
+
+struct trailer {
+  std::uint64_t magic = trailer_magic;
+  std::uint64_t index_offset = 0;  ///< The first index chunk; they run up to the trailer.
+  std::uint64_t checksum = 0;      ///< Of the bytes before it.
+};
+static_assert(sizeof(trailer) == 24);
+
+/// The checksum that ends `object`: of all its bytes before the last eight.
+template <class Object>
+[[nodiscard]] std::uint64_t header_checksum(const Object& object);
+
+}  // namespace sluice::trace

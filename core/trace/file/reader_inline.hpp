@@ -1,0 +1,111 @@
+#pragma once
+
+// The templates of reader.hpp; included by it alone.
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/trace/columns/column_values.hpp"
+#include "core/trace/model/schema.hpp"
+
+namespace sluice::trace {
+
+namespace detail {
+/// A row's end, or its time when it does not last.
+template <class Row>
+[[nodiscard]] time_ns end_of(const Row& row) {
+  if constexpr (requires { row.end; }) {
+    return row.end == unknown_time ? row.time : std::max(row.time, row.end);
+  } else {
+    return row.time;
+  }
+}
+}  // namespace detail
+
+template <class Row>
+result<std::shared_ptr<const std::vector<Row>>> snapshot::read(std::size_t index) const {
+  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row>) {
+    return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " does not hold these rows", path());
+  }
+  return file_->read<Row>((*chunks_)[index]);
+}
+
+template <class Row>
+result<void> snapshot::read_into(std::size_t index, std::vector<Row>& rows, column_set<Row> wanted) const {
+  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row>) {
+    return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " does not hold these rows", path());
+  }
+  return file_->read_into<Row>((*chunks_)[index], rows, wanted);
+}
+
+template <class Row, class Class, class Member>
+result<void> snapshot::read_column(std::size_t index, Member Class::*member, std::vector<Member>& values) const {
+  const std::uint16_t number = number_of<Row>(member);
+  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row> || number == 0) {
+    return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " has no such column", path());
+  }
+  const chunk_info& chunk = (*chunks_)[index];
+  std::vector<std::uint64_t> bits;
+  const auto read = file_->read_bits(chunk, number, to_bits(Row{}.*member), bits);
+  if (!read) return tl::unexpected<error>(read.error());
+  if (!*read) {
+    std::vector<Row> rows;
+    if (auto got = read_into<Row>(index, rows); !got) return got;
+    values.clear();
+    for (const Row& row : rows) values.push_back(row.*member);
+    return {};
+  }
+  values.resize(bits.size());
+  bool fits = true;
+  for (std::size_t i = 0; i < bits.size(); ++i) fits &= from_bits(bits[i], values[i]);
+  if (!fits) return fail(error_code::corrupt, "a column does not fit its member", path(), {}, chunk.offset);
+  return {};
+}
+
+template <class Row>
+result<void> snapshot::read_summary(const chunk_info& chunk, std::vector<Row>& rows) const {
+  static_assert(is_summary(type_of_row<Row>));
+  if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
+  return (summaries_file_ ? summaries_file_ : file_)->read_into<Row>(chunk, rows);
+}
+
+template <class Row>
+result<void> snapshot::read_summary(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const {
+  static_assert(is_of_tile(type_of_row<Row>));
+  if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
+  return (summaries_file_ ? summaries_file_ : file_)->read_values<Row>(chunk, rows, wanted);
+}
+
+template <class Row>
+result<std::shared_ptr<const std::vector<Row>>> snapshot::read_summary(const chunk_info& chunk,
+                                                                       column_set<Row> wanted) const {
+  static_assert(is_summary(type_of_row<Row>));
+  if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
+  return (summaries_file_ ? summaries_file_ : file_)->read<Row>(chunk, wanted);
+}
+
+template <class Row>
+result<std::shared_ptr<const std::vector<row_span>>> snapshot::read_spans(const chunk_info& chunk) const {
+  static_assert(is_summary(type_of_row<Row>));
+  if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
+  return (summaries_file_ ? summaries_file_ : file_)->read_spans<Row>(chunk);
+}
+
+template <class Row, class Visit>
+result<void> snapshot::for_each(Visit&& visit, time_ns from, time_ns to) const {
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < chunks_->size(); ++i) {
+    const chunk_info& chunk = (*chunks_)[i];
+    if (chunk.type != type_of_row<Row> || chunk.max_time < from || chunk.min_time > to) continue;
+    if (auto got = read_into<Row>(i, rows); !got) return got;
+    for (const Row& row : rows) {
+      if constexpr (is_event_row<Row>) {
+        if (detail::end_of(row) < from || row.time > to) continue;
+      }
+      visit(row);
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::trace

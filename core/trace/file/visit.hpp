@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "core/trace/file/reader.hpp"
+
+/// Visiting events whatever their kind, chunk by chunk: nothing but one chunk's rows is held.
+namespace sluice::trace {
+
+namespace detail {
+template <class Row, class Visit>
+result<void> visit_rows(const snapshot& from, std::size_t chunk, Visit& visit) {
+  std::vector<Row> rows;
+  if (auto got = from.read_into<Row>(chunk, rows); !got) return got;
+  for (const Row& row : rows) visit(row);
+  return {};
+}
+}  // namespace detail
+
+/// Calls `visit(const Row&)` for each event of chunk `chunk`, in the order of the file; nothing for a chunk of a table.
+template <class Visit>
+result<void> visit_events(const snapshot& from, std::size_t chunk, Visit&& visit) {
+  switch (from.chunks()[chunk].type) {
+#define SLUICE_VISIT(row, kind)                                                          \
+  case row_type::kind:                                                                   \
+    if constexpr (is_event_row<row>) return detail::visit_rows<row>(from, chunk, visit); \
+    break;
+    SLUICE_FOR_EACH_ROW(SLUICE_VISIT)
+#undef SLUICE_VISIT
+    default:
+      break;
+  }
+  return {};
+}
+
+}  // namespace sluice::trace

@@ -1,0 +1,346 @@
+#include "core/trace/file/writer.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/trace/file/same_file.hpp"
+#include "core/trace/file/writer_state.hpp"
+
+namespace sluice::trace {
+
+file_writer::file_writer(std::unique_ptr<state> s) : state_(std::move(s)), waiting_(state_.get()) {}
+file_writer::file_writer(file_writer&&) noexcept = default;
+file_writer& file_writer::operator=(file_writer&&) noexcept = default;
+file_writer::~file_writer() {
+  if (state_) static_cast<void>(close());
+}
+
+namespace {
+
+/// The lock tells readers that the file still grows; the system lets go of it however we end. False if another recording has it.
+bool lock_for_writing(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  return ::fcntl(fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+tl::unexpected<error> still_written(const std::string& path) {
+  return fail(error_code::io, "another recording is being written into it", path, "name another file");
+}
+
+/// Refuses a file that another recorder has open for writing.
+result<void> check_not_written(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return {};
+  struct flock found {};
+  found.l_type = F_RDLCK;
+  const bool taken = ::fcntl(fd, F_OFD_GETLK, &found) == 0 && found.l_type != F_UNLCK;
+  ::close(fd);
+  return taken ? still_written(path) : result<void>{};
+}
+
+/// Opens what cannot be replaced, and empties it: a scratch file without a name, or a device such as /dev/full.
+result<int> open_in_place(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return fail(error_code::io, "cannot create: " + describe_errno(errno), path, "name another file");
+  // EINVAL: a device has no length.
+  if (!lock_for_writing(fd) || (::ftruncate(fd, 0) != 0 && errno != EINVAL)) {
+    const int why = errno;
+    ::close(fd);
+    return fail(error_code::io, "cannot empty: " + describe_errno(why), path, "name another file");
+  }
+  return fd;
+}
+
+bool is_device(const std::string& path) {
+  struct stat found {};
+  return ::stat(path.c_str(), &found) == 0 && S_ISCHR(found.st_mode);
+}
+
+}  // namespace
+
+/// An empty file that becomes `path` when it is published. Errors: io, no_space, invalid_argument.
+result<std::unique_ptr<file_writer::state>> file_writer::begin(const std::string& path, const writer_options& options) {
+  auto s = std::make_unique<state>(options);
+  s->path = s->named = path;
+  if (is_device(path)) {
+    const auto fd = open_in_place(path);
+    if (!fd) return tl::unexpected<error>(fd.error());
+    s->fd = *fd;
+  } else {
+    auto made = replacement::of_file(path);
+    if (!made) return tl::unexpected<error>(made.error());
+    s->path = made->path();
+    s->fd = made->take_descriptor();
+    s->unpublished.emplace(std::move(*made));
+    lock_for_writing(s->fd);
+  }
+  if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
+  return s;
+}
+
+result<file_writer> file_writer::create_unpublished(const std::string& path, const writer_options& options) {
+  if (auto allowed = check_not_written(path); !allowed) return tl::unexpected<error>(allowed.error());
+  auto s = begin(path, options);
+  if (!s) return tl::unexpected<error>(s.error());
+  return file_writer(std::move(*s));
+}
+
+result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
+  auto made = create_unpublished(path, options);
+  if (!made) return made;
+  if (auto published = made->publish(); !published) return tl::unexpected<error>(published.error());
+  return made;
+}
+
+result<file_writer> file_writer::create(const scratch_file& scratch, const writer_options& options) {
+  auto s = std::make_unique<state>(options);
+  s->path = s->named = scratch.path();
+  const auto fd = open_in_place(scratch.path());
+  if (!fd) return tl::unexpected<error>(fd.error());
+  s->fd = *fd;
+  if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
+  return file_writer(std::move(s));
+}
+
+result<void> file_writer::publish() {
+  state& s = *state_;
+  if (!s.unpublished) return {};
+  if (auto allowed = check_not_written(s.named); !allowed) return allowed;
+  return s.publish();
+}
+
+void file_writer::publish_where_it_is() {
+  if (!state_->unpublished) return;
+  state_->unpublished->keep();
+  state_->unpublished.reset();
+  state_->named = state_->path;
+}
+
+string_id file_writer::intern(std::string_view text) {
+  if (text.empty()) return string_id::none;
+  if (const auto known = state_->strings.find(text); known != state_->strings.end()) return known->second;
+  const auto id = static_cast<string_id>(++state_->last_string);
+  state_->strings.emplace(text, id);
+  add(string_row{id, std::string(text)});
+  return id;
+}
+
+event_id file_writer::next_event() { return static_cast<event_id>(++state_->last_event); }
+
+std::uint64_t file_writer::events() const { return state_->last_event; }
+
+/// What was started before is filled in now.
+template <class Row>
+void file_writer::make_room() {
+  state_->write_if_full<Row>();
+  row_columns<Row>& rows = state_->of<Row>();
+  if (state_->takes_rows()) {
+    rows.cut();
+  } else {
+    rows.clear();
+  }
+}
+
+template <class Row>
+std::uint64_t file_writer::add(const Row& row) {
+  state& s = *state_;
+  if constexpr (is_event_row<Row>) {
+    row_columns<Row>& rows = s.of<Row>();
+    if (!rows.has_room()) make_room<Row>();
+    const event_id id = row.id == event_id::none ? next_event() : row.id;
+    rows.add(row).id = id;
+    s.write_if_full<Row>();
+    return raw(id);
+  } else {
+    if (s.takes_rows()) s.of<Row>().push_back(row);
+    s.write_if_full<Row>();
+    return 0;
+  }
+}
+
+result<void> file_writer::flush() {
+  if (state_->fd >= 0) state_->flush_all();
+  return state_->outcome();
+}
+
+bool file_writer::is_full() const { return state_->is_full(); }
+
+std::optional<dropped_rows> file_writer::resume() {
+  state& s = *state_;
+  if (s.fd < 0 || !s.is_full()) return std::nullopt;
+  s.failure.reset();
+  s.flush_tables();
+  if (!s.failure) s.write_losses();
+  if (s.failure) return std::nullopt;
+  return std::exchange(s.dropped, {});
+}
+
+const dropped_rows& file_writer::dropped() const { return state_->dropped; }
+
+template <class Row>
+void file_writer::add_summary(std::span<const Row> rows, std::optional<std::pair<time_ns, time_ns>> over) {
+  static_assert(is_summary(type_of_row<Row>));
+  if (state_->fd < 0) return;
+  state_->flush_all();
+  for (std::size_t at = 0; at < rows.size() && !state_->failure; at += max_chunk_rows) {
+    state_->write_chunk(rows.subspan(at, std::min(max_chunk_rows, rows.size() - at)), over);
+  }
+}
+
+result<void> file_writer::close() {
+  if (state_->fd < 0) return state_->outcome();
+  state_->flush_all();
+  if (state_->is_full()) state_->write_losses_over_last_chunks();
+  state_->write_end();
+  if (::close(state_->fd) != 0 && !state_->failure) {
+    state_->failure =
+        error{error_code::io, "cannot close: " + describe_errno(errno), state_->named, error::no_offset, {}};
+  }
+  state_->fd = -1;
+  return state_->outcome();
+}
+
+result<std::uint64_t> file_writer::mark() {
+  const auto flushed = flush();
+  if (!flushed) return tl::unexpected<error>(flushed.error());
+  return state_->offset;
+}
+
+/// A file with the chunks of `from`, less the events before `mark`, that becomes `path` when it is published.
+result<file_writer::rewritten> file_writer::rewrite(const state& from, const std::string& path, std::uint64_t mark,
+                                                    unreadable_chunks broken) {
+  auto begun = begin(path, from.options);
+  if (!begun) return tl::unexpected<error>(begun.error());
+  rewritten made{std::move(*begun)};
+  state& to = *made.file;
+  std::vector<std::byte> bytes;
+  for (const index_row& chunk : from.of<index_row>()) {
+    if (chunk.offset < mark && !is_table(chunk.type)) continue;
+    if (chunk.offset >= mark && made.behind == 0) made.behind = to.offset;
+    if (!from.read_back(chunk, bytes)) {
+      if (broken == unreadable_chunks::fail) return fail(error_code::io, "cannot be read back", from.named, {});
+      ++made.unreadable;
+      continue;
+    }
+    index_row moved = chunk;
+    moved.offset = to.offset;
+    if (!to.write_all(bytes)) return tl::unexpected<error>(*to.failure);
+    to.of<index_row>().push_back(moved);
+  }
+  if (made.behind == 0) made.behind = to.offset;
+  if (to.failure) return tl::unexpected<error>(*to.failure);
+  return made;
+}
+
+/// Goes on in what was rewritten. The file so far is closed.
+void file_writer::take_over(rewritten made) {
+  state& s = *state_;
+  std::swap(s.fd, made.file->fd);
+  s.offset = made.file->offset;
+  s.of<index_row>() = std::move(made.file->of<index_row>());
+}
+
+result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
+  state& s = *state_;
+  if (s.fd < 0 || s.failure) return mark;
+  if (!finds_same_file(s.path, s.fd).value_or(true))
+    return fail(error_code::io, "cannot replace itself: another file has its name", s.named, {});
+  auto made = rewrite(s, s.path, mark);
+  if (!made) return tl::unexpected<error>(made.error());
+  if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
+  const std::uint64_t behind = made->behind;
+  take_over(std::move(*made));
+  return behind;
+}
+
+result<std::size_t> file_writer::move_to(const std::string& path) {
+  state& s = *state_;
+  if (s.fd < 0) return fail(error_code::invalid_argument, "is closed already", s.path);
+  static_cast<void>(flush());  // What does not fit is reported by `close`.
+  auto made = rewrite(s, path, 0, unreadable_chunks::pass_over);
+  if (!made) return tl::unexpected<error>(made.error());
+  if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
+  const std::size_t unreadable = made->unreadable;
+  take_over(std::move(*made));
+  s.path = s.named = path;
+  s.cut_off = false;
+  return unreadable;
+}
+
+result<void> file_writer::copy_to(const std::string& path) {
+  const auto flushed = flush();
+  if (!flushed || state_->fd < 0) return flushed;
+  auto made = rewrite(*state_, path, 0);
+  if (!made) return tl::unexpected<error>(made.error());
+  made->file->write_end();
+  if (auto written = made->file->outcome(); !written) return written;
+  return made->file->publish();
+}
+
+file_fate file_writer::fate() const {
+  const state& s = *state_;
+  struct stat now {};
+  if (s.fd < 0 || ::fstat(s.fd, &now) != 0 || !S_ISREG(now.st_mode)) return file_fate::kept;
+  if (now.st_nlink == 0) return file_fate::deleted;
+  if (s.cut_off || s.is_shorter_than_written() || !s.has_own_header()) return file_fate::damaged;
+  return is_at_its_path() ? file_fate::kept : file_fate::moved;
+}
+
+std::string file_writer::place() const {
+  std::error_code none;
+  const auto found = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(state_->fd), none);
+  return none ? state_->path : found.string();
+}
+
+void file_writer::follow() { state_->path = state_->named = place(); }
+
+bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, state_->fd).value_or(false); }
+
+result<file_writer> file_writer::create_beside() const {
+  writer_options like_this = state_->options;
+  like_this.outlives_full_disk = false;  // This one stays if there is no room for the other.
+  auto s = begin(state_->path, like_this);
+  if (!s) return tl::unexpected<error>(s.error());
+  return file_writer(std::move(*s));
+}
+
+result<void> file_writer::yield_place_to(file_writer& other) {
+  state& s = *state_;
+  if (!is_at_its_path()) return fail(error_code::io, "cannot be replaced: another file has its name", s.named, {});
+  if (auto published = other.state_->publish(); !published) return published;
+  // The lock goes last: who sees that nobody writes this file any more finds the other one.
+  ::close(std::exchange(s.fd, -1));
+  s.offset = other.bytes_written();
+  return {};
+}
+
+std::uint64_t file_writer::bytes_written() const { return state_->offset; }
+const std::string& file_writer::path() const { return state_->path; }
+const writer_options& file_writer::options() const { return state_->options; }
+
+#define SLUICE_INSTANTIATE(row, kind) template std::uint64_t file_writer::add<row>(const row&);
+SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
+#undef SLUICE_INSTANTIATE
+template void file_writer::make_room<alloc_event>();
+template void file_writer::make_room<free_event>();
+template void file_writer::make_room<kernel_event>();
+template void file_writer::make_room<api_call_event>();
+template void file_writer::make_room<touch_event>();
+#define SLUICE_INSTANTIATE(row, kind)                                    \
+  template void file_writer::add_summary<row>(std::span<const row> rows, \
+                                              std::optional<std::pair<time_ns, time_ns>> over);
+SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
+#undef SLUICE_INSTANTIATE
+
+}  // namespace sluice::trace

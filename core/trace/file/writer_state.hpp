@@ -1,0 +1,305 @@
+#pragma once
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/origin.hpp"
+#include "core/base/replacement.hpp"
+#include "core/trace/columns/codec.hpp"
+#include "core/trace/file/checksum.hpp"
+#include "core/trace/file/dropped_rows.hpp"
+#include "core/trace/file/writer_inline.hpp"
+
+/// The inside of a writer: what waits, the file, and how one becomes the other. Private to writer.cpp.
+namespace sluice::trace {
+
+struct transparent_hash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return XXH3_64bits(text.data(), text.size()); }
+};
+
+struct file_writer::state : file_writer::waiting_rows {
+  std::string path;   ///< Where the file is now.
+  std::string named;  ///< Where it is, or will be: for errors.
+  std::optional<replacement> unpublished;
+  writer_options options;
+  int fd = -1;
+  std::uint64_t offset = 0;  ///< End of the last whole chunk.
+  bool cut_off = false;      ///< Somebody else made the file shorter.
+  std::uint64_t last_string = 0;
+  std::optional<error> failure;
+  dropped_rows dropped;  ///< Since the disk is full.
+  std::unordered_map<std::string, string_id, transparent_hash, std::equal_to<>> strings;
+  row_encoder encoder;
+  std::vector<std::byte> stored;
+
+  explicit state(const writer_options& how) : options(how), encoder(how.compression_level) {
+    options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
+    const auto limit = [&](auto& rows) {
+      if constexpr (requires { rows.limit(0); }) rows.limit(options.rows_per_chunk);
+    };
+    std::apply([&](auto&... each) { (limit(each), ...); }, buffers);
+  }
+  ~state() {
+    if (fd >= 0) ::close(fd);
+  }
+
+  [[nodiscard]] file_header own_header() const {
+    file_header header;
+    header.flags = options.simulated ? file_flag_simulated : 0;
+    header.realtime_origin = options.realtime_origin;
+    header.checksum = header_checksum(header);
+    return header;
+  }
+
+  bool write_file_header() {
+    const file_header begin = own_header();
+    say_origin(origin::stage::growing);
+    return write_all(std::as_bytes(std::span(&begin, 1)));
+  }
+
+  /// A file that was a recording of this user's before, and is written anew by somebody else, must not go on as one.
+  void say_origin(origin::stage now) const {
+    const file_header begin = own_header();
+    if (options.recorded_here) {
+      origin::mark(fd, std::as_bytes(std::span(&begin, 1)), now);
+    } else {
+      origin::unmark(fd);
+    }
+  }
+
+  [[nodiscard]] bool is_shorter_than_written() const {
+    struct stat now {};
+    return ::fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && static_cast<std::uint64_t>(now.st_size) < offset;
+  }
+
+  [[nodiscard]] bool has_own_header() const {
+    const file_header wanted = own_header();
+    file_header found{};
+    return ::pread(fd, &found, sizeof found, 0) == sizeof found && std::memcmp(&found, &wanted, sizeof found) == 0;
+  }
+
+  /// Reads a chunk of the file, header and all. False if it is not what was written.
+  [[nodiscard]] bool read_back(const index_row& chunk, std::vector<std::byte>& bytes) const {
+    bytes.resize(sizeof(chunk_header) + chunk.stored_bytes);
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got =
+          ::pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(chunk.offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return false;
+      done += static_cast<std::size_t>(got);
+    }
+    chunk_header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    return header.checksum == header_checksum(header) &&
+           header.payload_checksum == XXH3_64bits(bytes.data() + sizeof header, chunk.stored_bytes);
+  }
+
+  /// The index and what says where it is. A failed flush leaves none: a reader walks what is there and says that the end is
+  /// missing.
+  void write_end() {
+    trailer t;
+    t.index_offset = offset;
+    t.checksum = header_checksum(t);
+    // In pages that stay in a processor's cache while they are read: all of them are, to open the file.
+    constexpr std::size_t a_page = 8192;
+    if (!failure) flush_rows<index_row>(a_page);
+    if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
+    say_origin(origin::stage::closed);
+  }
+
+  /// All of it or none: what did not fit is cut off again.
+  bool write_all(std::span<const std::byte> bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t wrote = ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) {
+        const int why = wrote < 0 ? errno : ENOSPC;
+        const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+        failure = error{full ? error_code::no_space : error_code::io, "cannot write: " + describe_errno(why), named,
+                        offset, full ? "free some space; what was recorded before is kept" : ""};
+        if (::ftruncate(fd, static_cast<off_t>(offset)) != 0) failure->hint += "; the file may end in a broken chunk";
+        return false;
+      }
+      done += static_cast<std::size_t>(wrote);
+    }
+    offset += bytes.size();
+    return true;
+  }
+
+  using time_pair = std::pair<time_ns, time_ns>;
+
+  /// Encodes and writes rows, at most `max_chunk_rows` of them. `over`: what the chunk says of its time.
+  template <class Row>
+  void write_chunk(std::span<const Row> rows, std::optional<time_pair> over = std::nullopt) {
+    stored.assign(sizeof(chunk_header), std::byte{});
+    row_encoder::outcome encoded = encoder.encode(rows, stored);
+    if (encoded.decoded_bytes > max_chunk_bytes && rows.size() > 1) {
+      write_chunk(rows.first(rows.size() / 2), over);
+      write_chunk(rows.subspan(rows.size() / 2), over);
+      return;
+    }
+    if (over) std::tie(encoded.extent.min_time, encoded.extent.max_time) = *over;
+    write_stored(type_of_row<Row>, rows.size(), encoded);
+  }
+
+  /// The same of rows that are columns, whose chunk is never too large.
+  template <class Row>
+  void write_chunk(row_columns<Row>& rows) {
+    static_assert(max_chunk_rows * field_count<Row> * sizeof(std::uint64_t) < max_chunk_bytes / 2);
+    stored.assign(sizeof(chunk_header), std::byte{});
+    const row_encoder::outcome encoded = encoder.encode(rows, stored);
+    write_stored(type_of_row<Row>, rows.size(), encoded);
+  }
+
+  /// Writes the payload in `stored`, behind the room that it has for the header.
+  void write_stored(row_type type, std::size_t rows, const row_encoder::outcome& encoded) {
+    const row_extent& extent = encoded.extent;
+    const std::size_t packed = stored.size() - sizeof(chunk_header);
+    chunk_header header;
+    header.type = static_cast<std::uint16_t>(type);
+    header.rows = static_cast<std::uint32_t>(rows);
+    header.raw_bytes = static_cast<std::uint32_t>(encoded.decoded_bytes);
+    header.stored_bytes = static_cast<std::uint32_t>(packed);
+    header.flags = chunk_flag_columns;
+    header.min_time = extent.min_time;
+    header.max_time = extent.max_time;
+    header.payload_checksum = XXH3_64bits(stored.data() + sizeof header, packed);
+    header.checksum = header_checksum(header);
+    std::memcpy(stored.data(), &header, sizeof header);
+    const std::uint64_t at = offset;
+    cut_off = cut_off || is_shorter_than_written();  // Now: what is written next makes it long again.
+    if (!write_all(stored) || type == row_type::index) return;
+    of<index_row>().push_back({type, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time,
+                               header.max_time, extent.lowest_event, extent.highest_event});
+  }
+
+  /// `most`: rows of a chunk that holds no events.
+  template <class Row>
+  void flush_rows(std::size_t most = max_chunk_rows) {
+    buffer<Row>& rows = of<Row>();
+    if constexpr (is_event_row<Row>) {
+      if (rows.size() != 0 && !failure) write_chunk(rows);
+      if (rows.size() != 0 && is_full()) dropped.take(rows);
+      rows.clear();
+    } else {
+      std::size_t written = 0;
+      while (written < rows.size() && !failure) {
+        const std::size_t next = std::min(most, rows.size() - written);
+        write_chunk(std::span<const Row>(rows).subspan(written, next));
+        if (!failure) written += next;
+      }
+      if (is_full()) {
+        wait_longer(rows, written);
+      } else {
+        rows.clear();
+      }
+    }
+  }
+
+  /// Events that come later have the names that wait: they are written once there is room.
+  template <class Row>
+  void wait_longer(std::vector<Row>& rows, std::size_t written) {
+    constexpr std::size_t most_waiting = (std::size_t{64} << 20) / sizeof(Row);
+    rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(written));
+    if (rows.size() <= most_waiting) return;
+    dropped.take_definitions(type_of_row<Row>, rows.size() - most_waiting);
+    rows.resize(most_waiting);
+  }
+
+  /// The disk is full, and whoever writes goes on until it is not: see `resume`.
+  [[nodiscard]] bool is_full() const {
+    return options.outlives_full_disk && failure && failure->code == error_code::no_space;
+  }
+
+  /// The frees that wait, and rows that say what was lost.
+  void write_losses() {
+    if (!dropped.frees.empty()) write_chunk(std::span<const free_event>(dropped.frees));
+    if (failure) return;
+    dropped.frees.clear();
+    std::vector<loss_event> rows;
+    for (const auto& [process, lost] : dropped.processes()) {
+      loss_event row;
+      row.id = static_cast<event_id>(++last_event);
+      row.process = process;
+      row.time = dropped.begin();
+      row.end = dropped.end();
+      row.events = lost.events;
+      row.memory_events = lost.memory_events;
+      rows.push_back(row);
+    }
+    if (!rows.empty()) write_chunk(std::span<const loss_event>(rows));
+  }
+
+  /// The disk stays full: as many chunks go from the end of the file as what was lost takes to be said. What refers to the rows of
+  /// a chunk lies behind it.
+  void write_losses_over_last_chunks() {
+    const error why = *failure;
+    dropped.give_up_frees();
+    auto& chunks = of<index_row>();
+    while (failure && !dropped.processes().empty() && !chunks.empty()) {
+      const index_row last = chunks.back();
+      if (::ftruncate(fd, static_cast<off_t>(last.offset)) != 0) break;
+      chunks.pop_back();
+      offset = last.offset;
+      dropped.take(last.type, last.rows, last.min_time, last.max_time);
+      failure.reset();
+      write_losses();
+    }
+    failure = why;
+  }
+
+  void flush_tables() {
+#define SLUICE_FLUSH(row, kind) \
+  if constexpr (is_table(row_type::kind)) flush_rows<row>();
+    SLUICE_FOR_EACH_ROW(SLUICE_FLUSH)
+#undef SLUICE_FLUSH
+  }
+
+  [[nodiscard]] bool takes_rows() const { return fd >= 0 && (!failure || is_full()); }
+
+  template <class Row>
+  void write_if_full() {
+    if (of<Row>().size() < options.rows_per_chunk) return;
+    flush_tables();
+    flush_rows<Row>();
+  }
+
+  void flush_all() {
+    flush_tables();
+#define SLUICE_FLUSH(row, kind) \
+  if constexpr (is_event(row_type::kind)) flush_rows<row>();
+    SLUICE_FOR_EACH_ROW(SLUICE_FLUSH)
+#undef SLUICE_FLUSH
+  }
+
+  /// Takes the place that the file was made for.
+  result<void> publish() {
+    if (!unpublished) return {};
+    if (auto placed = unpublished->commit(); !placed) return placed;
+    unpublished.reset();
+    path = named;
+    return {};
+  }
+
+  result<void> outcome() const {
+    if (failure) return tl::unexpected<error>(*failure);
+    return {};
+  }
+};
+
+}  // namespace sluice::trace

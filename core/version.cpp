@@ -1,7 +1,0 @@
-#include "core/version.hpp"
-
-namespace sluice {
-
-const char* version() noexcept { return SLUICE_VERSION; }
-
-}  // namespace sluice

@@ -1,0 +1,364 @@
+#include "instrumentation/capture/activity/copy_times.hpp"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "instrumentation/capture/activity/delivery.hpp"
+#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/ring/hot.hpp"
+
+namespace sluice::capture::copy_times {
+
+namespace {
+
+using namespace trace;
+
+// --- what is timed ----------------------------------------------------------------------------------------------------
+
+/// One copy or memset on its way. Its events are made once and used again.
+struct timed {
+  enum state_value : std::uint32_t { unused, claimed, armed };
+  std::atomic<std::uint32_t> state{unused};
+  std::uint32_t round = 0;  ///< Of its context's anchor.
+  CUevent before = nullptr;
+  CUevent after = nullptr;
+  std::uint64_t called = 0;  ///< CLOCK_MONOTONIC
+  bool is_memset = false;
+  bool waited = false;  ///< The call returned when it was done: `copy.end` is known, and `after` not recorded.
+  collector::copy_record copy{};
+  collector::memset_record fill{};
+};
+
+/// Where the device's clock stood on ours: an event recorded while we watched. A new one every second, for clocks drift apart
+/// and the driver tells intervals as floats of milliseconds.
+struct anchor {
+  CUevent event = nullptr;
+  std::uint64_t time = 0;  ///< CLOCK_MONOTONIC
+};
+
+constexpr unsigned timed_slots = 2048;
+constexpr unsigned anchors_kept = 4;
+
+/// A context's. Events die with their context, so what was made in one that has gone is forgotten.
+struct clockwork {
+  std::atomic<std::uint32_t> context{0};  ///< Its number.
+  std::atomic<std::uint32_t> round{0};    ///< 0: there is no anchor yet; the flush thread's from then on.
+  CUstream stream = nullptr;
+  anchor anchors[anchors_kept];
+  std::atomic<std::uint32_t> next{0};
+  timed slots[timed_slots];
+};
+clockwork clockworks[max_contexts];
+gate beginning;
+
+/// What this thread has begun to time, and how many small copies it may time.
+struct thread_times {
+  timed* current;
+  std::uint64_t called;  ///< CLOCK_MONOTONIC, as the rest here.
+  std::uint64_t earned_until;
+};
+SLUICE_THREAD_LOCAL thread_times mine{};
+
+// --- anchors ------------------------------------------------------------------------------------------------------------
+
+/// Watches an event happen in an empty stream: in a few microseconds, of which the middle is taken. False if it takes too long.
+bool drop(clockwork& clock, anchor& at) {
+  constexpr std::uint64_t patience_ns = 2'000'000, good_ns = 10'000;
+  constexpr int tries = 4;
+  if (at.event == nullptr && driver.create_event(&at.event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return false;
+  for (int i = 0; i < tries; ++i) {
+    const std::uint64_t begin = collector::monotonic_now();
+    if (driver.record_event(at.event, clock.stream) != CUDA_SUCCESS) return false;
+    std::uint64_t end = begin;
+    CUresult result = CUDA_ERROR_NOT_READY;
+    while (result == CUDA_ERROR_NOT_READY && end - begin < patience_ns) {
+      result = driver.event_state(at.event);
+      end = collector::monotonic_now();
+    }
+    if (result != CUDA_SUCCESS) return false;
+    at.time = begin + (end - begin) / 2;
+    if (end - begin < good_ns) break;
+  }
+  return true;
+}
+
+/// The context's clockwork, or null while it has none: the first who asks makes it, in the current context, if it `may_make` one.
+clockwork* of_context(std::uint32_t context, bool may_make) {
+  if (context == 0) return nullptr;
+  for (clockwork& clock : clockworks) {
+    const std::uint32_t owner = clock.context.load(std::memory_order_acquire);
+    if (owner == context) return clock.round.load(std::memory_order_acquire) != 0 ? &clock : nullptr;
+    if (owner != 0) continue;
+    if (!may_make || !beginning.lock()) return nullptr;
+    std::uint32_t nobody = 0;
+    const bool ours = clock.context.compare_exchange_strong(nobody, context);
+    if (ours && driver.create_stream(&clock.stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
+        drop(clock, clock.anchors[1])) {
+      clock.round.store(1, std::memory_order_release);
+    }
+    beginning.unlock();
+    if (ours || nobody == context) return clock.round.load() != 0 ? &clock : nullptr;
+  }
+  return nullptr;
+}
+
+// --- what it is -----------------------------------------------------------------------------------------------------------
+
+bool begins_with(const char* text, const char* with) { return strncmp(text, with, strlen(with)) == 0; }
+
+bool is_device_memory(std::uint64_t address) {
+  unsigned type = 0;
+  return driver.pointer_attribute != nullptr &&
+         driver.pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
+         type != CU_MEMORYTYPE_HOST;
+}
+
+direction direction_of(const char* name, const work& w) {
+  constexpr std::size_t prefix = sizeof "cuMemcpy" - 1;
+  const char* way = name + prefix;
+  const bool from_host = begins_with(way, "Hto");
+  const bool to_host = begins_with(way, "DtoH") || begins_with(way, "AtoH");
+  if (from_host) return direction::h2d;
+  if (to_host) return direction::d2h;
+  if (begins_with(way, "Dto") || begins_with(way, "Ato")) return direction::d2d;
+  if (strstr(way, "Peer") != nullptr) return direction::p2p;
+  // A unified address can be anything.
+  const bool source = w.from_array || is_device_memory(w.copies > 1 ? w.first_source : w.source);
+  const bool destination = w.to_array || is_device_memory(w.copies > 1 ? w.first_destination : w.destination);
+  if (source) return destination ? direction::d2d : direction::d2h;
+  return destination ? direction::h2d : direction::h2h;
+}
+
+void describe(const call& c, const work& w, timed& t) {
+  const bool asynchronous = strstr(c.entry->name, "Async") != nullptr;
+  const std::uint32_t flags =
+      collector::flag_estimated | (asynchronous ? std::uint32_t{collector::flag_asynchronous} : 0U);
+  t.is_memset = begins_with(c.entry->name, "cuMemset");
+  if (t.is_memset) {
+    t.waited = false;
+    t.fill = {};
+    t.fill.header.flags = flags;
+    t.fill.bytes = w.bytes;
+    t.fill.stream = c.stream(w.stream);
+    t.fill.address = w.destination;
+    t.fill.value = w.value;
+    t.fill.device = c.device();
+    t.fill.correlation = c.correlation();
+    return;
+  }
+  const direction way = direction_of(c.entry->name, w);
+  // Copies within and between devices, and memsets, are left to the device even by calls that are not named Async.
+  t.waited = !asynchronous && (way == direction::h2d || way == direction::d2h || way == direction::h2h);
+  t.copy = {};
+  t.copy.header.flags = flags;
+  t.copy.bytes = w.bytes;
+  t.copy.stream = c.stream(w.stream);
+  t.copy.device = c.device();
+  t.copy.peer = collector::no_device;
+  t.copy.correlation = c.correlation();
+  t.copy.direction = raw(way);
+  t.copy.copies = w.copies;
+  // The writer knows better what lies in a block; what lies in none is the host's plain memory.
+  if (way == direction::h2d || way == direction::h2h) t.copy.source_kind = raw(memory_kind::host);
+  if (way == direction::d2h || way == direction::h2h) t.copy.destination_kind = raw(memory_kind::host);
+  if (w.from_array) t.copy.source_kind = raw(memory_kind::array);
+  if (w.to_array) t.copy.destination_kind = raw(memory_kind::array);
+}
+
+/// `begin` and `end` on CLOCK_MONOTONIC; `end` 0: not known.
+void send(timed& t, std::uint64_t begin, std::uint64_t end) {
+  const std::uint64_t stream = t.is_memset ? t.fill.stream : t.copy.stream;
+  const std::uint32_t correlation = t.is_memset ? t.fill.correlation : t.copy.correlation;
+  if (t.is_memset) {
+    t.fill.header.time = begin;
+    t.fill.end = end;
+    deliver(t.fill);
+  } else {
+    t.copy.header.time = begin;
+    t.copy.end = end;
+    deliver(t.copy);
+  }
+  pending.delivered(correlation, stream);
+}
+
+/// One whose time nobody took: as if it had run while it was called, but no faster than any link is. Of small copies, whose calls
+/// take about as long as they do, that is not far off.
+[[gnu::noinline]] void send_untimed(const call& c, const work& w) {
+  constexpr std::uint64_t most_bytes_per_ns = 64;
+  timed untimed;
+  describe(c, w, untimed);
+  const std::uint64_t now = collector::monotonic_now();
+  const std::uint64_t soonest = mine.called + w.bytes / most_bytes_per_ns;
+  const auto emit = [&](auto& record) {
+    record.header.flags &= ~std::uint32_t{collector::flag_estimated};
+    record.header.flags |= collector::flag_inferred | collector::flag_monotonic;
+    record.header.time = mine.called;
+    record.end = now > soonest ? now : soonest;
+    collector::emit(record);
+  };
+  if (untimed.is_memset) {
+    emit(untimed.fill);
+  } else {
+    emit(untimed.copy);
+  }
+  pending.delivered(c.correlation(), c.stream(w.stream));
+}
+
+/// A stream as the driver's functions without `_ptsz` name it.
+CUstream named(const call& c, CUstream stream) {
+  return stream == nullptr && c.per_thread ? CU_STREAM_PER_THREAD : stream;
+}
+
+bool may_time(std::uint64_t bytes) {
+  constexpr std::uint64_t small = 64 * 1024, each_ns = 100'000, saved = 256;
+  if (bytes >= small) return true;
+  const std::uint64_t now = mine.called;
+  if (mine.earned_until + saved * each_ns < now) mine.earned_until = now - saved * each_ns;
+  if (mine.earned_until + each_ns > now) return false;
+  mine.earned_until += each_ns;
+  return true;
+}
+
+timed* claim(clockwork& clock) {
+  timed& t = clock.slots[clock.next.fetch_add(1, std::memory_order_relaxed) % timed_slots];
+  std::uint32_t expected = timed::unused;
+  if (!t.state.compare_exchange_strong(expected, timed::claimed, std::memory_order_acquire)) return nullptr;
+  const auto make = [](CUevent& event) {
+    return event != nullptr || driver.create_event(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
+  };
+  if (make(t.before) && make(t.after)) return &t;
+  t.state.store(timed::unused, std::memory_order_release);
+  return nullptr;
+}
+
+// --- reading --------------------------------------------------------------------------------------------------------------
+
+/// When `event` happened; 0 if the driver does not say.
+std::uint64_t time_of(const anchor& since, CUevent event) {
+  float milliseconds = 0;
+  if (driver.elapsed(&milliseconds, since.event, event) != CUDA_SUCCESS) return 0;
+  return since.time + static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
+}
+
+/// True when it is done with, one way or another.
+bool finish(const clockwork& clock, timed& t, bool last) {
+  const CUresult result = driver.event_state(t.waited ? t.before : t.after);
+  if (result == CUDA_ERROR_NOT_READY && !last) return false;
+  const anchor& since = clock.anchors[t.round % anchors_kept];
+  std::uint64_t begin = result == CUDA_SUCCESS ? time_of(since, t.before) : 0;
+  std::uint64_t end = t.waited ? t.copy.end : 0;
+  if (begin != 0 && !t.waited) end = time_of(since, t.after);
+  // The anchor is some microseconds off at worst. Nothing ran before it was asked for.
+  const std::uint64_t early = begin < t.called ? t.called - begin : 0;
+  begin += early;
+  if (end != 0 && !t.waited) end += early;
+  // Events may share a tick of the device's clock. 0 is for an end that is not known.
+  if (end != 0 && end <= begin) end = begin + 1;
+  send(t, begin, end);
+  return true;
+}
+
+void collect(clockwork& clock, CUcontext context, bool last) {
+  bool any = false;
+  for (timed& t : clock.slots) {
+    if (t.state.load(std::memory_order_acquire) != timed::armed) continue;
+    if (!any && driver.push_context(context) != CUDA_SUCCESS) return;
+    any = true;
+    if (finish(clock, t, last)) t.state.store(timed::unused, std::memory_order_release);
+  }
+  if (!any) return;
+  constexpr std::uint64_t fresh_ns = 1'000'000'000;
+  const std::uint32_t round = clock.round.load(std::memory_order_relaxed);
+  const bool stale = collector::monotonic_now() - clock.anchors[round % anchors_kept].time > fresh_ns;
+  if (!last && stale && drop(clock, clock.anchors[(round + 1) % anchors_kept])) {
+    clock.round.store(round + 1, std::memory_order_release);
+  }
+  CUcontext popped = nullptr;
+  driver.pop_context(&popped);
+}
+
+/// Its events went with its context; who still had something on its way will not see it done.
+void forget(clockwork& clock) {
+  clock.round.store(0);
+  for (timed& t : clock.slots) {
+    if (t.state.load(std::memory_order_acquire) == timed::armed) {
+      send(t, t.called, 0);
+    }
+    t.before = t.after = nullptr;
+    t.state.store(timed::unused);
+  }
+  for (anchor& a : clock.anchors) a = {};
+  clock.stream = nullptr;
+  clock.context.store(0, std::memory_order_release);
+}
+
+}  // namespace
+
+namespace {
+/// While some stream is being captured: whether events may be recorded in this one. Not if it is captured itself; nor in the legacy default
+/// stream, which waits for all streams that block, the captured one among them, and so ends its capture.
+bool is_beside(const call& c, CUstream stream) {
+  const bool legacy = stream == CU_STREAM_LEGACY || (stream == nullptr && !c.per_thread);
+  return !legacy && captured_graph(c, stream) == 0;
+}
+}  // namespace
+
+void begin(const call& c, const work& w) noexcept {
+  mine.current = nullptr;
+  mine.called = collector::monotonic_now();
+  const bool capturing = captures.load(std::memory_order_relaxed) > 0;
+  if (!may_time(w.bytes) || (capturing && !is_beside(c, w.stream))) return;
+  // Our own calls are made in relaxed mode then (entry_points.cpp), in which no capture of another stream is harmed by making an event or
+  // recording it. A clockwork, whose making waits, is left to a moment without a capture.
+  clockwork* const clock = of_context(c.context(), !capturing);
+  timed* const t = clock == nullptr ? nullptr : claim(*clock);
+  if (t == nullptr) return;
+  t->round = clock->round.load(std::memory_order_acquire);
+  t->called = mine.called;
+  if (driver.record_event(t->before, named(c, w.stream)) != CUDA_SUCCESS) {
+    t->state.store(timed::unused, std::memory_order_release);
+    return;
+  }
+  mine.current = t;
+}
+
+void end(const call& c, const work& w) noexcept {
+  timed* const t = mine.current;
+  mine.current = nullptr;
+  if (t == nullptr) {
+    if (c.ok() && captured_graph(c, w.stream) == 0) send_untimed(c, w);
+    return;
+  }
+  if (!c.ok()) {
+    t->state.store(timed::unused, std::memory_order_release);
+    return;
+  }
+  describe(c, w, *t);
+  if (t->waited) t->copy.end = collector::monotonic_now();
+  if (!t->waited && driver.record_event(t->after, named(c, w.stream)) != CUDA_SUCCESS) {
+    send(*t, t->called, 0);
+    t->state.store(timed::unused, std::memory_order_release);
+    return;
+  }
+  t->state.store(timed::armed, std::memory_order_release);
+}
+
+void collect(bool last) noexcept {
+  for (clockwork& clock : clockworks) {
+    const std::uint32_t id = clock.context.load(std::memory_order_acquire);
+    if (id == 0) continue;
+    const context_entry* there = nullptr;
+    for (const context_entry& entry : contexts) {
+      if (entry.state.load(std::memory_order_acquire) >= context_entry::fresh && entry.id.load() == id) there = &entry;
+    }
+    if (there == nullptr) {
+      forget(clock);
+    } else if (there->state.load(std::memory_order_acquire) == context_entry::alive) {
+      collect(clock, there->handle.load(), last);
+    }
+  }
+}
+
+}  // namespace sluice::capture::copy_times

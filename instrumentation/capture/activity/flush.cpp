@@ -1,0 +1,407 @@
+// The flush thread: every 50 ms it fetches the activity records that are complete, states up to when device times are known,
+// and samples what the driver says of memory. The program's signals never reach it.
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "instrumentation/capture/activity/copy_times.hpp"
+#include "instrumentation/capture/activity/faults.hpp"
+#include "instrumentation/capture/blocks/live_set.hpp"
+#include "instrumentation/capture/frameworks/torch.hpp"
+#include "instrumentation/capture/intercept/bypass_check.hpp"
+#include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/stacks/native_stack.hpp"
+#include "instrumentation/capture/stacks/stacks.hpp"
+#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/capture/start/other_profilers.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+constexpr int period_ms = 50;
+
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+pthread_cond_t flushed = PTHREAD_COND_INITIALIZER;
+// Guarded by the mutex.
+bool running = false;
+bool finish = false;
+bool woken = false;
+std::uint64_t asked = 0;
+std::uint64_t answered = 0;
+
+timespec deadline(int milliseconds) {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_nsec += static_cast<long>(milliseconds % 1000) * 1'000'000L;
+  t.tv_sec += milliseconds / 1000 + t.tv_nsec / 1'000'000'000L;
+  t.tv_nsec %= 1'000'000'000L;
+  return t;
+}
+
+// --- samples ------------------------------------------------------------------------------------------------------------------
+
+struct device_sample {
+  std::uint64_t free = 0;
+  std::uint64_t total = 0;
+};
+device_sample last_sample[max_devices];
+
+std::size_t attribute(CUpti_ActivityAttribute which) {
+  std::size_t value = 0;
+  std::size_t size = sizeof value;
+  const bool known = cupti.get_attribute != nullptr && cupti.get_attribute(which, &size, &value) == CUPTI_SUCCESS;
+  return known ? value : 0;
+}
+
+/// Device memory that CUPTI takes for itself when a context is made: so many buffers of each sort (3.2 MB for kernels and
+/// copies, 8 MB for kernels that launch kernels, 16 MB for graphs launched by kernels; three of each). Measured on an H200: 78.0
+/// and 84.0 MiB more than bare, 77.8 stated. Making the last two sorts smaller by their attributes changed what CUPTI states and
+/// not what it takes, so they are left alone. Estimated: under load it takes a few more.
+std::uint64_t recorder_bytes() {
+  if (!cupti_delivers()) return 0;
+  static const std::uint64_t bytes = [] {
+    const std::size_t each = attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE) +
+                             attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP) +
+                             attribute(attribute_device_graph_buffer_bytes);
+    return each * attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE);
+  }();
+  return bytes;
+}
+
+void sample_device(const context_entry& context) {
+  const std::uint32_t device = context.device.load();
+  if (device >= max_devices || driver.memory_info == nullptr || driver.push_context == nullptr) return;
+  if (driver.push_context(context.handle.load()) != CUDA_SUCCESS) return;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const CUresult result = driver.memory_info(&free, &total);
+  CUcontext popped = nullptr;
+  driver.pop_context(&popped);
+  note_answer(context.id.load(), context.handle.load(), result);
+  device_sample& last = last_sample[device];
+  if (result != CUDA_SUCCESS || (free == last.free && total == last.total)) return;
+  last = {free, total};
+  collector::device_memory_record out{};
+  out.header.time = collector::now();
+  out.header.flags = collector::flag_sampled;
+  out.free_bytes = free;
+  out.total_bytes = total;
+  out.recorder_bytes = recorder_bytes();
+  out.device = device;
+  collector::emit(out);
+}
+
+/// With the gate held.
+void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
+  const std::uint64_t handle = pool.handle.load(std::memory_order_acquire);
+  if (handle == 0 || driver.pool_attribute == nullptr) return;
+  auto* const driver_handle = reinterpret_cast<CUmemoryPool>(handle);
+  cuuint64_t reserved = 0;
+  cuuint64_t used = 0;
+  if (driver.pool_attribute(driver_handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS ||
+      driver.pool_attribute(driver_handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) != CUDA_SUCCESS) {
+    return;
+  }
+  if (operation == trace::pool_operation::sample && reserved == pool.reserved && used == pool.used) return;
+  cuuint64_t threshold = 0;
+  driver.pool_attribute(driver_handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+  pool.reserved = reserved;
+  pool.used = used;
+  collector::pool_state_record out{};
+  out.header.time = collector::now();
+  out.header.flags = collector::flag_sampled;
+  out.pool = handle;
+  out.reserved_bytes = reserved;
+  out.used_bytes = used;
+  out.operation = raw(operation);
+  out.threshold = threshold;
+  collector::emit(out);
+}
+
+/// What the graphs of a device hold.
+void sample_graph_memory(std::uint32_t device) {
+  static device_sample last[max_devices];  // Reserved and used.
+  CUdevice handle = 0;
+  if (!has_graph_pool(device) || driver.graph_memory == nullptr || driver.device_get == nullptr ||
+      driver.device_get(&handle, static_cast<int>(device)) != CUDA_SUCCESS) {
+    return;
+  }
+  cuuint64_t reserved = 0;
+  cuuint64_t used = 0;
+  if (driver.graph_memory(handle, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS ||
+      driver.graph_memory(handle, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) != CUDA_SUCCESS ||
+      (reserved == last[device].total && used == last[device].free)) {
+    return;
+  }
+  last[device] = {used, reserved};
+  collector::pool_state_record out{};
+  out.header.time = collector::now();
+  out.header.flags = collector::flag_sampled;
+  out.pool = graph_pool(device);
+  out.reserved_bytes = reserved;
+  out.used_bytes = used;
+  out.operation = raw(trace::pool_operation::sample);
+  collector::emit(out);
+}
+
+/// At once after memory was allocated or freed; else, for what others do, once a second.
+void sample(bool last) {
+  constexpr int quiet_periods = 1000 / period_ms;
+  static int periods = quiet_periods;
+  if (!memory_changed.exchange(false) && !last && ++periods < quiet_periods) return;
+  periods = 0;
+  if (!sampler_gate.lock()) return;
+  bool seen[max_devices] = {};
+  for (const context_entry& context : contexts) {
+    if (context.state.load(std::memory_order_acquire) != context_entry::alive) continue;
+    const std::uint32_t device = context.device.load();
+    if (device >= max_devices || seen[device]) continue;
+    seen[device] = true;
+    sample_device(context);
+    sample_graph_memory(device);
+  }
+  for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample);
+  sampler_gate.unlock();
+}
+
+// --- records ----------------------------------------------------------------------------------------------------------------
+
+constexpr unsigned warning = raw(trace::severity::warning);
+
+/// Whether records go elsewhere, told by what is missing: for a rival that `rivals.cpp` did not see come. The host has waited
+/// for work, so it is done; its records are owed all the same, and are more than the buffers CUPTI has of ours could hold; or
+/// none at all has come for so long that no kernel is likely to have held them back.
+class rival_watch {
+ public:
+  /// After a flush, and for the last time after a forced one.
+  void look(const pending_work::summary& owed, bool last) {
+    const buffer_counts now = count_buffers();
+    const bool nothing_came = now.completed == completed_;
+    looks_in_vain_ = nothing_came && owed.done >= few ? looks_in_vain_ + 1 : 0;
+    completed_ = now.completed;
+    if (told_) return;
+    const std::uint64_t held = (now.requested - now.completed) * most_records;
+    const bool too_many = looks_in_vain_ >= 2 && owed.done > held;
+    const bool too_long = looks_in_vain_ >= patience;
+    const bool none_at_the_end = last && nothing_came && owed.count >= few && !has_faulted();
+    if (!too_many && !too_long && !none_at_the_end) return;
+    told_ = true;
+    collector::message(warning,
+                       "another profiler in this process has taken over CUPTI's activity records, or CUPTI has stopped "
+                       "delivering them: "
+                       "copies and kernels have no device times; allocations and calls are still recorded");
+  }
+  [[nodiscard]] bool told() const { return told_; }
+
+ private:
+  static constexpr std::uint64_t few = 16;
+  static constexpr std::uint64_t most_records = 1024;  ///< In 64 KiB; the smallest record takes 56 bytes.
+  static constexpr int patience = 10'000 / period_ms;
+  std::uint64_t completed_ = 0;
+  int looks_in_vain_ = 0;
+  bool told_ = false;
+};
+rival_watch rival;
+std::uint64_t stated = 0;
+constexpr int most_refusals = 20;
+int refusals = 0;  ///< Of flushes, in a row.
+
+/// What was owed while a rival had the records never comes: a loss, with its time span.
+void report_gap(const char* outcome) {
+  collector::loss_record out{};
+  out.header.flags = collector::flag_monotonic;
+  out.header.time = taken_since();
+  out.end = collector::monotonic_now();
+  out.events = pending.give_up();
+  collector::emit(out);
+  char text[256];
+  snprintf(text, sizeof text, "%s: %.1f s without device times, %llu calls whose work has none", outcome,
+           static_cast<double>(out.end - out.header.time) / 1e9, static_cast<unsigned long long>(out.events));
+  collector::message(warning, text);
+}
+
+/// While a rival has our records there is nothing to fetch. True once we have them again.
+bool take_back() {
+  bool detached = false;
+  if (!may_take_back(detached)) return false;
+  if (detached) {
+    if (!attach_again()) return false;
+    // Allocations and frees meanwhile went unseen; how many, nobody knows.
+    collector::loss_record out{};
+    out.header.flags = collector::flag_monotonic;
+    out.header.time = taken_since();
+    out.end = collector::monotonic_now();
+    out.events = out.memory_events = 1;
+    collector::emit(out);
+  } else {
+    // What the other has not fetched yet is the other's.
+    cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    restart_activity();
+  }
+  report_gap("the other profiler has stopped, and device times are recorded again");
+  taken_back();
+  return true;
+}
+
+void flush(bool last) {
+  if (!any_context.load(std::memory_order_acquire)) return;
+  if (records_are_taken() && !take_back()) {
+    if (last) report_gap("another profiler had CUPTI's records to the end");
+    return;
+  }
+  const std::uint64_t begin = collector::now();
+  if (entry_points::in_use() && sampler_gate.lock()) {
+    copy_times::collect(last);
+    sampler_gate.unlock();
+  }
+  if (cupti_delivers() && cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) {
+    memory_changed.store(true);  // Asking for it tells whether the GPU has faulted.
+    if (++refusals == most_refusals) {
+      collector::message(warning, "CUPTI hands over no records any more: device times are missing from here on");
+    }
+    return;
+  }
+  refusals = 0;
+  const pending_work::summary owed = pending.scan(begin);
+  if (!entry_points::in_use()) rival.look(owed, last);
+  // A forced flush brings all there is; what then is still owed was never recorded, or after a fault never done.
+  const std::uint64_t until = last && !rival.told() && !has_faulted() ? begin : owed.oldest;
+  if (until <= stated) return;
+  stated = until;
+  collector::watermark_record out{};
+  out.header.time = until;
+  collector::emit(out);
+}
+
+void* loop(void*) {
+  pthread_setname_np(pthread_self(), "sluice-flush");
+  if (driver.exchange_capture_mode != nullptr) {
+    // Our questions must not end a capture that another thread has begun.
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    driver.exchange_capture_mode(&mode);
+  }
+  constexpr unsigned turns_a_search = 1000 / period_ms;
+  unsigned turns = 0;
+  for (bool last = false; !last;) {
+    pthread_mutex_lock(&mutex);
+    const timespec until = deadline(period_ms);
+    while (!finish && asked == answered && !woken) {
+      if (pthread_cond_timedwait(&wake, &mutex, &until) == ETIMEDOUT) break;
+    }
+    last = finish;
+    woken = false;
+    const std::uint64_t question = asked;
+    pthread_mutex_unlock(&mutex);
+
+    torch::report_totals();
+    if (++turns % turns_a_search == 0) prepare_stacks();
+    watch_native_modules();
+    around::look(last);
+    repair_live_set();
+    if (options.samples) sample(last);
+    if (options.flushes || last) flush(last);
+
+    pthread_mutex_lock(&mutex);
+    answered = question;
+    running = !last;
+    pthread_cond_broadcast(&flushed);
+    pthread_mutex_unlock(&mutex);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void wake_flushing() noexcept {
+  pthread_mutex_lock(&mutex);
+  woken = true;
+  pthread_cond_signal(&wake);
+  pthread_mutex_unlock(&mutex);
+}
+
+bool start_flushing() noexcept {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The writer may be another than the last time.
+  rival = {};
+  for (device_sample& last : last_sample) last = {};
+  pthread_mutex_lock(&mutex);
+  running = true;
+  finish = false;
+  pthread_mutex_unlock(&mutex);
+  // The thread inherits the mask: there is no moment at which it takes a signal.
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const bool started = pthread_create(&thread, &attributes, loop, nullptr) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (!started) forget_flushing();
+  return started;
+}
+
+bool flush_now(int milliseconds) noexcept {
+  pthread_mutex_lock(&mutex);
+  bool done = false;
+  if (running && !finish) {
+    const std::uint64_t question = ++asked;
+    const timespec until = deadline(milliseconds);
+    pthread_cond_signal(&wake);
+    while (running && answered < question && pthread_cond_timedwait(&flushed, &mutex, &until) != ETIMEDOUT) {
+    }
+    done = answered >= question;
+  }
+  pthread_mutex_unlock(&mutex);
+  return done;
+}
+
+bool finish_flushing(int milliseconds) noexcept {
+  pthread_mutex_lock(&mutex);
+  finish = true;
+  const timespec until = deadline(milliseconds);
+  pthread_cond_signal(&wake);
+  while (running && pthread_cond_timedwait(&flushed, &mutex, &until) != ETIMEDOUT) {
+  }
+  const bool done = !running;
+  pthread_mutex_unlock(&mutex);
+  return done;
+}
+
+void forget_flushing() noexcept {
+  pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+  mutex = fresh;
+  running = false;
+  finish = woken = false;
+  asked = answered = 0;
+}
+
+void sample_pools() noexcept {
+  if (driver.pool_attribute == nullptr) return;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  const bool exchanged = driver.exchange_capture_mode != nullptr && driver.exchange_capture_mode(&mode) == CUDA_SUCCESS;
+  if (sampler_gate.lock()) {
+    for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample);
+    sampler_gate.unlock();
+  }
+  if (exchanged) driver.exchange_capture_mode(&mode);
+}
+
+void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept {
+  if (!sampler_gate.lock()) return;
+  for (pool_entry& pool : pools) {
+    if (pool.handle.load() == handle) sample_pool_entry(pool, operation);
+  }
+  sampler_gate.unlock();
+}
+
+}  // namespace sluice::capture

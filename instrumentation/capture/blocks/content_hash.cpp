@@ -1,0 +1,149 @@
+#include "instrumentation/capture/blocks/content_hash.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+#ifndef NDEBUG
+#define XXH_NO_INLINE_HINTS 1  // A debug build's compiler does not inline what xxhash says it must.
+#endif
+#include <xxhash.h>
+
+namespace sluice::capture {
+
+namespace {
+
+/// Gathers pieces of memory and hashes them one behind the other.
+class gatherer {
+ public:
+  gatherer(std::uint64_t (*now)() noexcept, std::uint64_t deadline) noexcept
+      : now_(now), deadline_(deadline), process_(getpid()) {
+    XXH3_64bits_reset(&state_);
+  }
+
+  /// The bytes [offset, offset + bytes) of what is copied.
+  bool take(const copy_source& source, std::uint64_t offset, std::uint64_t bytes) noexcept {
+    while (bytes > 0) {
+      const std::uint64_t row = offset / source.row_bytes;
+      const std::uint64_t column = offset % source.row_bytes;
+      const std::uint64_t here = source.row_bytes - column < bytes ? source.row_bytes - column : bytes;
+      const std::uint64_t address = source.address + row / source.slice_rows * source.slice_pitch +
+                                    row % source.slice_rows * source.pitch + column;
+      if (!take(address, here)) return false;
+      offset += here;
+      bytes -= here;
+    }
+    return true;
+  }
+
+  content_hash finish() noexcept {
+    if (filled_ > 0 && !flush()) return failed_;
+    return {reading::done, XXH3_64bits_digest(&state_), hashed_};
+  }
+  [[nodiscard]] content_hash failed() const noexcept { return failed_; }
+
+ private:
+  static constexpr std::size_t most_pieces = 32;
+
+  bool take(std::uint64_t address, std::uint64_t bytes) noexcept {
+    while (bytes > 0) {
+      const std::uint64_t room = sizeof buffer_ - filled_;
+      const std::uint64_t part = bytes < room ? bytes : room;
+      pieces_[count_++] = {reinterpret_cast<void*>(address), part};
+      filled_ += part;
+      address += part;
+      bytes -= part;
+      if ((filled_ == sizeof buffer_ || count_ == most_pieces) && !flush()) return false;
+    }
+    return true;
+  }
+
+  bool flush() noexcept {
+    if (hashed_ > 0 && now_() > deadline_) {
+      failed_.outcome = reading::too_slow;
+      return false;
+    }
+    const iovec into{buffer_, filled_};
+    const ssize_t n = process_vm_readv(process_, &into, 1, pieces_, count_, 0);
+    if (n < 0 || static_cast<std::size_t>(n) != filled_) return false;  // `failed_` says unreadable.
+    XXH3_64bits_update(&state_, buffer_, filled_);
+    hashed_ += filled_;
+    filled_ = 0;
+    count_ = 0;
+    return true;
+  }
+
+  std::uint64_t (*now_)() noexcept;
+  std::uint64_t deadline_;
+  pid_t process_;
+  std::size_t filled_ = 0;
+  std::size_t count_ = 0;
+  std::uint64_t hashed_ = 0;
+  content_hash failed_;
+  iovec pieces_[most_pieces];
+  XXH3_state_t state_;
+  alignas(64) unsigned char buffer_[4096];
+};
+
+/// SplitMix64's last steps: any two numbers land far apart.
+std::uint64_t scattered(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+/// In one piece, if the rows leave nothing out.
+copy_source joined(const copy_source& s, std::uint64_t bytes) {
+  const bool slices_join = s.rows <= s.slice_rows || s.slice_pitch == s.pitch * s.slice_rows;
+  return s.slice_rows != 0 && s.pitch == s.row_bytes && slices_join
+             ? copy_source{.address = s.address, .row_bytes = bytes}
+             : s;
+}
+
+bool makes_sense(const copy_source& s, std::uint64_t bytes) {
+  if (s.address == 0 || bytes == 0 || s.slice_rows == 0) return false;
+  if (s.rows == 1) return true;
+  return s.row_bytes >= shortest_row && s.pitch >= s.row_bytes;
+}
+
+}  // namespace
+
+std::uint64_t bytes_of(const copy_source& source) noexcept {
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(source.row_bytes, source.rows, &bytes) || bytes >> 63 != 0) return 0;
+  return bytes;
+}
+
+std::uint64_t piece_offset(std::uint64_t bytes, unsigned number) noexcept {
+  if (number == 0) return 0;
+  if (number == sampled_pieces - 1) return bytes - piece_bytes;
+  // At multiples of its size, so that where memory is aligned a piece lies in one page.
+  const std::uint64_t slots = bytes / piece_bytes;
+  const std::uint64_t first = slots / sampled_pieces * number + slots % sampled_pieces * number / sampled_pieces;
+  const std::uint64_t width = slots / sampled_pieces;
+  const std::uint64_t within = scattered(bytes * sampled_pieces + number) % width;
+  return (first + within) * piece_bytes;
+}
+
+content_hash hash_content(const copy_source& shape, std::uint64_t (*now)() noexcept, std::uint64_t deadline) noexcept {
+  const std::uint64_t bytes = bytes_of(shape);
+  const copy_source source = joined(shape, bytes);
+  if (!makes_sense(source, bytes)) return {};
+  gatherer gathered(now, deadline);
+  if (bytes <= whole_limit) {
+    if (!gathered.take(source, 0, bytes)) return gathered.failed();
+    return gathered.finish();
+  }
+  for (unsigned i = 0; i < sampled_pieces; ++i) {
+    if (!gathered.take(source, piece_offset(bytes, i), piece_bytes)) return gathered.failed();
+  }
+  return gathered.finish();
+}
+
+bool can_read_own_memory() noexcept {
+  const char there = 's';
+  char here = 0;
+  const iovec into{&here, 1};
+  iovec from{const_cast<char*>(&there), 1};
+  return process_vm_readv(getpid(), &into, 1, &from, 1, 0) == 1 && here == 's';
+}
+
+}  // namespace sluice::capture

@@ -1,0 +1,75 @@
+#include "instrumentation/capture/blocks/live_set.hpp"
+
+#include <time.h>
+
+#include "instrumentation/capture/blocks/live_blocks.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/producer_losses.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+constexpr unsigned words_each = 3;
+constexpr unsigned most_blocks = collector::most_in_live_set_part;
+
+/// A set on its way: parts of it, and whether all of them got through.
+struct live_set {
+  std::uint64_t words[most_blocks * words_each];
+  unsigned count;
+  bool whole;
+};
+
+/// We are on a thread of our own, which can wait. Longer than that, and the writer is stuck: the next period tries again.
+bool wait_for_room() {
+  constexpr int most_waits = 1000;
+  for (int i = 0; i < most_waits; ++i) {
+    if (collector::has_room(sizeof(live_set::words) + 64)) return true;
+    const timespec moment{0, 200'000};
+    nanosleep(&moment, nullptr);
+  }
+  return false;
+}
+
+void send_part(live_set& set, std::uint32_t place) {
+  if (!set.whole) return;
+  collector::live_set_record out{};
+  out.header.time = collector::now();
+  const bool unsure = live_blocks::untracked() != 0 || live_blocks_unsure.load(std::memory_order_relaxed);
+  out.header.flags = unsure ? collector::flag_estimated : 0U;
+  out.count = set.count;
+  out.last = place;
+  set.whole = wait_for_room() && collector::emit_with(&out.header, collector::record_type::live_set, sizeof out,
+                                                      set.words, set.count * words_each);
+  set.count = 0;
+}
+
+void add(void* to, const live_blocks::block& b) {
+  auto& set = *static_cast<live_set*>(to);
+  std::uint64_t* words = set.words + set.count * words_each;
+  words[0] = b.address;
+  words[1] = b.bytes;
+  words[2] = raw(b.level) | (std::uint64_t{raw(b.kind)} << 8) | (std::uint64_t{b.device} << 16);
+  if (++set.count == most_blocks) send_part(set, collector::live_set_part);
+}
+
+}  // namespace
+
+void repair_live_set() noexcept {
+  static std::uint64_t told = 0;  // Losses that the writer has been given a set for.
+  static std::uint64_t seen = 0;  // As of the last period.
+  const std::uint64_t lost = collector::lost_memory_events();
+  const bool settled = lost == seen;
+  seen = lost;
+  if (lost == told || !settled) return;
+  static live_set set;
+  set.count = 0;
+  set.whole = true;
+  send_part(set, collector::live_set_begins);
+  live_blocks::for_each(add, &set);
+  send_part(set, collector::live_set_ends);
+  if (set.whole) told = lost;
+}
+
+}  // namespace sluice::capture

@@ -1,0 +1,375 @@
+#include "instrumentation/capture/blocks/touches.hpp"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <atomic>
+
+#include "instrumentation/capture/activity/faults.hpp"
+#include "instrumentation/capture/blocks/live_blocks.hpp"
+#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/ring/hot.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+// --- what parameters a function has ---------------------------------------------------------------------------------------
+
+/// A parameter that may hold addresses.
+struct parameter {
+  std::uint16_t index;
+  std::uint16_t words;
+};
+
+struct function_layout {
+  std::atomic<std::uint32_t> generation;  ///< Of the modules; at another one it must be asked for anew.
+  std::uint32_t count;
+  std::uint32_t bytes;  ///< Of all parameters.
+  std::uint64_t name;   ///< String key.
+  parameter parameters[1];
+};
+
+/// The driver takes 32764 bytes of parameters since CUDA 12.1, 4096 before.
+constexpr std::size_t most_parameters = 1024;
+constexpr std::size_t most_parameter_bytes = std::size_t{1} << 15;
+
+/// Open addressing; a slot keeps its handle for ever, as handles are reused. Functions beyond it are not scanned.
+struct function_slot {
+  std::atomic<std::uint64_t> handle{0};
+  std::atomic<function_layout*> layout{nullptr};
+};
+constexpr std::size_t function_slots = 16384, function_probes = 32;
+function_slot functions[function_slots];
+SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> generation{1};
+std::atomic<std::uint64_t> memory_taken{0};
+std::atomic<std::uint64_t> not_scanned{0};
+
+/// Zeroes, for ever. Null past the bound: a program that makes that many functions anew loses the touches of the last.
+void* take(std::size_t bytes) {
+  constexpr std::size_t chunk = std::size_t{1} << 25;
+  static std::atomic<char*> memory{nullptr};
+  char* base = memory.load(std::memory_order_acquire);
+  if (base == nullptr) {
+    void* fresh = mmap(nullptr, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (fresh == MAP_FAILED) return nullptr;
+    if (memory.compare_exchange_strong(base, static_cast<char*>(fresh), std::memory_order_acq_rel)) {
+      base = static_cast<char*>(fresh);
+    } else {
+      munmap(fresh, chunk);
+    }
+  }
+  const std::size_t needed = (bytes + 15) / 16 * 16;
+  const std::uint64_t at = memory_taken.fetch_add(needed, std::memory_order_relaxed);
+  if (at + needed <= chunk) return base + at;
+  memory_taken.fetch_sub(needed, std::memory_order_relaxed);
+  return nullptr;
+}
+
+/// cuFuncGetParamInfo answers CUDA_ERROR_INVALID_HANDLE for handles that are kernels of a library.
+CUresult ask_parameter(CUfunction function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+  CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+  if (driver.function_parameter != nullptr) result = driver.function_parameter(function, index, offset, bytes);
+  if (result == CUDA_ERROR_INVALID_HANDLE && driver.kernel_parameter != nullptr) {
+    result = driver.kernel_parameter(reinterpret_cast<CUkernel>(function), index, offset, bytes);
+  }
+  return result;
+}
+
+const char* name_of(const call& c, CUfunction function) {
+  const char* name = nullptr;
+  if (driver.function_name != nullptr && driver.function_name(&name, function) == CUDA_SUCCESS && name != nullptr) {
+    return name;
+  }
+  if (driver.kernel_name != nullptr &&
+      driver.kernel_name(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS && name != nullptr) {
+    return name;
+  }
+  return c.data->symbolName;
+}
+
+SLUICE_RARE function_layout* ask(const call& c, CUfunction function, function_slot& slot) {
+  const std::uint32_t present = generation.load(std::memory_order_acquire);
+  parameter found[most_parameters];
+  std::uint32_t count = 0;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < most_parameters; ++i) {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+    if (ask_parameter(function, i, &offset, &bytes) != CUDA_SUCCESS) break;
+    if (bytes > most_parameter_bytes || offset > most_parameter_bytes) return nullptr;
+    if (offset + bytes > end) end = offset + bytes;
+    // An address is 8 bytes at a multiple of 8.
+    if (offset % 8 != 0 || bytes < 8) continue;
+    found[count++] = {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(bytes / 8)};
+  }
+  const std::uint64_t name = collector::intern(name_of(c, function));
+  function_layout* old = slot.layout.load(std::memory_order_acquire);
+  const bool same = old != nullptr && old->name == name && old->count == count && old->bytes == end &&
+                    memcmp(old->parameters, found, count * sizeof(parameter)) == 0;
+  if (same) {
+    old->generation.store(present, std::memory_order_release);
+    return old;
+  }
+  auto* fresh = static_cast<function_layout*>(take(sizeof(function_layout) + count * sizeof(parameter)));
+  if (fresh == nullptr) {
+    not_scanned.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  fresh->generation.store(present, std::memory_order_relaxed);
+  fresh->count = count;
+  fresh->bytes = static_cast<std::uint32_t>(end);
+  fresh->name = name;
+  memcpy(fresh->parameters, found, count * sizeof(parameter));
+  slot.layout.store(fresh, std::memory_order_release);
+  return fresh;
+}
+
+SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction function) {
+  const auto handle = reinterpret_cast<std::uint64_t>(function);
+  if (handle == 0) return nullptr;
+  const auto first = static_cast<std::size_t>((handle * 0x9E3779B97F4A7C15U) >> 40);
+  for (std::size_t i = 0; i < function_probes; ++i) {
+    function_slot& slot = functions[(first + i) % function_slots];
+    std::uint64_t found = slot.handle.load(std::memory_order_acquire);
+    if (found == 0 && slot.handle.compare_exchange_strong(found, handle, std::memory_order_acq_rel)) found = handle;
+    if (found != handle) continue;
+    function_layout* layout = slot.layout.load(std::memory_order_acquire);
+    if (layout != nullptr &&
+        layout->generation.load(std::memory_order_acquire) == generation.load(std::memory_order_relaxed)) [[likely]] {
+      return layout;
+    }
+    return ask(c, function, slot);
+  }
+  not_scanned.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+// --- the blocks of one call -----------------------------------------------------------------------------------------------
+
+/// Blocks, each once, in the order in which they are named. Most launches name a handful; one of an optimizer, hundreds.
+class touched_blocks {
+ public:
+  touched_blocks(const call& c, CUstream stream, node_place node, std::uint64_t name)
+      : call_(c), stream_(stream), node_(node), name_(name) {}
+
+  SLUICE_INLINE void look_up(std::uint64_t word) {
+    if (!live_blocks::may_hold(word)) return;
+    if (waiting_ == batch) [[unlikely]]
+      look_up_batch();
+    words_[waiting_++] = word;
+  }
+
+  SLUICE_INLINE void emit() {
+    if (waiting_ != 0) look_up_batch();
+    // A node that names none is told of as well: it may have named some before.
+    if (count_ != 0 || (node_.in_graph() && !told_)) send();
+  }
+
+ private:
+  static constexpr std::uint32_t few = 16, most = 256, batch = 32;
+  static constexpr std::size_t set_slots = 1024;
+
+  SLUICE_HOT [[gnu::noinline]] void look_up_batch() {
+    live_blocks::lookup_each(words_, waiting_);
+    for (std::uint32_t i = 0; i < waiting_; ++i) {
+      if (words_[i] != 0 && words_[i] != last_) add(words_[i]);
+    }
+    waiting_ = 0;
+  }
+
+  void send() {
+    if (node_.in_graph()) return send_node();
+    collector::touch_record out{};
+    out.header.time = call_.begin;
+    out.stream = call_.stream(stream_);
+    out.name = name_;
+    out.correlation = call_.correlation();
+    out.count = count_;
+    collector::emit_with(&out.header, collector::record_type::touch, sizeof out, blocks_, count_);
+    count_ = 0;
+  }
+
+  void add(std::uint64_t block) {
+    last_ = block;
+    if (!many_) {
+      for (std::uint32_t i = 0; i < count_; ++i) {
+        if (blocks_[i] == block) return;
+      }
+      if (count_ == few) begin_set();
+    }
+    if (many_ && !enter(block)) return;
+    if (count_ == most) send();  // The set still knows them.
+    blocks_[count_++] = block;
+  }
+  SLUICE_RARE void begin_set() {
+    memset(set_, 0, sizeof set_);
+    many_ = true;
+    for (std::uint32_t i = 0; i < count_; ++i) enter(blocks_[i]);
+  }
+  /// False if it is there already. Full: some are told twice.
+  bool enter(std::uint64_t block) {
+    const auto first = static_cast<std::size_t>((block * 0x9E3779B97F4A7C15U) >> 54);
+    for (std::size_t i = 0; i < 16; ++i) {
+      std::uint64_t& slot = set_[(first + i) % set_slots];
+      if (slot == block) return false;
+      if (slot != 0) continue;
+      slot = block;
+      return true;
+    }
+    return true;
+  }
+
+  [[gnu::noinline]] void send_node() {
+    collector::node_touch_record out{};
+    out.header.time = call_.begin;
+    out.stream = stream_ == nullptr ? 0 : call_.stream(stream_);
+    out.name = name_;
+    out.graph = node_.graph;
+    out.node = node_.node;
+    out.correlation = call_.correlation();
+    out.count = count_;
+    out.more = told_ ? 1 : 0;
+    collector::emit_with(&out.header, collector::record_type::node_touch, sizeof out, blocks_, count_);
+    count_ = 0;
+    told_ = true;
+  }
+
+  const call& call_;
+  CUstream stream_;
+  node_place node_;
+  std::uint64_t name_;
+  bool told_ = false;
+  std::uint64_t last_ = 0;
+  std::uint32_t count_ = 0;
+  std::uint32_t waiting_ = 0;
+  bool many_ = false;
+  // Not cleared: none is read before it is written.
+  std::uint64_t words_[batch];  ///< To be looked up.
+  std::uint64_t blocks_[most];
+  std::uint64_t set_[set_slots];
+};
+
+/// Words that may be addresses of blocks, as far as there is room: most launches have a handful, and need no more stack than that.
+class few_words {
+ public:
+  SLUICE_INLINE void look_up(std::uint64_t word) {
+    if (!live_blocks::may_hold(word)) return;
+    if (count_ < most) words_[count_] = word;
+    ++count_;
+  }
+  [[nodiscard]] bool overflows() const { return count_ > most; }
+
+  /// Their blocks, each once, in their order. Returns how many there are.
+  SLUICE_INLINE std::uint32_t become_blocks() {
+    live_blocks::lookup_each(words_, count_);
+    std::uint32_t blocks = 0;
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const std::uint64_t block = words_[i];
+      bool known = block == 0;
+      for (std::uint32_t j = 0; j < blocks && !known; ++j) known = words_[j] == block;
+      if (!known) words_[blocks++] = block;
+    }
+    return blocks;
+  }
+  [[nodiscard]] const std::uint64_t* blocks() const { return words_; }
+
+ private:
+  static constexpr std::uint32_t most = 32;
+  std::uint32_t count_ = 0;
+  std::uint64_t words_[most];  // Not cleared: none is read before it is written.
+};
+
+template <class Words>
+SLUICE_INLINE void scan(Words& words, const void* from, std::size_t count) {
+  const auto* at = static_cast<const char*>(from);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t word = 0;
+    memcpy(&word, at + i * sizeof word, sizeof word);
+    words.look_up(word);
+  }
+}
+
+/// The buffer that `extra` names, if it does, and its bytes.
+const void* buffer_of(void** extra, std::size_t& bytes) {
+  const void* buffer = nullptr;
+  const std::size_t* size = nullptr;
+  constexpr int most_options = 16;
+  for (int i = 0; i < most_options && extra[2 * i] != CU_LAUNCH_PARAM_END; ++i) {
+    if (extra[2 * i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[2 * i + 1];
+    if (extra[2 * i] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = static_cast<const std::size_t*>(extra[2 * i + 1]);
+  }
+  bytes = size == nullptr ? 0 : *size;
+  return buffer;
+}
+
+template <class Words>
+SLUICE_INLINE void scan_parameters(Words& words, const function_layout& layout, void** parameters, void** extra) {
+  if (parameters != nullptr) {
+    for (std::uint32_t i = 0; i < layout.count; ++i) {
+      const parameter& p = layout.parameters[i];
+      if (parameters[p.index] != nullptr) scan(words, parameters[p.index], p.words);
+    }
+  } else if (extra != nullptr) {
+    std::size_t bytes = 0;
+    const void* buffer = buffer_of(extra, bytes);
+    // The driver reads what the function takes, whatever the size says.
+    if (buffer != nullptr) scan(words, buffer, (bytes < layout.bytes ? bytes : layout.bytes) / 8);
+  }
+}
+
+SLUICE_RARE void touch_many(const call& c, const function_layout& layout, void** parameters, void** extra,
+                            CUstream stream, node_place node) {
+  touched_blocks blocks(c, stream, node, layout.name);
+  scan_parameters(blocks, layout, parameters, extra);
+  blocks.emit();
+}
+
+}  // namespace
+
+SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
+                                 node_place node) noexcept {
+  collector::expect_event();
+  const function_layout* layout = layout_of(c, function);
+  if (!node.in_graph()) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
+  if (layout == nullptr || (layout->count == 0 && !node.in_graph())) return;
+  if (node.in_graph()) return touch_many(c, *layout, parameters, extra, stream, node);
+  few_words words;
+  scan_parameters(words, *layout, parameters, extra);
+  if (words.overflows()) [[unlikely]]
+    return touch_many(c, *layout, parameters, extra, stream, node);
+  const std::uint32_t count = words.become_blocks();
+  if (count == 0) return;
+  collector::touch_record out{};
+  out.header.time = c.begin;
+  out.stream = c.stream(stream);
+  out.name = layout->name;
+  out.correlation = c.correlation();
+  out.count = count;
+  collector::emit_with(&out.header, collector::record_type::touch, sizeof out, words.blocks(), count);
+}
+
+void touch(const call& c, CUstream stream, node_place node, std::uint64_t name, const std::uint64_t* words,
+           std::size_t count) noexcept {
+  touched_blocks blocks(c, stream, node, name);
+  scan(blocks, words, count);
+  blocks.emit();
+}
+
+void report_untouched() noexcept {
+  const std::uint64_t blocks = live_blocks::untracked();
+  const std::uint64_t launches = not_scanned.load(std::memory_order_relaxed);
+  if (!options.touches || (blocks == 0 && launches == 0)) return;
+  char text[200];
+  snprintf(text, sizeof text,
+           "touches are incomplete: %llu blocks and %llu launches were beyond what the recorder keeps track of",
+           static_cast<unsigned long long>(blocks), static_cast<unsigned long long>(launches));
+  collector::message(raw(trace::severity::warning), text);
+}
+
+void forget_functions() noexcept { generation.fetch_add(1, std::memory_order_acq_rel); }
+
+}  // namespace sluice::capture

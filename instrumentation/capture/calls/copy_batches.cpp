@@ -1,0 +1,88 @@
+#include "instrumentation/capture/calls/copy_batches.hpp"
+
+#include "instrumentation/capture/blocks/touches.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+#if CUDA_VERSION >= 13000
+static_assert(sizeof(shaped_copy) == sizeof(CUDA_MEMCPY3D_BATCH_OP));
+static_assert(offsetof(shaped_copy, width) == offsetof(CUDA_MEMCPY3D_BATCH_OP, extent));
+static_assert(offsetof(shaped_end, place) == offsetof(CUmemcpy3DOperand, op));
+#endif
+
+constexpr std::uint32_t an_address = 1;  // CU_MEMCPY_OPERAND_TYPE_POINTER
+
+constexpr std::size_t most_parts = 4096;
+constexpr std::size_t parts_each = 256;
+constexpr std::size_t words_each = 3;
+
+work part_of(const batch_params& p, std::size_t i) { return {p.sources[i], p.destinations[i], p.sizes[i]}; }
+
+work part_of(const shaped_copy* copies, std::size_t i) {
+  const shaped_copy& copy = copies[i];
+  const bool counts_bytes = copy.source.type == an_address && copy.destination.type == an_address;
+  return {.source = copy.source.place,
+          .destination = copy.destination.place,
+          .bytes = counts_bytes ? copy.width * copy.height * copy.depth : 0,
+          .from_array = copy.source.type != an_address,
+          .to_array = copy.destination.type != an_address};
+}
+
+template <class Copies>
+work tell(const call& c, const Copies& copies, std::size_t count, CUstream stream) {
+  if (count == 1) {
+    work only = part_of(copies, 0);
+    only.stream = stream;
+    return only;
+  }
+  const work head = part_of(copies, 0);
+  work whole{.stream = stream,
+             .copies = static_cast<std::uint32_t>(count < UINT32_MAX ? count : UINT32_MAX),
+             .first_source = head.source,
+             .first_destination = head.destination};
+  for (std::size_t i = 0; i < count; ++i) whole.bytes += part_of(copies, i).bytes;
+  if (!c.ok()) return whole;
+  node_place node = captured_node(c, stream);
+  std::uint64_t words[parts_each * words_each];
+  const std::size_t told = count < most_parts ? count : most_parts;
+  for (std::size_t first = 0; first < told; first += parts_each) {
+    const std::size_t here = told - first < parts_each ? told - first : parts_each;
+    for (std::size_t i = 0; i < here; ++i) {
+      const work part = part_of(copies, first + i);
+      words[i * words_each] = part.source;
+      words[i * words_each + 1] = part.destination;
+      words[i * words_each + 2] = node.in_graph() ? 0 : part.bytes;
+    }
+    if (node.in_graph()) {
+      if (first != 0) node.node = 0;  // Told as nodes of their own: the first is known by its handle.
+      touch(c, stream, node, c.name, words, here * words_each);
+      continue;
+    }
+    collector::copy_parts_record out{};
+    out.header.time = c.begin;
+    out.total = count;
+    out.correlation = c.correlation();
+    out.first = static_cast<std::uint32_t>(first);
+    out.count = here;
+    collector::emit_with(&out.header, collector::record_type::copy_parts, sizeof out, words, here * words_each);
+  }
+  return whole;
+}
+
+}  // namespace
+
+work tell_batch(const call& c, const batch_params& p, CUstream stream) {
+  if (p.count == 0 || p.sizes == nullptr || p.sources == nullptr || p.destinations == nullptr)
+    return {.stream = stream};
+  return tell(c, p, p.count, stream);
+}
+
+work tell_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream) {
+  if (copies == nullptr || count == 0) return {.stream = stream};
+  return tell(c, copies, count, stream);
+}
+
+}  // namespace sluice::capture

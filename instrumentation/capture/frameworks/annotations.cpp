@@ -1,0 +1,88 @@
+#include "instrumentation/capture/frameworks/annotations.hpp"
+
+#include <atomic>
+
+#include "instrumentation/capture/frameworks/torch.hpp"
+#include "instrumentation/capture/start/other_profilers.hpp"
+#include "instrumentation/capture/start/recording.hpp"
+#include "instrumentation/capture/state.hpp"
+
+namespace sluice::capture::annotations {
+
+namespace {
+
+std::atomic<std::uint64_t> last_range{0};
+std::atomic<std::int64_t> next_step{0};
+
+void begin(std::uint64_t id, std::uint64_t name, std::uint64_t domain) {
+  collector::range_begin_record out{};
+  out.header.time = collector::now();
+  out.id = id;
+  out.name = name;
+  out.domain = domain;
+  collector::emit(out);
+}
+
+void finish(std::uint64_t id, std::uint64_t domain) {
+  collector::range_end_record out{};
+  out.header.time = collector::now();
+  out.id = id;
+  out.domain = domain;
+  collector::emit(out);
+}
+
+void marker(std::uint64_t name, std::int64_t number) {
+  collector::marker_record out{};
+  out.header.time = collector::now();
+  out.name = name;
+  out.step = number;
+  collector::emit(out);
+}
+
+}  // namespace
+
+void push(std::uint64_t name, std::uint64_t domain) noexcept { begin(0, name, domain); }
+
+void pop(std::uint64_t domain) noexcept { finish(0, domain); }
+
+std::uint64_t start(std::uint64_t name, std::uint64_t domain) noexcept {
+  const std::uint64_t id = last_range.fetch_add(1, std::memory_order_relaxed) + 1;
+  begin(id, name, domain);
+  return id;
+}
+
+void end(std::uint64_t range) noexcept {
+  if (range != 0) finish(range, 0);
+}
+
+void mark(std::uint64_t name) noexcept { marker(name, -1); }
+
+void step(std::int64_t number) noexcept {
+  torch::report_totals();
+  sample_pools();
+  if (number < 0) number = next_step.load(std::memory_order_relaxed);
+  next_step.store(number + 1, std::memory_order_relaxed);
+  marker(collector::intern("step"), number);
+}
+
+void pause() noexcept {
+  if (paused.exchange(true)) return;
+  mark(collector::intern("recording paused"));
+  if (!records_are_taken()) pause_activity();
+}
+
+void resume() noexcept {
+  if (!paused.exchange(false)) return;
+  if (!records_are_taken()) resume_activity();
+  mark(collector::intern("recording resumed"));
+}
+
+void name_thread(std::uint64_t tid, std::uint64_t name) noexcept {
+  collector::thread_name_record out{};
+  out.header.time = collector::now();
+  out.tid = tid;
+  out.name = name;
+  collector::emit(out);
+}
+
+}  // namespace sluice::capture::annotations

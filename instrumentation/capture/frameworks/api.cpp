@@ -1,0 +1,77 @@
+// What sluice.h and sluice.py call. Plain C, found by dlsym in the preloaded library; nothing here fails loudly.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "instrumentation/capture/blocks/live_blocks.hpp"
+#include "instrumentation/capture/frameworks/annotations.hpp"
+#include "instrumentation/capture/stacks/stacks.hpp"
+#include "instrumentation/capture/start/recording.hpp"
+#include "instrumentation/capture/state.hpp"
+
+using namespace sluice;
+using namespace sluice::capture;
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED int sluice_recording(void) { return recording() ? 1 : 0; }
+
+EXPORTED void sluice_step(int64_t number) {
+  if (recording()) annotations::step(number);
+}
+
+EXPORTED void sluice_pause(void) {
+  if (recording()) annotations::pause();
+}
+
+EXPORTED void sluice_resume(void) {
+  if (recording()) annotations::resume();
+}
+
+EXPORTED void sluice_mark(const char* name) {
+  if (recording()) annotations::mark(collector::intern(name));
+}
+
+EXPORTED void sluice_push(const char* name) {
+  if (recording()) annotations::push(collector::intern(name), 0);
+}
+
+EXPORTED void sluice_pop(void) {
+  if (recording()) annotations::pop(0);
+}
+
+EXPORTED void sluice_tag(const void* address, const char* category, const char* name) {
+  if (address == nullptr || !recording()) return;
+  collector::tag_record out{};
+  out.header.time = collector::now();
+  out.address = reinterpret_cast<std::uint64_t>(address);
+  out.category = collector::intern(category);
+  out.name = collector::intern(name);
+  collector::emit(out);
+}
+
+EXPORTED void sluice_block_alloc(const void* address, size_t bytes, int device, const char* allocator) {
+  if (address == nullptr || !recording()) return;
+  collector::alloc_record out{};
+  out.header.time = collector::now();
+  out.address = reinterpret_cast<std::uint64_t>(address);
+  out.bytes = bytes;
+  out.name = collector::intern(allocator);
+  out.stack = current_stack();
+  out.device = device < 0 ? collector::no_device : static_cast<std::uint32_t>(device);
+  out.level = raw(trace::layer::framework);
+  out.kind = raw(trace::memory_kind::device);
+  collector::emit(out);
+  live_blocks::add({out.address, bytes, trace::layer::framework, trace::memory_kind::device, out.device});
+}
+
+EXPORTED void sluice_block_free(const void* address) {
+  if (address == nullptr || !recording()) return;
+  collector::free_record out{};
+  out.header.time = collector::now();
+  out.address = reinterpret_cast<std::uint64_t>(address);
+  out.level = raw(trace::layer::framework);
+  out.kind = raw(trace::memory_kind::device);
+  live_blocks::remove(out.address, trace::layer::framework, trace::memory_kind::device);
+  collector::emit(out);
+}

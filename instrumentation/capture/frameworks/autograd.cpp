@@ -1,0 +1,296 @@
+#include "instrumentation/capture/frameworks/autograd.hpp"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "core/trace/model/inferred_frames.hpp"
+#include "core/trace/model/kinds.hpp"
+#include "instrumentation/capture/stacks/python_stack.hpp"
+#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/ring/hot.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+// Interposed: libtorch's calls come here and go on to its own.
+#define INTERPOSED extern "C" __attribute__((visibility("default")))
+INTERPOSED void*
+sluice_execute_with_graph_task(void* result, void* engine, void* task, void* node, void* inputs) __asm__(
+    "_ZN5torch8autograd6Engine23execute_with_graph_taskERKSt10shared_ptrINS0_9GraphTaskEES2_INS0_4NodeEEONS0_"
+    "11InputBufferE");
+INTERPOSED void sluice_evaluate_function(void* engine, void* task, void* node, void* inputs, void* queue) __asm__(
+    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_"
+    "INS0_10ReadyQueueEE");
+INTERPOSED std::uint64_t sluice_sequence_number() __asm__("_ZN2at15sequence_number17get_and_incrementEv");
+
+namespace sluice::capture::autograd {
+
+namespace {
+
+// ----------------------------------------------------------------------------------------------- libtorch's own functions
+
+// Their parameters are references, pointers, and objects that are passed by address: a word each, in registers. The first
+// one returns an object by an address that comes before the others.
+using execute_function = void* (*)(void*, void*, void*, void*, void*);
+using evaluate_function = void (*)(void*, void*, void*, void*, void*);
+using sequence_function = std::uint64_t (*)();
+
+constexpr const char* execute_symbol =
+    "_ZN5torch8autograd6Engine23execute_with_graph_taskERKSt10shared_ptrINS0_9GraphTaskEES2_INS0_4NodeEEONS0_"
+    "11InputBufferE";
+constexpr const char* evaluate_symbol =
+    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_"
+    "INS0_10ReadyQueueEE";
+constexpr const char* sequence_symbol = "_ZN2at15sequence_number17get_and_incrementEv";
+constexpr const char* thread_symbol = "_ZN2at14RecordFunction15currentThreadIdEv";
+
+std::atomic<execute_function> real_execute{nullptr};
+std::atomic<evaluate_function> real_evaluate{nullptr};
+std::atomic<sequence_function> real_sequence{nullptr};
+std::atomic<sequence_function> thread_number{nullptr};
+
+template <class Function>
+const void* address_of(Function* function) {
+  return reinterpret_cast<const void*>(function);
+}
+
+/// Python loads libtorch for itself alone, and then RTLD_NEXT finds nothing.
+template <class Function>
+void find(void* library, const char* symbol, const void* ours, std::atomic<Function>& function) {
+  void* found = library != nullptr ? dlsym(library, symbol) : nullptr;
+  if (found == nullptr || found == ours) found = dlsym(RTLD_NEXT, symbol);
+  if (found != nullptr && found != ours) function.store(reinterpret_cast<Function>(found), std::memory_order_release);
+}
+
+/// `caller`: code that called for it. What it calls lies in its own library or in one that this one needs.
+template <class Function>
+Function real(std::atomic<Function>& function, const char* symbol, const void* ours, const void* caller) {
+  Function found = function.load(std::memory_order_acquire);
+  if (__builtin_expect(found != nullptr, 1)) return found;
+  find_real_functions();
+  found = function.load(std::memory_order_acquire);
+  if (found != nullptr) return found;
+  Dl_info where{};
+  if (dladdr(caller, &where) != 0 && where.dli_fname != nullptr) {
+    find(dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD), symbol, ours, function);
+  }
+  found = function.load(std::memory_order_acquire);
+  if (found == nullptr)
+    abort();  // Somebody called a function that nobody has: without us it would not have been linked.
+  return found;
+}
+
+// ------------------------------------------------------------------------------------------------------- what is remembered
+
+// Odd numbers without a pattern (of XXH64).
+constexpr std::uint64_t odd1 = 0x9E3779B185EBCA87U, odd2 = 0xC2B2AE3D27D4EB4FU;
+
+/// Stacks by a number of 64 bits; a later one may take the place of an earlier one. Read and written without a lock: what two
+/// threads wrote at once into one place is no entry (the trick of lock-free hash tables in chess programs, by R. Hyatt).
+template <std::size_t Size>
+class stack_table {
+ public:
+  void put(std::uint64_t number, std::uint64_t stack) noexcept {
+    slot& s = slots_[place(number)];
+    s.stack.store(stack, std::memory_order_relaxed);
+    s.check.store(number ^ stack * odd1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t find(std::uint64_t number) const noexcept {
+    const slot& s = slots_[place(number)];
+    const std::uint64_t stack = s.stack.load(std::memory_order_relaxed);
+    return s.check.load(std::memory_order_relaxed) == (number ^ stack * odd1) ? stack : 0;
+  }
+
+ private:
+  struct slot {
+    std::atomic<std::uint64_t> stack{0}, check{0};
+  };
+  static std::size_t place(std::uint64_t number) noexcept { return (number ^ number >> 32) % Size; }
+  slot slots_[Size];
+};
+
+/// Sequence numbers of one thread follow each other: the last that many nodes of a forward pass are known. 1 MiB, touched as used.
+constinit stack_table<1 << 16> forward_stacks;
+constinit stack_table<1 << 8> backward_stacks;  ///< By the graph task.
+
+std::uint64_t number_of(std::uint64_t sequence, std::uint64_t thread) { return sequence + 1 + thread * odd2; }
+std::uint64_t number_of(const void* task) { return reinterpret_cast<std::uint64_t>(task) * odd2; }
+
+struct thread_state {
+  /// It calls backward(), which then runs some nodes on it: what it allocates later is none of theirs.
+  bool caller = false;
+  // The node that it evaluates.
+  const void* task = nullptr;
+  std::uint64_t kind = 0;  ///< Its class: the address of its table of virtual functions; 0: it evaluates none.
+  std::uint64_t node = 0;  ///< `number_of` its sequence; 0: not known.
+  // Nodes that it made, at one place of Python's, and that have no stack yet.
+  std::uint64_t thread = 0;  ///< PyTorch's number of this thread.
+  std::uint64_t place = 0;
+  std::uint64_t made[8] = {};
+  std::uint32_t made_count = 0;
+};
+SLUICE_THREAD_LOCAL thread_state this_thread;
+
+bool wanted() {
+  const bool of_python = options.stacks == stack_mode::python || options.stacks == stack_mode::all;
+  return of_python && options.autograd && collector::active();
+}
+
+[[gnu::noinline]] void node_made(std::uint64_t sequence) {
+  thread_state& t = this_thread;
+  if (t.thread == 0) {
+    const sequence_function ask = thread_number.load(std::memory_order_acquire);
+    if (ask == nullptr) return;
+    t.thread = ask();
+  }
+  const std::uint64_t place = python_place();
+  if (place != t.place) {
+    t.place = place;
+    t.made_count = 0;
+  }
+  if (place == 0 || t.made_count == sizeof t.made / sizeof *t.made) return;
+  t.made[t.made_count++] = sequence;
+}
+
+std::uint64_t word_at(const void* object, std::size_t offset) {
+  std::uint64_t word = 0;
+  memcpy(&word, static_cast<const char*>(object) + offset, sizeof word);
+  return word;
+}
+
+/// Where a torch::autograd::Node (csrc/autograd/function.h) has what is asked: a table of virtual functions, a weak pointer to
+/// itself, its sequence number, its height in the graph, a flag, the number of the thread that made it. So since PyTorch 1.8.
+constexpr std::size_t node_itself = 8, node_sequence = 24, node_thread = 48;
+
+[[gnu::noinline]] void node_runs(const void* task, const void* node) {
+  thread_state& t = this_thread;
+  if (t.caller) return;
+  t.task = task;
+  t.kind = node == nullptr ? 0 : word_at(node, 0);
+  t.node = 0;
+  if (node == nullptr || word_at(node, node_itself) != reinterpret_cast<std::uint64_t>(node)) return;
+  t.node = number_of(word_at(node, node_sequence), word_at(node, node_thread));
+}
+
+[[gnu::noinline]] void backward_begins(const void* task) {
+  if (this_thread.kind == 0) this_thread.caller = true;  // Else a node itself begins a backward pass.
+  std::uint64_t stack = python_stack_key();
+  if (stack == 0) stack = stack_of_this_thread(nullptr, 0);
+  if (stack != 0) backward_stacks.put(number_of(task), stack);
+}
+
+// -------------------------------------------------------------------------------------------------------------- its frames
+
+/// "N5torch8autograd9generated14AddmmBackward0E" is torch::autograd::generated::AddmmBackward0. What is not so simple stays as
+/// it is.
+void write_plainly(const char* name, char* out, std::size_t size) {
+  const char* at = *name == 'N' ? name + 1 : name;
+  std::size_t filled = 0;
+  while (*at >= '1' && *at <= '9') {
+    char* end = nullptr;
+    const std::size_t length = strtoul(at, &end, 10);
+    if (strnlen(end, length) != length || filled + length + 3 > size) break;
+    if (filled != 0) out[filled++] = ':', out[filled++] = ':';
+    memcpy(out + filled, end, length);
+    filled += length;
+    at = end + length;
+  }
+  out[filled] = '\0';
+  const bool whole = filled != 0 && (*name == 'N' ? strcmp(at, "E") == 0 : *at == '\0');
+  if (!whole) snprintf(out, size, "%s", name);
+}
+
+std::uint64_t introduce(std::uint64_t key, const char* function) {
+  collector::frame_record frame{};
+  frame.header.time = collector::now();
+  frame.key = key;
+  frame.function = collector::intern(function);
+  frame.kind = static_cast<std::uint32_t>(trace::frame_kind::native);
+  collector::introduce_frame(frame);
+  return key;
+}
+
+/// By its class (the C++ ABI: before the virtual functions stands the type, whose second word is its name).
+std::uint64_t frame_of_node(std::uint64_t kind) {
+  const std::uint64_t key = (kind * odd1) | collector::frame_key_bit;
+  if (collector::knows_frame(key)) return key;
+  const auto* type = reinterpret_cast<const void* const*>(kind)[-1];
+  const char* name = type == nullptr ? nullptr : static_cast<const char* const*>(type)[1];
+  if (name == nullptr) return introduce(key, "torch::autograd::Node");
+  char plain[256];
+  write_plainly(*name == '*' ? name + 1 : name, plain, sizeof plain);
+  return introduce(key, plain);
+}
+
+std::uint64_t frame_between(bool of_forward) {
+  const std::uint64_t key = (of_forward ? odd1 : odd2) | collector::frame_key_bit;
+  if (collector::knows_frame(key)) return key;
+  char text[64];
+  snprintf(text, sizeof text, "%s%s", trace::inferred_mark,
+           of_forward ? "the backward of]" : "on another thread, for]");
+  return introduce(key, text);
+}
+
+}  // namespace
+
+void find_real_functions() noexcept {
+  if (real_execute.load(std::memory_order_relaxed) != nullptr) return;
+  void* library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return;
+  find(library, thread_symbol, nullptr, thread_number);
+  find(library, sequence_symbol, address_of(&sluice_sequence_number), real_sequence);
+  find(library, evaluate_symbol, address_of(&sluice_evaluate_function), real_evaluate);
+  find(library, execute_symbol, address_of(&sluice_execute_with_graph_task), real_execute);
+}
+
+SLUICE_HOT void note_stack(std::uint64_t key) noexcept {
+  thread_state& t = this_thread;
+  if (__builtin_expect(t.made_count == 0, 1)) return;
+  if (t.place == python_place()) {
+    for (std::uint32_t i = 0; i < t.made_count; ++i) forward_stacks.put(number_of(t.made[i], t.thread), key);
+  }
+  t.made_count = 0;
+}
+
+std::uint64_t stack_of_this_thread(const std::uint64_t* native, std::size_t count) noexcept {
+  const thread_state& t = this_thread;
+  if (t.kind == 0 || !options.autograd) return collector::intern_stack(native, count);
+  std::uint64_t frames[collector::maximum_frames];
+  if (count > collector::maximum_frames - 2) count = collector::maximum_frames - 2;
+  if (count != 0) memcpy(frames, native, count * sizeof *frames);
+  frames[count++] = frame_of_node(t.kind);
+  const std::uint64_t forward = t.node == 0 ? 0 : forward_stacks.find(t.node);
+  const std::uint64_t base = forward != 0 ? forward : backward_stacks.find(number_of(t.task));
+  if (base != 0) frames[count++] = frame_between(forward != 0);
+  return collector::intern_stack_on(frames, count, base);
+}
+
+}  // namespace sluice::capture::autograd
+
+namespace hooks = sluice::capture::autograd;
+
+// Each jumps at its end: nothing of ours lies on the stack while libtorch works.
+
+void* sluice_execute_with_graph_task(void* result, void* engine, void* task, void* node, void* inputs) {
+  const auto go_on = hooks::real(hooks::real_execute, hooks::execute_symbol,
+                                 hooks::address_of(&sluice_execute_with_graph_task), __builtin_return_address(0));
+  if (hooks::wanted()) hooks::backward_begins(*static_cast<void* const*>(task));
+  return go_on(result, engine, task, node, inputs);
+}
+
+void sluice_evaluate_function(void* engine, void* task, void* node, void* inputs, void* queue) {
+  const auto go_on = hooks::real(hooks::real_evaluate, hooks::evaluate_symbol,
+                                 hooks::address_of(&sluice_evaluate_function), __builtin_return_address(0));
+  if (hooks::wanted()) hooks::node_runs(*static_cast<void* const*>(task), node);
+  return go_on(engine, task, node, inputs, queue);
+}
+
+std::uint64_t sluice_sequence_number() {
+  const auto ask = hooks::real(hooks::real_sequence, hooks::sequence_symbol, hooks::address_of(&sluice_sequence_number),
+                               __builtin_return_address(0));
+  const std::uint64_t sequence = ask();
+  if (hooks::wanted()) hooks::node_made(sequence);
+  return sequence;
+}

@@ -1,0 +1,226 @@
+// NVTX: what programs and libraries say of themselves without knowing who listens. Each module that includes NVTX's headers loads
+// the library that NVTX_INJECTION64_PATH names, at its first call, and lets us set its functions; those we leave do nothing.
+// Nothing is kept here: the handle of a domain or of a registered string is the key of its text, and which range a pop ends is
+// the writer's to find out. A push answers, as it would without us, that depths are not tracked.
+
+#include <stddef.h>
+#include <wchar.h>
+
+// The declarations alone: nobody here calls NVTX.
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
+
+#include "instrumentation/capture/frameworks/annotations.hpp"
+#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/capture/start/recording.hpp"
+#include "instrumentation/capture/state.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+using collector::intern;
+
+/// As UTF-8, cut at 1 KiB.
+std::uint64_t intern(const wchar_t* text) {
+  if (text == nullptr) return 0;
+  char utf8[1024];
+  std::size_t length = 0;
+  for (; *text != L'\0' && length + 4 <= sizeof utf8; ++text) {
+    const auto c = static_cast<std::uint32_t>(*text);
+    const auto put = [&](std::uint32_t byte) { utf8[length++] = static_cast<char>(byte); };
+    if (c < 0x80) {
+      put(c);
+    } else if (c < 0x800) {
+      put(0xC0 | (c >> 6)), put(0x80 | (c & 0x3F));
+    } else if (c < 0x10000) {
+      put(0xE0 | (c >> 12)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
+    } else if (c < 0x110000) {
+      put(0xF0 | (c >> 18)), put(0x80 | ((c >> 12) & 0x3F)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
+    }
+  }
+  return intern(utf8, length);
+}
+
+/// The text of a handle is its key; a handle is never null.
+template <class Handle>
+Handle handle_of(std::uint64_t key) {
+  return reinterpret_cast<Handle>(key != 0 ? key : intern("(no name)"));
+}
+template <class Handle>
+std::uint64_t key_of(Handle handle) {
+  return reinterpret_cast<std::uint64_t>(handle);
+}
+
+std::uint64_t message_of(const nvtxEventAttributes_t* event) {
+  // Members up to the message are in every version of the structure.
+  if (event == nullptr || event->size < offsetof(nvtxEventAttributes_t, message) + sizeof event->message) return 0;
+  switch (event->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+      return intern(event->message.ascii);
+    case NVTX_MESSAGE_TYPE_UNICODE:
+      return intern(event->message.unicode);
+    case NVTX_MESSAGE_TYPE_REGISTERED:
+      return key_of(event->message.registered);
+    default:
+      return 0;
+  }
+}
+
+int pushed(std::uint64_t name, std::uint64_t domain = 0) {
+  annotations::push(name, domain);
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+int popped(std::uint64_t domain = 0) {
+  annotations::pop(domain);
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+
+using any_function = void (*)();
+
+struct replacement {
+  unsigned id;
+  any_function function;
+};
+
+template <std::size_t count>
+void replace(const NvtxExportTableCallbacks& of, NvtxCallbackModule module, const replacement (&with)[count]) {
+  NvtxFunctionTable functions = nullptr;
+  unsigned size = 0;
+  if (of.GetModuleFunctionTable(module, &functions, &size) == 0 || functions == nullptr) return;
+  for (const replacement& r : with) {
+    if (r.id < size && functions[r.id] != nullptr) *functions[r.id] = r.function;
+  }
+}
+
+/// A function of NVTX's, checked against its own type.
+template <class Type>
+any_function as(Type function) {
+  return reinterpret_cast<any_function>(function);
+}
+#define REPLACES(id, name, ...) \
+  { id, as<name##_impl_fntype>(+[] __VA_ARGS__) }
+
+void replace_core(const NvtxExportTableCallbacks& of) {
+  const replacement with[] = {
+      REPLACES(
+          NVTX_CBID_CORE_MarkEx, nvtxMarkEx,
+          (const nvtxEventAttributes_t* event) { annotations::mark(message_of(event)); }),
+      REPLACES(
+          NVTX_CBID_CORE_MarkA, nvtxMarkA, (const char* text) { annotations::mark(intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CORE_MarkW, nvtxMarkW, (const wchar_t* text) { annotations::mark(intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CORE_RangeStartEx, nvtxRangeStartEx,
+          (const nvtxEventAttributes_t* event)->nvtxRangeId_t { return annotations::start(message_of(event), 0); }),
+      REPLACES(
+          NVTX_CBID_CORE_RangeStartA, nvtxRangeStartA,
+          (const char* text)->nvtxRangeId_t { return annotations::start(intern(text), 0); }),
+      REPLACES(
+          NVTX_CBID_CORE_RangeStartW, nvtxRangeStartW,
+          (const wchar_t* text)->nvtxRangeId_t { return annotations::start(intern(text), 0); }),
+      REPLACES(
+          NVTX_CBID_CORE_RangeEnd, nvtxRangeEnd, (nvtxRangeId_t range) { annotations::end(range); }),
+      REPLACES(
+          NVTX_CBID_CORE_RangePushEx, nvtxRangePushEx,
+          (const nvtxEventAttributes_t* event) { return pushed(message_of(event)); }),
+      REPLACES(
+          NVTX_CBID_CORE_RangePushA, nvtxRangePushA, (const char* text) { return pushed(intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CORE_RangePushW, nvtxRangePushW, (const wchar_t* text) { return pushed(intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CORE_RangePop, nvtxRangePop, () { return popped(); }),
+      REPLACES(
+          NVTX_CBID_CORE_NameOsThreadA, nvtxNameOsThreadA,
+          (std::uint32_t thread, const char* text) { annotations::name_thread(thread, intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CORE_NameOsThreadW, nvtxNameOsThreadW,
+          (std::uint32_t thread, const wchar_t* text) { annotations::name_thread(thread, intern(text)); }),
+  };
+  replace(of, NVTX_CB_MODULE_CORE, with);
+}
+
+void replace_domains(const NvtxExportTableCallbacks& of) {
+  const replacement with[] = {
+      REPLACES(
+          NVTX_CBID_CORE2_DomainMarkEx, nvtxDomainMarkEx,
+          (nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { annotations::mark(message_of(event)); }),
+      REPLACES(
+          NVTX_CBID_CORE2_DomainRangeStartEx, nvtxDomainRangeStartEx,
+          (nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event)->nvtxRangeId_t {
+            return annotations::start(message_of(event), key_of(domain));
+          }),
+      REPLACES(
+          NVTX_CBID_CORE2_DomainRangeEnd, nvtxDomainRangeEnd,
+          (nvtxDomainHandle_t, nvtxRangeId_t range) { annotations::end(range); }),
+      REPLACES(
+          NVTX_CBID_CORE2_DomainRangePushEx, nvtxDomainRangePushEx,
+          (nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+            return pushed(message_of(event), key_of(domain));
+          }),
+      REPLACES(
+          NVTX_CBID_CORE2_DomainRangePop, nvtxDomainRangePop,
+          (nvtxDomainHandle_t domain) { return popped(key_of(domain)); }),
+      REPLACES(
+          NVTX_CBID_CORE2_DomainRegisterStringA, nvtxDomainRegisterStringA,
+          (nvtxDomainHandle_t, const char* text) { return handle_of<nvtxStringHandle_t>(intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CORE2_DomainRegisterStringW, nvtxDomainRegisterStringW,
+          (nvtxDomainHandle_t, const wchar_t* text) { return handle_of<nvtxStringHandle_t>(intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CORE2_DomainCreateA, nvtxDomainCreateA,
+          (const char* text) { return handle_of<nvtxDomainHandle_t>(intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CORE2_DomainCreateW, nvtxDomainCreateW,
+          (const wchar_t* text) { return handle_of<nvtxDomainHandle_t>(intern(text)); }),
+  };
+  replace(of, NVTX_CB_MODULE_CORE2, with);
+}
+#undef REPLACES
+#define REPLACES(id, name, ...) \
+  { id, as<name##_fakeimpl_fntype>(+[] __VA_ARGS__) }
+
+void replace_driver_names(const NvtxExportTableCallbacks& of) {
+  const replacement with[] = {
+      REPLACES(
+          NVTX_CBID_CUDA_NameCuStreamA, nvtxNameCuStreamA,
+          (nvtx_CUstream stream, const char* text) { name_stream(static_cast<CUstream>(stream), intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CUDA_NameCuStreamW, nvtxNameCuStreamW,
+          (nvtx_CUstream stream, const wchar_t* text) { name_stream(static_cast<CUstream>(stream), intern(text)); }),
+  };
+  replace(of, NVTX_CB_MODULE_CUDA, with);
+}
+
+// A stream of the runtime is the driver's.
+void replace_runtime_names(const NvtxExportTableCallbacks& of) {
+  const replacement with[] = {
+      REPLACES(
+          NVTX_CBID_CUDART_NameCudaStreamA, nvtxNameCudaStreamA,
+          (nvtx_cudaStream_t stream, const char* text) { name_stream(static_cast<CUstream>(stream), intern(text)); }),
+      REPLACES(
+          NVTX_CBID_CUDART_NameCudaStreamW, nvtxNameCudaStreamW,
+          (nvtx_cudaStream_t stream, const wchar_t* text) {
+            name_stream(static_cast<CUstream>(stream), intern(text));
+          }),
+  };
+  replace(of, NVTX_CB_MODULE_CUDART, with);
+}
+#undef REPLACES
+
+}  // namespace
+
+}  // namespace sluice::capture
+
+/// Called by each module's copy of NVTX, once. 0 leaves that copy without a listener, and its calls cost what they cost alone.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table) {
+  using namespace sluice::capture;
+  if (table == nullptr || !recording() || !records_at_least(sluice::trace::recording_mode::timeline)) return 0;
+  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(table(NVTX_ETID_CALLBACKS));
+  if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks) return 0;
+  replace_core(*callbacks);
+  replace_domains(*callbacks);
+  replace_driver_names(*callbacks);
+  replace_runtime_names(*callbacks);
+  return 1;
+}

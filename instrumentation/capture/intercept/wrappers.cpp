@@ -1,0 +1,60 @@
+// A function of ours for each of the driver's that has a handler in `memory` mode: generated from the driver's own declarations,
+// with every version under its own name, which is what the next line asks cuda.h for.
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+#include <cupti_driver_cbid.h>
+#include <generated_cuda_meta.h>
+
+#include "instrumentation/capture/intercept/entry_points.hpp"
+
+/// CUPTI has none, as it takes nothing.
+struct cuCtxSynchronize_params {};
+
+namespace sluice::capture::entry_points {
+
+namespace {
+
+enum number : unsigned {
+#define ENTRY(name) number_##name,
+#include "instrumentation/capture/intercept/entry_point_list.inc"
+#undef ENTRY
+};
+
+template <unsigned Number, std::uint32_t Call, class Parameters, class Function>
+struct wrapper;
+
+template <unsigned Number, std::uint32_t Call, class Parameters, class... Arguments>
+struct wrapper<Number, Call, Parameters, CUresult(Arguments...)> {
+  static CUresult call(Arguments... arguments) noexcept {
+    auto* const driver = reinterpret_cast<CUresult (*)(Arguments...)>(real(Number));
+    if (driver == nullptr) [[unlikely]]
+      return CUDA_ERROR_NOT_INITIALIZED;
+    if (!is_watched()) return driver(arguments...);
+    const Parameters parameters{arguments...};
+    edges e;
+    enter(e, Call, &parameters);
+    return leave(e, Call, driver(arguments...));
+  }
+};
+
+}  // namespace
+
+#define OURS(name) &wrapper<number_##name, CUPTI_DRIVER_TRACE_CBID_##name, name##_params, decltype(::name)>::call
+
+// Under the driver's names too, for programs that are linked with it.
+#define ENTRY(name)                                                                                          \
+  extern "C" __attribute__((used, visibility("hidden"))) void* const sluice_wrapper_of_##name =              \
+      reinterpret_cast<void*>(OURS(name));                                                                   \
+  __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n  jmp *sluice_wrapper_of_" #name \
+          "(%rip)\n.size " #name ", .-" #name "\n");
+#include "instrumentation/capture/intercept/entry_point_list.inc"
+#undef ENTRY
+
+const entry_point wrappers[] = {
+#define ENTRY(name) {#name, reinterpret_cast<void*>(OURS(name)), CUPTI_DRIVER_TRACE_CBID_##name},
+#include "instrumentation/capture/intercept/entry_point_list.inc"
+#undef ENTRY
+};
+const unsigned wrapper_count = sizeof wrappers / sizeof wrappers[0];
+
+}  // namespace sluice::capture::entry_points

@@ -1,0 +1,183 @@
+#include "instrumentation/capture/stacks/python_code.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace sluice::capture {
+
+namespace {
+
+constexpr std::int64_t code_unit = 2;  // Bytes of an instruction.
+
+struct line_table {
+  const std::uint8_t* at;
+  const std::uint8_t* end;
+};
+
+/// 3.8 and 3.9, Objects/lnotab_notes.txt: pairs of (bytes of code, lines), each from where the last one left off.
+std::int64_t line_by_lnotab(line_table table, std::int64_t line, std::int64_t wanted) {
+  std::int64_t address = 0;
+  for (; table.end - table.at >= 2; table.at += 2) {
+    address += table.at[0];
+    if (address > wanted) break;
+    line += static_cast<std::int8_t>(table.at[1]);
+  }
+  return line;
+}
+
+/// 3.10, PEP 626: pairs of (bytes of code, lines); -128 lines: this code has no line.
+std::int64_t line_by_ranges(line_table table, std::int64_t line, std::int64_t wanted) {
+  std::int64_t address = 0;
+  for (; table.end - table.at >= 2; table.at += 2) {
+    const auto lines = static_cast<std::int8_t>(table.at[1]);
+    address += table.at[0];
+    if (lines != INT8_MIN) line += lines;
+    if (address > wanted) return lines == INT8_MIN ? 0 : line;
+  }
+  return 0;
+}
+
+/// The signed number of 6-bit groups, lowest first, at `at`.
+std::int64_t signed_varint(const std::uint8_t* at, const std::uint8_t* end) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; at < end && shift < 60; ++at, shift += 6) {
+    value |= std::uint64_t{*at & 63U} << shift;
+    if ((*at & 64U) == 0) break;
+  }
+  const auto magnitude = static_cast<std::int64_t>(value >> 1);
+  return (value & 1) != 0 ? -magnitude : magnitude;
+}
+
+/// 3.11 and later, Objects/locations.md: entries that begin with a byte whose top bit is set: kind and length in instructions.
+std::int64_t line_by_locations(line_table table, std::int64_t line, std::int64_t wanted) {
+  std::int64_t address = 0;
+  while (table.at < table.end) {
+    const unsigned kind = (*table.at >> 3) & 15U;
+    const std::int64_t length = ((*table.at & 7) + 1) * code_unit;
+    ++table.at;
+    const bool none = kind == 15;
+    if (kind == 13 || kind == 14) line += signed_varint(table.at, table.end);
+    if (kind >= 10 && kind <= 12) line += kind - 10;
+    address += length;
+    if (address > wanted) return none ? 0 : line;
+    while (table.at < table.end && (*table.at & 128U) == 0) ++table.at;
+  }
+  return 0;
+}
+
+/// Through the kernel: the table of a code's copies is given up when it grows, and freed when no thread that runs Python can be reading
+/// it, which a thread that waits for the device need not be.
+bool read_safely(const void* from, void* to, std::size_t bytes) {
+  const iovec there{const_cast<void*>(from), bytes};
+  const iovec here{to, bytes};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+/// Of the copy of `code` that a thread runs and `position` lies in; 0 if it lies in none.
+std::uint64_t copy_with(const python_layout& layout, const void* code, python_position position) {
+  constexpr std::int64_t most_threads = 4096;
+  const auto bytes = static_cast<std::uint64_t>(read_at<std::int64_t>(code, layout.length()) * code_unit);
+  const auto holds = [&](std::uint64_t begin) { return position - begin <= bytes; };
+  const std::uint64_t own = reinterpret_cast<std::uint64_t>(code) + layout.code.instructions;
+  if (holds(own)) return own;
+  const char* table = read_at<const char*>(code, layout.copies);
+  std::int64_t count = 0;
+  if (table == nullptr || !read_safely(table, &count, sizeof count)) return 0;
+  for (std::int64_t i = 0; i < count && i < most_threads; ++i) {
+    std::uint64_t copy = 0;
+    if (!read_safely(table + sizeof count + static_cast<std::uint64_t>(i) * sizeof copy, &copy, sizeof copy)) return 0;
+    if (copy != 0 && holds(copy)) return copy;
+  }
+  return 0;
+}
+
+/// Bytes from the first instruction.
+std::int64_t address_of(const python_layout& layout, const void* code, python_position position) {
+  if (layout.family == python_family::frame_objects) {
+    const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(position));
+    return layout.lines == python_lines::ranges ? last * code_unit : last;
+  }
+  if (layout.copies != 0) {
+    const std::uint64_t begin = copy_with(layout, code, position);
+    return begin == 0 ? -1 : static_cast<std::int64_t>(position - begin);
+  }
+  return static_cast<std::int64_t>(position - (reinterpret_cast<std::uint64_t>(code) + layout.code.instructions));
+}
+
+/// Writes the character to `to`; returns its bytes, at most 4.
+std::size_t encode(std::uint32_t c, char* to) {
+  const auto byte = [](std::uint32_t value) { return static_cast<char>(static_cast<std::uint8_t>(value)); };
+  if ((c >= 0xD800 && c < 0xE000) || c > 0x10FFFF) c = 0xFFFD;
+  if (c < 0x80) {
+    to[0] = byte(c);
+    return 1;
+  }
+  if (c < 0x800) {
+    to[0] = byte(0xC0 | c >> 6);
+    to[1] = byte(0x80 | (c & 63));
+    return 2;
+  }
+  if (c < 0x10000) {
+    to[0] = byte(0xE0 | c >> 12);
+    to[1] = byte(0x80 | (c >> 6 & 63));
+    to[2] = byte(0x80 | (c & 63));
+    return 3;
+  }
+  to[0] = byte(0xF0 | c >> 18);
+  to[1] = byte(0x80 | (c >> 12 & 63));
+  to[2] = byte(0x80 | (c >> 6 & 63));
+  to[3] = byte(0x80 | (c & 63));
+  return 4;
+}
+
+}  // namespace
+
+std::uint32_t line_of(const python_layout& layout, const void* code, python_position position) noexcept {
+  const auto first = read_at<std::int32_t>(code, layout.code.first_line);
+  const std::int64_t address = address_of(layout, code, position);
+  const void* table = read_at<const void*>(code, layout.code.line_table);
+  std::int64_t line = first;
+  if (address >= 0 && table != nullptr) {
+    const auto* bytes = static_cast<const std::uint8_t*>(table) + layout.bytes_data();
+    const line_table range{bytes, bytes + read_at<std::int64_t>(table, layout.length())};
+    switch (layout.lines) {
+      case python_lines::lnotab:
+        line = line_by_lnotab(range, first, address);
+        break;
+      case python_lines::ranges:
+        line = line_by_ranges(range, first, address);
+        break;
+      case python_lines::locations:
+        line = line_by_locations(range, first, address);
+        break;
+    }
+  }
+  return line > 0 && line <= INT32_MAX ? static_cast<std::uint32_t>(line) : 0;
+}
+
+text_view utf8_of(const python_layout& layout, const void* unicode, char* buffer, std::size_t room) noexcept {
+  if (unicode == nullptr) return {buffer, 0};
+  // interned : 2 (or 8), kind : 3, compact : 1, ascii : 1
+  const std::uint32_t state = read_at<std::uint32_t>(unicode, layout.unicode_state()) >> layout.kind_bits;
+  const unsigned width = state & 7U;
+  const bool compact = (state >> 3 & 1U) != 0, ascii = (state >> 4 & 1U) != 0;
+  // A later release of 3.14 might keep them elsewhere: rather no text than a wrong one.
+  if (layout.without_gil && (!compact || (width != 1 && width != 2 && width != 4))) return {buffer, 0};
+  const auto length = static_cast<std::size_t>(read_at<std::int64_t>(unicode, layout.length()));
+  const char* object = static_cast<const char*>(unicode);
+  const char* data = object + (ascii ? layout.ascii_data : layout.unicode_data);
+  if (!compact) data = read_at<const char*>(unicode, layout.unicode_data);
+  if (data == nullptr) return {buffer, 0};
+  if (ascii) return {data, length};
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < length && room - used >= 4; ++i) {
+    std::uint32_t c = 0;
+    if (width == 1) c = read_at<std::uint8_t>(data, i);
+    if (width == 2) c = read_at<std::uint16_t>(data, i * 2);
+    if (width == 4) c = read_at<std::uint32_t>(data, i * 4);
+    used += encode(c, buffer + used);
+  }
+  return {buffer, used};
+}
+
+}  // namespace sluice::capture

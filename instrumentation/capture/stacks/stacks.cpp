@@ -1,0 +1,101 @@
+#include "instrumentation/capture/stacks/stacks.hpp"
+
+#include <atomic>
+
+#include "instrumentation/capture/frameworks/autograd.hpp"
+#include "instrumentation/capture/stacks/merge_frames.hpp"
+#include "instrumentation/capture/stacks/modules.hpp"
+#include "instrumentation/capture/stacks/native_stack.hpp"
+#include "instrumentation/capture/stacks/python_stack.hpp"
+#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/ring/hot.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+// Where this library begins, and where its code ends: the linker's.
+extern "C" {
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _etext[] __attribute__((visibility("hidden")));
+}
+
+namespace sluice::capture {
+
+namespace {
+
+constexpr std::size_t most = collector::maximum_frames;
+
+std::atomic<std::uint64_t> also_begin{0}, also_end{0};
+
+bool is_ours(std::uint64_t pc) {
+  return (pc >= reinterpret_cast<std::uint64_t>(__ehdr_start) && pc <= reinterpret_cast<std::uint64_t>(_etext)) ||
+         (pc >= also_begin.load(std::memory_order_relaxed) && pc < also_end.load(std::memory_order_relaxed));
+}
+
+/// The native frames without the innermost ones, which are this library's and CUPTI's.
+struct native_stack {
+  native_stack() noexcept {
+    const std::size_t found = native_frames(words, most, 0);
+    while (first < found && is_ours(words[first])) ++first;
+    count = found - first;
+  }
+  [[nodiscard]] const std::uint64_t* frames() const { return words + first; }
+
+  std::uint64_t words[most];
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+[[gnu::noinline]] std::uint64_t native_stack_alone() noexcept {
+  const native_stack native;
+  return collector::intern_stack(native.frames(), native.count);
+}
+
+[[gnu::noinline]] std::uint64_t merged_stack() noexcept {
+  const native_stack native;
+  std::uint64_t python[most];
+  std::uint64_t entries[most / 64] = {};
+  const std::size_t count = python_frames(python, most, entries);
+  if (count == 0) return autograd::stack_of_this_thread(native.frames(), native.count);
+  std::uint64_t merged[most];
+  const std::uint64_t key = collector::intern_stack(
+      merged,
+      merge_frames(native.frames(), native.count, {python, count, entries}, merged, most, in_python_evaluation));
+  autograd::note_stack(key);
+  return key;
+}
+
+SLUICE_INLINE std::uint64_t python_stack_or_whose() noexcept {
+  const std::uint64_t key = python_stack_key();
+  if (key == 0) return autograd::stack_of_this_thread(nullptr, 0);
+  autograd::note_stack(key);
+  return key;
+}
+
+}  // namespace
+
+void prepare_stacks() noexcept {
+  if (options.stacks == stack_mode::python || options.stacks == stack_mode::all) find_python();
+}
+
+void leave_out_code_at(const void* address) noexcept {
+  loaded_module module;
+  if (!find_module(reinterpret_cast<std::uint64_t>(address), module)) return;
+  also_begin.store(module.begin, std::memory_order_relaxed);
+  also_end.store(module.end, std::memory_order_relaxed);
+}
+
+SLUICE_HOT std::uint64_t current_stack() noexcept {
+  if (!collector::active()) return 0;
+  switch (options.stacks) {
+    case stack_mode::none:
+      return 0;
+    case stack_mode::python:
+      return python_stack_or_whose();
+    case stack_mode::native:
+      return native_stack_alone();
+    case stack_mode::all:
+      return merged_stack();
+  }
+  return 0;
+}
+
+}  // namespace sluice::capture

@@ -1,0 +1,215 @@
+// libsluice_capture.so: preloaded into every process of a recorded command, where it sleeps until something of interest
+// happens. The CUDA driver calls InitializeInjection (CUDA_INJECTION64_PATH). It must be a good guest: whatever goes wrong
+// here, the program runs on as if we were not there.
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "instrumentation/capture/activity/faults.hpp"
+#include "instrumentation/capture/blocks/contents.hpp"
+#include "instrumentation/capture/blocks/touches.hpp"
+#include "instrumentation/capture/frameworks/torch.hpp"
+#include "instrumentation/capture/in_process.h"
+#include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/stacks/native_stack.hpp"
+#include "instrumentation/capture/stacks/stacks.hpp"
+#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/capture/start/other_profilers.hpp"
+#include "instrumentation/capture/start/recording.hpp"
+#include "instrumentation/capture/state.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+constexpr unsigned info = raw(trace::severity::info), warning = raw(trace::severity::warning);
+/// How long the end of the program may wait for the last records. CUPTI answers in milliseconds, or hangs with the GPU.
+constexpr int last_flush_ms = 3000;
+
+CUpti_SubscriberHandle subscriber;
+std::atomic<pid_t> owner{0};
+
+char holder[128];
+
+CUptiResult subscribe() {
+  if (cupti.subscribe_named == nullptr) return cupti.subscribe(&subscriber, on_callback, nullptr);
+  subscriber_parameters parameters;
+  parameters.name = "sluice";
+  parameters.holder = holder;
+  parameters.holder_bytes = sizeof holder;
+  const CUptiResult result = cupti.subscribe_named(&subscriber, on_callback, nullptr, &parameters);
+  holder[sizeof holder - 1] = '\0';
+  return result == CUPTI_ERROR_INVALID_PARAMETER ? cupti.subscribe(&subscriber, on_callback, nullptr) : result;
+}
+
+/// Another subscriber, named if CUPTI names it or we saw it come. We leave CUPTI's activity side alone as well, for
+/// registering our buffers would take the other's records away.
+void report_rival(CUptiResult result) {
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED) {
+    const char* who = earlier_subscriber()[0] != '\0' ? earlier_subscriber() : holder;
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "another profiler holds CUPTI in this process%s%s%s (CUPTI serves one): nothing of the GPU is recorded here; "
+        "run the program without it",
+        who[0] == '\0' ? "" : " (", who, who[0] == '\0' ? "" : ")");
+    collector::message(warning, text);
+    return;
+  }
+  const char* reason = nullptr;
+  if (cupti.result_string != nullptr) cupti.result_string(result, &reason);
+  char text[256];
+  snprintf(text, sizeof text, "CUPTI refuses to be used: %s; nothing of the GPU is recorded",
+           reason == nullptr ? "no reason given" : reason);
+  collector::message(warning, text);
+}
+
+/// Runs before the driver's own end: it was loaded earlier. The rings stay open, for destructors may free more memory.
+void at_exit() {
+  if (owner.load() != getpid()) return;
+  note_ending(true);
+  report_untouched();
+  if (!finish_flushing(last_flush_ms)) {
+    collector::message(warning, "CUPTI did not hand over its last records: device times end early");
+  }
+}
+
+void in_child() {
+  owner.store(0);
+  forget_rivals();
+  forget_flushing();
+  forget_faults();
+  torch::forget_totals();
+}
+
+/// Callbacks that tell us of contexts and streams, and the calls we handle.
+void ask_for_callbacks(bool late) {
+  if (enable_callbacks(subscriber, late) == 0) return;
+  collector::message(warning,
+                     "CUPTI tells nothing of contexts and streams: managed memory and stream names are missing");
+}
+
+/// The process is ours to see to the end of.
+void take_over() {
+  static std::atomic<bool> hooked{false};
+  if (!hooked.exchange(true)) {
+    pthread_atfork(nullptr, nullptr, in_child);
+    atexit(at_exit);
+  }
+  owner.store(getpid());
+  note_ending(false);
+}
+
+/// The program's calls come through functions of ours: CUPTI is not needed. False: they do not, or the driver is too old to be asked
+/// what CUPTI would tell.
+bool begin_at_entry_points() {
+  char why[256];
+  const bool possible = entry_points::lead_here() && may_use_entry_points() && open_driver(why, sizeof why) &&
+                        driver.current_context != nullptr && driver.stream_id != nullptr &&
+                        driver.context_device != nullptr && driver.create_stream != nullptr &&
+                        driver.create_event != nullptr && driver.record_event != nullptr &&
+                        driver.event_state != nullptr && driver.elapsed != nullptr;
+  if (!possible || !prepare_calls()) return false;
+  options.graphs = false;  // Only CUPTI has their intervals.
+  take_over();
+  entry_points::start();
+  collector::message(info,
+                     "recorded at the driver's entry points, without CUPTI: times of copies are estimates, from events "
+                     "around each; --mode timeline has the device's own");
+  return true;
+}
+
+/// CUPTI tells us of this process. False: it does not, and a message says why.
+bool begin_with_cupti(const char* cupti_paths, bool late) {
+  char why[256];
+  if (!open_libraries(cupti_paths, why, sizeof why)) {
+    collector::message(warning, why);
+    return false;
+  }
+  leave_out_code_at(reinterpret_cast<const void*>(cupti.subscribe));
+  const CUptiResult result = subscribe();
+  if (result != CUPTI_SUCCESS) {
+    report_rival(result);
+    return false;
+  }
+  take_over();
+  start_activity();
+  ask_for_callbacks(late);
+  watch_rivals();
+  char text[640];
+  snprintf(text, sizeof text, "recorded with CUPTI version %u, %s", cupti_version, cupti_location());
+  collector::message(info, text);
+  return true;
+}
+
+/// With a writer connected: from here on we are told of this process's calls. False: nobody tells, and a message says why.
+bool begin(const char* cupti_paths, bool late) {
+  torch::find_real_functions();
+  prepare_stacks();
+  if (options.stacks == stack_mode::native || options.stacks == stack_mode::all) start_native_stacks();
+  collector::mode_record mode{};
+  mode.header.time = collector::now();
+  mode.mode = raw(options.mode);
+  collector::emit(mode);
+  if (!records_at_least(trace::recording_mode::timeline)) {
+    collector::message(info, "recorded in memory mode: no kernel times; record with --mode timeline to have them");
+  }
+  say_what_of_contents();
+  const bool told = !late && begin_at_entry_points();
+  if (!told && !begin_with_cupti(cupti_paths, late)) return false;
+  if (!start_flushing()) {
+    collector::message(warning,
+                       "no thread could be started to fetch device times: they come at the end, or not at all");
+  }
+  return true;
+}
+
+/// Whoever emits afterwards (destructors that run later than ours) is not heard, and connects to nobody again.
+__attribute__((destructor)) void goodbye() { disconnect(); }
+
+}  // namespace
+
+bool attach_again() noexcept {
+  if (subscribe() != CUPTI_SUCCESS) return false;
+  restart_activity();
+  ask_for_callbacks(true);
+  return true;
+}
+
+}  // namespace sluice::capture
+
+using namespace sluice;
+
+/// The driver's entry point. Called once, from the program's first cuInit; a second call (another driver, another cuInit
+/// after a fork) is ignored.
+extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
+  static std::atomic<bool> called{false};
+  if (called.exchange(true) || !capture::recording()) return 1;
+  capture::begin(getenv(capture::cupti_path_variable), false);
+  return 1;
+}
+
+int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
+  if (collector::active() || !collector::start(socket_name, {})) return 0;
+  capture::read_options(trace::recording_mode::timeline);
+  capture::forget_everything();
+  capture::forget_functions();  // Their names are this writer's to learn.
+  capture::torch::forget_totals();
+  if (capture::begin(cupti_paths, true)) return 1;
+  collector::stop();
+  return 0;
+}
+
+void sluice_capture_stop(void) {
+  if (capture::owner.load() != getpid()) return;
+  capture::forget_rivals();
+  // Callbacks first, so that nothing is enqueued that the last flush would miss.
+  if (capture::cupti.unsubscribe != nullptr) capture::cupti.unsubscribe(capture::subscriber);
+  capture::at_exit();
+  capture::stop_activity();
+  capture::owner.store(0);
+  collector::stop();
+}

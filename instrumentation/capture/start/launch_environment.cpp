@@ -1,0 +1,103 @@
+#include "instrumentation/capture/start/launch_environment.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "instrumentation/capture/start/python_places.hpp"
+
+namespace sluice::capture {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A library of ours that was built with a sanitizer would bring its runtime into programs that were built without.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool with_sanitizer = true;
+#else
+constexpr bool with_sanitizer = false;
+#endif
+
+std::string joined(const std::string& a, const std::string& b) { return a.empty() || b.empty() ? a + b : a + ":" + b; }
+
+void add_if_there(std::vector<std::string>& files, const fs::path& file) {
+  std::error_code none;
+  if (fs::exists(file, none) && std::find(files.begin(), files.end(), file.string()) == files.end()) {
+    files.push_back(file.string());
+  }
+}
+
+}  // namespace
+
+variable_lookup own_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+}
+
+std::vector<std::string> find_cupti(std::span<const std::string> command, const variable_lookup& variables) {
+  std::vector<std::string> files = split(variables("SLUICE_CUPTI_PATH").value_or(""), ':');
+  if (!files.empty()) return files;
+  const auto add_those_of = [&](const std::string& python) {
+    if (python.empty()) return;
+    for (const std::string& file : cupti_of_python(python, variables)) add_if_there(files, file);
+  };
+  const std::string of_command = interpreter_of(command, variables);
+  add_those_of(of_command);
+  for (const std::string& root : {variables("CUDA_HOME").value_or(""), variables("CUDA_PATH").value_or(""),
+                                  std::string("/usr/local/cuda"), std::string("/opt/cuda")}) {
+    if (!root.starts_with('/')) continue;  // Never code from the current folder.
+    for (const char* folder : {"targets/x86_64-linux/lib", "extras/CUPTI/lib64", "lib64"}) {
+      add_if_there(files, fs::path(root) / folder / "libcupti.so");
+    }
+  }
+  // A program that starts Python without saying so, as a shell script does.
+  const bool may_start_python = !command.empty() && !find_on_path(command[0], variables).empty();
+  if (of_command.empty() && may_start_python) {
+    const std::string python = find_on_path("python3", variables);
+    add_those_of(python.empty() ? find_on_path("python", variables) : python);
+  }
+  return files;
+}
+
+std::string joined_files(std::span<const std::string> files) {
+  std::string all;
+  for (const std::string& file : files) all = joined(all, file);
+  return all;
+}
+
+result<std::string> capture_library_of(const std::string& program) {
+  const fs::path library = fs::path(program).parent_path() / "libsluice_capture.so";
+  std::error_code none;
+  if (library.is_absolute() && fs::exists(library, none)) return library.string();
+  return fail(error_code::unavailable, "the capture library is missing: nothing of the GPU can be recorded",
+              library.string(), "keep it beside the program, or build with CUDA (./dev setup fetches what that needs)");
+}
+
+bool can_be_preloaded(const std::string& capture_library) {
+  return capture_library.find_first_of(": ") == std::string::npos;
+}
+
+std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& capture_library,
+                                                                    const std::string& socket_name,
+                                                                    std::span<const std::string> cupti,
+                                                                    const variable_lookup& inherited) {
+  const std::string files = joined_files(cupti);
+  std::vector<std::pair<std::string, std::string>> variables{{"CUDA_INJECTION64_PATH", capture_library},
+                                                             {"NVTX_INJECTION64_PATH", capture_library},
+                                                             {"SLUICE_SOCKET", socket_name}};
+  if (!files.empty()) variables.emplace_back("SLUICE_CUPTI_PATH", files);
+  if (can_be_preloaded(capture_library) && !with_sanitizer) {
+    variables.emplace_back("LD_PRELOAD", joined(capture_library, inherited("LD_PRELOAD").value_or("")));
+    // A program built with AddressSanitizer refuses to start when something is loaded before its runtime. Ours replaces nothing
+    // that the sanitizer does.
+    variables.emplace_back("ASAN_OPTIONS", joined("verify_asan_link_order=0", inherited("ASAN_OPTIONS").value_or("")));
+  }
+  // Last, so that it hides no module of the user's.
+  const std::string modules = (fs::path(capture_library).parent_path() / "python").string();
+  variables.emplace_back("PYTHONPATH", joined(inherited("PYTHONPATH").value_or(""), modules));
+  return variables;
+}
+
+}  // namespace sluice::capture

@@ -1,0 +1,37 @@
+#include "instrumentation/capture/start/recording.hpp"
+
+#include <sched.h>
+
+#include <atomic>
+
+#include "instrumentation/capture/start/options.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+enum class connection : int { untried, trying, tried, ended };
+std::atomic<connection> connecting{connection::untried};
+
+}  // namespace
+
+bool connect() noexcept {
+  connection expected = connection::untried;
+  if (connecting.compare_exchange_strong(expected, connection::trying)) {
+    read_options(trace::recording_mode::memory);
+    const bool connected = collector::start();
+    expected = connection::trying;
+    connecting.compare_exchange_strong(expected, connection::tried);
+    return connected;
+  }
+  // Another thread is at it: microseconds, once in a process. A fork at this very moment leaves nobody who would finish.
+  for (int i = 0; i < 10000 && connecting.load() == connection::trying; ++i) sched_yield();
+  return connecting.load() == connection::tried && collector::active();
+}
+
+void disconnect() noexcept {
+  connecting.store(connection::ended);
+  collector::stop();
+}
+
+}  // namespace sluice::capture

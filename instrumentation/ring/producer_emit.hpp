@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "instrumentation/ring/hot.hpp"
+#include "instrumentation/ring/producer_state.hpp"
+
+/// What `emit` does where there is nothing but the record to write, for callers whose own work is as short: in their code, without a
+/// call. Private to the producer, and to pools.
+namespace sluice::collector {
+
+namespace detail {
+
+#define SLUICE_OF_THIS_COPY [[gnu::visibility("hidden")]]  // Read without the dynamic linker's table.
+
+SLUICE_OF_THIS_COPY extern std::atomic<std::atomic<std::uint32_t>*> epoch_in_force;
+SLUICE_OF_THIS_COPY SLUICE_THREAD_LOCAL extern thread_state this_thread;
+
+#undef SLUICE_OF_THIS_COPY
+
+struct outgoing {
+  record_header* record;
+  record_type type;
+  std::size_t bytes;
+  const void* extra;
+  std::size_t extra_bytes;
+};
+
+/// Where the calling thread has no ring, or a new one is due.
+SLUICE_RARE bool emit_slowly(const outgoing& out) noexcept;
+/// In place of `put_simply` and `end_emit`: the ring is full, at its end, or its reader must be told.
+SLUICE_RARE bool finish_slowly(std::uint32_t in_force, const outgoing& out) noexcept;
+
+// Each emit is these two about `put_simply`, and a tail call where that is not enough: its caller needs to keep nothing for later.
+
+/// False: no ring, or none of the connection `in_force`, or a signal handler has interrupted an emit; for `emit_slowly`.
+[[nodiscard]] SLUICE_INLINE bool begin_emit(std::uint32_t& in_force) noexcept {
+  in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
+  if (this_thread.epoch != in_force) [[unlikely]]
+    return false;
+  // A signal handler that interrupts this and emits finds an epoch that is not in force: one comparison tells both.
+  this_thread.epoch = thread_state::in_emit;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return true;
+}
+
+SLUICE_INLINE void end_emit(std::uint32_t in_force) noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  this_thread.epoch = in_force;
+}
+
+/// A record that is words throughout as others are: in memory.
+template <class... Words>
+struct words_in_memory {
+  record_header header{};
+  std::uint64_t words[sizeof...(Words)];
+  words_in_memory(std::uint64_t time, Words... rest) : words{rest...} { header.time = time; }
+  [[nodiscard]] outgoing as(record_type type) { return {&header, type, sizeof header, words, sizeof words}; }
+};
+
+template <class... Words>
+SLUICE_RARE bool finish_words_slowly(std::uint32_t in_force, record_type type, std::uint64_t time,
+                                     Words... rest) noexcept {
+  return finish_slowly(in_force, words_in_memory<Words...>(time, rest...).as(type));
+}
+
+template <class... Words>
+SLUICE_RARE bool emit_words_slowly(record_type type, std::uint64_t time, Words... rest) noexcept {
+  return emit_slowly(words_in_memory<Words...>(time, rest...).as(type));
+}
+
+template <class... Words>
+SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... rest) noexcept {
+  std::uint32_t in_force = 0;
+  if (!begin_emit(in_force)) [[unlikely]]
+    return emit_words_slowly(type, time, rest...);
+  if (!this_thread.slot->ring.put_words_simply(type, time, rest...)) [[unlikely]]
+    return finish_words_slowly(in_force, type, time, rest...);
+  end_emit(in_force);
+  return true;
+}
+
+}  // namespace detail
+
+/// A `lane_alloc_record` and a `lane_free_record` of a lane that the calling thread has introduced. As `emit_bytes`, and in less time.
+SLUICE_INLINE bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
+                                   std::uint64_t reserved_bytes) noexcept {
+  return detail::emit_words(record_type::lane_alloc, time, address, bytes, reserved_bytes, lane);
+}
+SLUICE_INLINE bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
+                                   std::uint64_t reserved_bytes, std::uint64_t name, std::uint64_t parent) noexcept {
+  return detail::emit_words(record_type::lane_alloc, time, address, bytes, reserved_bytes, lane, name, parent);
+}
+SLUICE_INLINE bool emit_lane_free(std::uint64_t time, std::uint64_t lane, std::uint64_t address) noexcept {
+  return detail::emit_words(record_type::lane_free, time, address, lane);
+}
+
+}  // namespace sluice::collector

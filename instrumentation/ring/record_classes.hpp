@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/trace/model/kinds.hpp"
+#include "instrumentation/ring/records.hpp"
+
+/// Which records must not be lost before others are. Read by the capture library too: no C++ library, no exceptions.
+namespace sluice::collector {
+
+/// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives
+/// them their meaning.
+[[nodiscard]] constexpr bool uses_reserve(record_type type) {
+  switch (type) {
+    case record_type::string:
+    case record_type::thread:
+    case record_type::device:
+    case record_type::context:
+    case record_type::stream:
+    case record_type::pool:
+    case record_type::counter:
+    case record_type::frame:
+    case record_type::stack:
+    case record_type::module:
+    case record_type::alloc:
+    case record_type::free:
+    case record_type::free_completed:
+    case record_type::alloc_failed:
+    case record_type::message:
+    case record_type::loss:
+    case record_type::live_set:
+    case record_type::pool_live_set:
+    case record_type::pools_told:
+    case record_type::graph_definition:
+    case record_type::node_touch:
+    case record_type::child_graph:
+    case record_type::node_switch:
+    case record_type::mode:
+    case record_type::context_end:
+    case record_type::graph_end:
+    case record_type::fault:
+    case record_type::share:
+    case record_type::lane:
+    case record_type::lane_alloc:
+    case record_type::lane_free:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// What totals of memory rest on: after a loss of one of these they are not exact any more.
+[[nodiscard]] constexpr bool is_memory_event(record_type type) {
+  return type == record_type::alloc || type == record_type::free || type == record_type::lane_alloc ||
+         type == record_type::lane_free;
+}
+
+/// Layers of blocks, a bit each.
+using layer_bits = std::uint64_t;
+inline constexpr layer_bits all_layers = (layer_bits{1} << trace::layer_count) - 1;
+[[nodiscard]] constexpr layer_bits layer_bit(trace::layer level) {
+  return layer_bits{1} << static_cast<unsigned>(level);
+}
+
+/// Where the live set is in doubt once `record`, as its struct, is lost. Lanes are of pools.
+[[nodiscard]] inline layer_bits layers_of(record_type type, const record_header* record) {
+  switch (type) {
+    case record_type::alloc:
+      return layer_bits{1} << reinterpret_cast<const alloc_record*>(record)->level;
+    case record_type::free:
+      return layer_bits{1} << reinterpret_cast<const free_record*>(record)->level;
+    case record_type::lane_alloc:
+    case record_type::lane_free:
+      return layer_bit(trace::layer::pool);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace sluice::collector

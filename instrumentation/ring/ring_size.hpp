@@ -1,0 +1,29 @@
+#pragma once
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <cstddef>
+
+#include "instrumentation/ring/ring.hpp"
+
+/// How large a ring is made. libc only: it is part of recorded programs.
+namespace sluice::collector {
+
+/// The power of two, within the limits of rings, that holds `asked` bytes.
+[[nodiscard]] inline std::size_t sensible_ring_bytes(std::size_t asked) noexcept {
+  std::size_t bytes = minimum_ring_bytes;
+  while (bytes < asked && bytes < maximum_ring_bytes) bytes *= 2;
+  return bytes;
+}
+
+/// What `text` says, if that is a whole number and nothing else. Changes errno.
+[[nodiscard]] inline std::size_t number_or(const char* text, std::size_t otherwise) noexcept {
+  if (text == nullptr || *text < '0' || *text > '9') return otherwise;
+  char* end = nullptr;
+  errno = 0;
+  const std::size_t number = strtoull(text, &end, 10);
+  return *end == '\0' && errno == 0 ? number : otherwise;
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+
+#include "instrumentation/ring/record_types.hpp"
+
+/// What a recorded process names before it refers to it, and what it says of itself. Part of `records.hpp`, which says how records are read.
+namespace sluice::collector {
+
+/// Introduces `key`; `length` bytes of UTF-8 follow, padded with zeros to a multiple of 8.
+struct string_record {
+  record_header header;
+  std::uint64_t key;
+  std::uint64_t length;
+};
+
+/// The first record of a ring's new owner: records after it are this thread's.
+struct thread_record {
+  record_header header;
+  std::uint64_t tid;
+  char name[16];
+};
+
+struct device_record {
+  record_header header;
+  std::uint32_t device;  ///< The key: the driver's ordinal in this process.
+  std::uint32_t kind;    ///< trace::device_kind
+  std::uint64_t uuid_high, uuid_low;
+  std::uint64_t name;  ///< String key.
+  std::uint64_t memory_bytes;
+  std::uint64_t link_peak;  ///< Bytes/s one way; 0: not known.
+  std::uint32_t link_generation, link_width;
+  std::uint32_t compute_major, compute_minor;
+  std::uint64_t attainable_h2d, attainable_d2h;  ///< Bytes/s; 0: never measured.
+  std::uint64_t peer_peak;                       ///< Bytes/s one way over NVLink; 0: there is none, or it is not known.
+};
+
+struct context_record {
+  record_header header;
+  std::uint32_t context;
+  std::uint32_t device;
+  std::uint64_t handle;
+};
+
+struct stream_record {
+  record_header header;
+  std::uint64_t stream;  ///< `stream_key`.
+  std::uint64_t handle;
+  std::int64_t priority;
+  std::uint64_t name;  ///< String key, 0: none.
+};
+
+struct pool_record {
+  record_header header;
+  std::uint64_t pool;  ///< The key: the driver's handle or the pool object's address.
+  std::uint32_t device;
+  std::uint8_t level;  ///< trace::layer
+  std::uint8_t kind;   ///< trace::memory_kind
+  std::uint16_t reserved;
+  std::uint64_t name;
+};
+
+struct counter_record {
+  record_header header;
+  std::uint64_t counter;
+  std::uint64_t name;
+  std::uint32_t unit;    ///< trace::counter_unit
+  std::uint32_t device;  ///< `no_device` when it is of none.
+};
+inline constexpr std::uint32_t no_device = ~std::uint32_t{0};
+
+/// One frame of a stack, in a word: a program counter of native code (below 2^47; the writer finds its module), or the key
+/// of a `frame_record`, which has the top bit.
+inline constexpr std::uint64_t frame_key_bit = std::uint64_t{1} << 63;
+
+/// Introduces the frame of an interpreted language. Sent before the first stack that names it.
+struct frame_record {
+  record_header header;
+  std::uint64_t key;             ///< With `frame_key_bit`.
+  std::uint64_t function, file;  ///< String keys.
+  std::uint32_t line;
+  std::uint32_t kind;  ///< trace::frame_kind
+};
+
+/// Introduces `key`: `count` words of frames follow, innermost first. Beyond the last of them the stack goes on as the stack
+/// `base` does: who asked another thread for what this one does.
+struct stack_record {
+  record_header header;
+  std::uint64_t key;
+  std::uint64_t count;
+  std::uint64_t base;  ///< Stack key, 0: it ends there.
+};
+
+/// A file of code was loaded, or found loaded. A later one replaces those whose addresses it covers.
+struct module_record {
+  record_header header;
+  std::uint64_t path;        ///< String key.
+  std::uint64_t base;        ///< The load bias.
+  std::uint64_t begin, end;  ///< Mapped addresses.
+  std::uint8_t build_id[32];
+  std::uint64_t build_id_bytes;
+};
+
+/// The program names a thread, its own or another.
+struct thread_name_record {
+  record_header header;
+  std::uint64_t tid;
+  std::uint64_t name;
+};
+
+/// What this process is recorded for.
+struct mode_record {
+  record_header header;
+  std::uint64_t mode;  ///< trace::recording_mode
+};
+
+}  // namespace sluice::collector

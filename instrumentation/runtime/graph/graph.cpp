@@ -1,0 +1,211 @@
+#include "instrumentation/runtime/graph.hpp"
+
+#include <utility>
+
+#include "instrumentation/runtime/graph/capture_list.hpp"
+#include "instrumentation/runtime/graph/past_capture.hpp"
+
+namespace sluice::runtime {
+
+void active_capture::keep(std::shared_ptr<void> owner) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(owner));
+}
+
+void active_capture::keep_until_end(std::shared_ptr<void> owner) {
+  const std::lock_guard lock(mutex_);
+  until_end_.push_back(std::move(owner));
+}
+
+std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
+  if (!capturing()) return nullptr;
+  backend::device& device = stream.device().backend();
+  const auto info = device.stream_capture(stream.handle());
+  if (!info || info->status == backend::capture_status::none) return nullptr;
+  const std::lock_guard lock(capture_list::get().mutex);
+  const auto it = capture_list::get().by_id.find({&device, info->id});
+  return it == capture_list::get().by_id.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noexcept {
+  if (!capturing()) return nullptr;
+  if (auto own = capture_of(stream)) return own;
+  const std::lock_guard lock(capture_list::get().mutex);
+  for (const auto& [key, capture] : capture_list::get().by_id) {
+    if (capture->forbids_waiting()) return capture;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noexcept {
+  if (!capturing()) return nullptr;
+  const std::lock_guard lock(capture_list::get().mutex);
+  for (const auto& [key, capture] : capture_list::get().by_id) {
+    // Whatever its mode: to wait for the device is to wait for the captured stream.
+    if (key.first == &device.backend() || capture->forbids_waiting()) return capture;
+  }
+  return nullptr;
+}
+
+void wait_beside_captures(const stream_ref& stream) noexcept {
+  backend::device& device = stream.device().backend();
+  const backend::beside_captures here(device);
+  auto behind = backend::event_handle::null;
+  {
+    const captures_held_off held;
+    if (capture_that_holds(stream) != nullptr) return;
+    const auto idle = device.stream_idle(stream.handle());
+    if (!idle || *idle) return;
+    const auto made = device.create_event({});
+    if (!made) return;
+    behind = *made;
+    if (!device.record_event(behind, stream.handle())) return device.destroy_event(behind);
+  }
+  (void)device.sync_event(behind);
+  device.destroy_event(behind);
+}
+
+// --- capture -----------------------------------------------------------------------------------------------
+
+graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stream_(stream) {
+  backend::device& device = stream.device().backend();
+  capture_list& all = capture_list::get();
+  // Nobody else asks about the stream between its being captured and our having said so.
+  const std::lock_guard beginning(all.beginning);
+  value_or_throw(device.begin_capture(stream.handle(), mode));
+  const auto info = device.stream_capture(stream.handle());
+  active_ = std::make_shared<active_capture>(info ? info->id : 0, mode);
+  const std::lock_guard lock(all.mutex);
+  all.by_id[{&device, active_->id()}] = active_;
+  detail::captures.fetch_add(1, std::memory_order_release);
+}
+
+graph_capture::~graph_capture() {
+  if (!open_) return;
+  try {
+    (void)finish();
+  } catch (const error&) {
+    // Broken, or not joined: there is no graph either way.
+  }
+}
+
+void graph_capture::add_child(const graph& child) {
+  value_or_throw(stream_.device().backend().capture_child(stream_.handle(), child.handle()));
+  for (const auto& owner : child.kept_) active_->keep(owner);
+}
+
+graph graph_capture::finish() {
+  if (!std::exchange(open_, false)) {
+    throw error({status::invalid_value, 0, "graph_capture::finish", "the capture has been finished already"});
+  }
+  backend::device& device = stream_.device().backend();
+  auto made = device.end_capture(stream_.handle());
+  {
+    const std::lock_guard lock(capture_list::get().mutex);
+    capture_list::get().by_id.erase({&device, active_->id()});
+    detail::captures.fetch_sub(1, std::memory_order_release);
+  }
+  std::vector<std::shared_ptr<void>> ending;  // goes without the lock: it calls the device
+  {
+    const std::lock_guard lock(active_->mutex_);
+    ending.swap(active_->until_end_);
+  }
+  const auto handle = value_or_throw(std::move(made));
+  const std::lock_guard lock(active_->mutex_);
+  return graph(stream_.device(), handle, std::move(active_->kept_));
+}
+
+// --- graph -------------------------------------------------------------------------------------------------
+
+graph::~graph() {
+  if (handle_ != backend::graph_handle::null) device_.backend().destroy_graph(handle_);
+}
+
+graph::graph(graph&& other) noexcept
+    : device_(other.device_),
+      handle_(std::exchange(other.handle_, backend::graph_handle::null)),
+      kept_(std::move(other.kept_)) {}
+
+graph& graph::operator=(graph&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(kept_, other.kept_);
+  return *this;
+}
+
+graph_shape graph::shape() const { return value_or_throw(device_.backend().shape_of(handle_)); }
+
+void graph::write_dot(const std::filesystem::path& file, bool verbose) const {
+  value_or_throw(device_.backend().write_dot(handle_, file.string(), verbose));
+}
+
+// --- graph_exec --------------------------------------------------------------------------------------------
+
+namespace {
+
+/// What a graph_exec leaves behind: itself, if it is gone, and what its launches use. Goes once they are done.
+void let_go(const device_ref& device, backend::graph_exec_handle exec, std::vector<std::shared_ptr<void>> kept,
+            const std::optional<stream_ref>& last) noexcept {
+  const bool waits = !kept.empty() && last;
+  const bool destroys = exec != backend::graph_exec_handle::null;
+  const stream_ref stream = last ? *last : stream_ref(device);
+  if (waits) wait_beside_captures(stream);
+  auto work = [device, exec, waits, destroys, kept = std::move(kept), stream] {
+    if (waits) (void)stream.device().backend().sync_stream(stream.handle());
+    if (destroys) device.backend().destroy_exec(exec);
+  };
+  // Either would be refused and break the capture.
+  if (destroys) return past_capture(device, put_off::until_capture_ends, std::move(work));
+  if (waits) past_capture(stream, put_off::until_capture_ends, std::move(work));
+}
+
+}  // namespace
+
+graph_exec::graph_exec(const graph& from, graph_exec_options options)
+    : device_(from.device()),
+      handle_(value_or_throw(device_.backend().instantiate(from.handle(), options))),
+      kept_(from.kept_) {}
+
+graph_exec::~graph_exec() {
+  if (handle_ == backend::graph_exec_handle::null) return;
+  let_go(device_, handle_, std::move(kept_), last_);
+}
+
+graph_exec::graph_exec(graph_exec&& other) noexcept
+    : device_(other.device_),
+      handle_(std::exchange(other.handle_, backend::graph_exec_handle::null)),
+      kept_(std::move(other.kept_)),
+      last_(std::move(other.last_)) {}
+
+graph_exec& graph_exec::operator=(graph_exec&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(kept_, other.kept_);
+  std::swap(last_, other.last_);
+  return *this;
+}
+
+void graph_exec::launch(const stream_ref& stream) {
+  // The driver would refuse as well, and break the capture.
+  if (capture_of(stream)) {
+    throw error({status::not_permitted, 0, "graph_exec::launch",
+                 "the stream is being captured: graph_capture::add_child makes a graph a node of another"});
+  }
+  auto done = device_.backend().launch_exec(handle_, stream.handle());
+  if (!done && done.error().code == status::out_of_memory) {
+    throw out_of_memory(std::move(done.error()), {.device = device_.id(), .stream = stream.get()});
+  }
+  value_or_throw(std::move(done));
+  if (!last_ || !(*last_ == stream)) last_ = stream;
+}
+
+void graph_exec::upload(const stream_ref& stream) const {
+  value_or_throw(device_.backend().upload_exec(handle_, stream.handle()));
+}
+
+void graph_exec::update(const graph& from) {
+  value_or_throw(device_.backend().update_exec(handle_, from.handle()));
+  let_go(device_, backend::graph_exec_handle::null, std::exchange(kept_, from.kept_), last_);
+}
+
+}  // namespace sluice::runtime

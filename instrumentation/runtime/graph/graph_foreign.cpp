@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/graph/capture_list.hpp"
+
+// Captures that others began. Nobody says when their graphs go, unless it is said here: until then they keep what they were given.
+
+namespace sluice::runtime {
+
+namespace {
+
+using capture_ptr = std::shared_ptr<active_capture>;
+
+/// Graphs that share memory.
+struct capture_group {
+  int graphs = 0;
+  int open = 0;
+  std::function<bool(std::uintptr_t)> takes;
+  capture_ptr memory;  ///< all of its captures; null before the first was seen
+};
+
+struct foreign_list {
+  std::mutex mutex;
+  std::map<std::pair<const backend::device*, std::uint64_t>, capture_ptr> seen;  ///< by the driver's id
+  std::map<std::tuple<const backend::device*, std::uint64_t, std::uint64_t>, capture_group> groups;
+  std::vector<std::pair<device_ref, capture_ptr>> gone;  ///< but the device could not be waited for yet
+};
+foreign_list& foreign() {
+  // Never destroyed: memory in static storage asks when it goes.
+  static auto* const only = new foreign_list;
+  return *only;
+}
+
+/// Lets go of what is gone, after its last launches.
+void settle() {
+  foreign_list& all = foreign();
+  std::vector<std::pair<device_ref, capture_ptr>> gone;
+  {
+    const std::lock_guard lock(all.mutex);
+    gone.swap(all.gone);
+  }
+  for (auto& [device, capture] : gone) {
+    {
+      const captures_held_off held;
+      if (!capturing() && device.backend().synchronize()) continue;
+    }
+    const std::lock_guard lock(all.mutex);
+    all.gone.emplace_back(device, std::move(capture));
+  }
+  // Without the lock: pools take their memory back.
+}
+
+/// With the lock held.
+void put_away(foreign_list& all, const device_ref& device, capture_ptr capture) {
+  std::erase_if(all.seen, [&](const auto& entry) { return entry.second == capture; });
+  if (capture) all.gone.emplace_back(device, std::move(capture));
+}
+
+}  // namespace
+
+capture_ptr capture_by_anybody(const stream_ref& stream) {
+  backend::device& device = stream.device().backend();
+  const auto info = device.stream_capture(stream.handle());
+  if (!info || info->status == backend::capture_status::none) return nullptr;
+  const std::pair<const backend::device*, std::uint64_t> key{&device, info->id};
+  {
+    capture_list& own = capture_list::get();
+    const std::lock_guard lock(own.mutex);
+    if (const auto it = own.by_id.find(key); it != own.by_id.end()) return it->second;
+  }
+  foreign_list& all = foreign();
+  const std::lock_guard lock(all.mutex);
+  capture_ptr& place = all.seen[key];
+  if (place) return place;
+  // The group's function asks the driver, and nobody else.
+  const auto takes = [&](const auto& entry) {
+    const capture_group& group = entry.second;
+    return std::get<0>(entry.first) == &device && group.open != 0 && group.takes && group.takes(stream.get());
+  };
+  const auto group = std::find_if(all.groups.begin(), all.groups.end(), takes);
+  if (group != all.groups.end() && group->second.memory) return place = group->second.memory;
+  place = std::make_shared<active_capture>(info->id, capture_mode::relaxed);
+  if (group != all.groups.end()) group->second.memory = place;
+  return place;
+}
+
+void forget_capture(const device_ref& device, std::uint64_t id) {
+  foreign_list& all = foreign();
+  {
+    const std::lock_guard lock(all.mutex);
+    if (const auto it = all.seen.find({&device.backend(), id}); it != all.seen.end()) {
+      put_away(all, device, capture_ptr(it->second));
+    }
+  }
+  settle();
+}
+
+void announced_captures::begin(const device_ref& device, key group, std::function<bool(std::uintptr_t)> takes) {
+  foreign_list& all = foreign();
+  capture_list& own = capture_list::get();
+  const std::lock_guard beginning(own.beginning);
+  const std::lock_guard lock(all.mutex);
+  capture_group& g = all.groups[{&device.backend(), group.first, group.second}];
+  g.takes = std::move(takes);
+  ++g.graphs;
+  ++g.open;
+  own.announced.fetch_add(1, std::memory_order_relaxed);
+  detail::captures.fetch_add(1, std::memory_order_release);
+}
+
+void announced_captures::end(const device_ref& device, key group) {
+  foreign_list& all = foreign();
+  {
+    const std::lock_guard lock(all.mutex);
+    const auto it = all.groups.find({&device.backend(), group.first, group.second});
+    if (it == all.groups.end() || it->second.open == 0) return;
+    if (--it->second.open == 0) it->second.takes = nullptr;
+    capture_list::get().announced.fetch_sub(1, std::memory_order_relaxed);
+    detail::captures.fetch_sub(1, std::memory_order_release);
+  }
+  settle();
+}
+
+void announced_captures::release(const device_ref& device, key group) {
+  foreign_list& all = foreign();
+  {
+    const std::lock_guard lock(all.mutex);
+    const auto it = all.groups.find({&device.backend(), group.first, group.second});
+    if (it == all.groups.end() || --it->second.graphs > 0) return;
+    put_away(all, device, std::move(it->second.memory));
+    if (it->second.open == 0) all.groups.erase(it);
+  }
+  settle();
+}
+
+}  // namespace sluice::runtime

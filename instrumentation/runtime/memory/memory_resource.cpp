@@ -1,0 +1,164 @@
+#include "instrumentation/runtime/memory_resource.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "instrumentation/runtime/graph/past_capture.hpp"
+#include "instrumentation/runtime/memory/driver_pools.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+void* address_or_throw(backend::outcome<void*> result, std::size_t bytes, const stream_ref& stream) {
+  if (result) return *result;
+  if (result.error().code == status::out_of_memory) {
+    throw out_of_memory(std::move(result.error()), {bytes, stream.device().id(), stream.get(), false, {}});
+  }
+  throw error(std::move(result.error()));
+}
+
+// Frees below cannot fail but for an address that never was theirs, or a device that has gone; neither leaves
+// anything to do. What a capture holds may use the block besides: it goes with the graph.
+
+void free_device(const device_ref& device, const stream_ref& stream, void* address) noexcept {
+  past_capture(stream, put_off::until_graph_goes, [device, address] { (void)device.backend().free(address); });
+}
+
+void free_pinned(const device_ref& device, const stream_ref& stream, void* address) noexcept {
+  // The driver's free does not wait for the stream as far as it promises; work on it may still use these bytes.
+  past_capture_and_stream(stream, put_off::until_graph_goes,
+                          [device, address] { (void)device.backend().free_pinned(address); });
+}
+
+void free_managed(const device_ref& device, const stream_ref& stream, void* address) noexcept {
+  past_capture_and_stream(stream, put_off::until_graph_goes,
+                          [device, address] { (void)device.backend().free(address); });
+}
+
+/// Addresses from the driver's pools that are a graph's: only these may be freed in a capture. By the capture that allocated them:
+/// the driver gives an address again when it is free, or its graph gone.
+class graph_addresses {
+ public:
+  static graph_addresses& get() {
+    // Never destroyed: memory in static storage asks when it goes.
+    static auto* const all = new graph_addresses;
+    return *all;
+  }
+  void note(active_capture& capture, const device_ref& device, void* address) {
+    {
+      const std::lock_guard lock(mutex_);
+      known_[{&device.backend(), address}] = capture.id();
+      count_ = known_.size();
+    }
+    keep_for_later(capture, put_off::until_graph_goes,
+                   [this, device, address, id = capture.id()] { forget(device, address, id); });
+  }
+  /// True if it was a graph's; it is not any more. One load where there are none.
+  bool take(const device_ref& device, void* address) {
+    if (count_.load(std::memory_order_relaxed) == 0) return false;
+    const std::lock_guard lock(mutex_);
+    const bool was = known_.erase({&device.backend(), address}) != 0;
+    count_ = known_.size();
+    return was;
+  }
+
+ private:
+  void forget(const device_ref& device, void* address, std::uint64_t capture) {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find({&device.backend(), address});
+    if (found != known_.end() && found->second == capture) known_.erase(found);
+    count_ = known_.size();
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<const backend::device*, void*>, std::uint64_t> known_;
+  /// A thread that frees has the address from the one that allocated: it sees that one's count.
+  std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace
+
+void* driver_pools::allocated(const device_ref& device, const stream_ref& stream, std::size_t bytes,
+                              backend::outcome<void*> result) {
+  void* const address = address_or_throw(std::move(result), bytes, stream);
+  if (const auto capture = capture_of(stream)) graph_addresses::get().note(*capture, device, address);
+  return address;
+}
+
+void driver_pools::free(const device_ref& device, const stream_ref& stream, void* address) noexcept {
+  if (!graph_addresses::get().take(device, address)) {
+    if (const auto capture = capture_of(stream)) {
+      return keep_for_later(*capture, put_off::until_graph_goes,
+                            [device, stream, address] { free(device, stream, address); });
+    }
+  }
+  (void)device.backend().free_async(address, stream.handle());
+}
+
+void memory_resource::refuse_alignment(std::size_t alignment) {
+  throw error({status::invalid_value, 0, "allocate",
+               fmt::format("alignment {}: expected a power of two up to {}", alignment, greatest_alignment)});
+}
+
+void memory_resource::refuse_address(const stream_ref& stream, void* address, std::size_t bytes,
+                                     std::size_t alignment) {
+  do_deallocate(stream, address, bytes);
+  throw error(
+      {status::invalid_value, 0, "allocate",
+       fmt::format("the resource gave {}: expected an address aligned to {} bytes", fmt::ptr(address), alignment)});
+}
+
+void* memory_resource::allocate_sync(std::size_t bytes, std::size_t alignment) {
+  const stream_ref stream(device_);
+  void* address = allocate(stream, bytes, alignment);
+  if (!address || !ordered()) return address;
+  try {
+    stream.sync();
+  } catch (...) {
+    deallocate(stream, address, bytes, alignment);
+    throw;
+  }
+  return address;
+}
+
+void memory_resource::deallocate_sync(void* address, std::size_t bytes, std::size_t alignment) noexcept {
+  deallocate(stream_ref(device_), address, bytes, alignment);
+}
+
+void* device_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
+  return address_or_throw(device().backend().allocate(bytes), bytes, stream);
+}
+
+void device_memory_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {
+  free_device(device(), stream, address);
+}
+
+void* async_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
+  return driver_pools::allocated(device(), stream, bytes, device().backend().allocate_async(bytes, stream.handle()));
+}
+
+void async_memory_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {
+  driver_pools::free(device(), stream, address);
+}
+
+void* pinned_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
+  return address_or_throw(device().backend().allocate_pinned(bytes, flags_), bytes, stream);
+}
+
+void pinned_memory_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {
+  free_pinned(device(), stream, address);
+}
+
+void* managed_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
+  return address_or_throw(device().backend().allocate_managed(bytes), bytes, stream);
+}
+
+void managed_memory_resource::do_deallocate(const stream_ref& stream, void* address, std::size_t /*bytes*/) noexcept {
+  free_managed(device(), stream, address);
+}
+
+}  // namespace sluice::runtime

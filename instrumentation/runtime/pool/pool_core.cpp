@@ -1,0 +1,533 @@
+#include "instrumentation/runtime/pool/pool_core.hpp"
+
+#include <algorithm>
+
+#include "instrumentation/backend/driver_log.hpp"
+#include "instrumentation/backend/simulated/clock.hpp"
+#include "instrumentation/runtime/device/device_state.hpp"
+#include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/graph/capture_list.hpp"
+#include "instrumentation/runtime/recording/layer_log.hpp"
+
+namespace sluice::runtime::pooling {
+
+namespace {
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+std::uint64_t chosen_front_bytes(const pool_options& options, const backend::device_description& device) {
+  if (options.front_bytes != 0) return options.front_bytes;
+  std::uint64_t bytes = std::min(64 * mib, device.memory_bytes / 512);
+  if (options.limit_bytes != 0) bytes = std::min(bytes, options.limit_bytes / 16);
+  return bytes;
+}
+
+}  // namespace
+
+pool_core::pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options)
+    : device_(device),
+      space_(space),
+      host_reachable_(space != memory_space::device),
+      options_(std::move(options)),
+      front_bytes_(chosen_front_bytes(options_, device.description())),
+      clock_(device.backend().clock()),
+      trace_key_(layer_log::next_pool_key()),
+      ordinal_(device.description().ordinal),
+      hash_(static_cast<unsigned>(trace_key_ % lanes_remembered)),
+      source_(std::move(source)) {
+  (void)withheld();  // What needs it later may have no memory to make it.
+}
+
+// --- lanes --------------------------------------------------------------------------------------------------
+
+lane& pool_core::lane_of(front& f, std::uint64_t stream) {
+  lane* found = nullptr;
+  for (const auto& l : f.lanes) {
+    if (l->in_use && l->is_of(stream)) found = l.get();
+  }
+  if (found == nullptr) {
+    (void)heap_.zone_of(stream);  // Draining a lane must not need memory.
+    for (const auto& l : f.lanes) {
+      if (!l->in_use) found = l.get();
+    }
+    if (found == nullptr) {
+      f.lanes.push_back(std::make_unique<lane>(f, front_bytes_));
+      found = f.lanes.back().get();
+    }
+    found->stream.store(stream, std::memory_order_relaxed);
+    found->in_use = true;
+    found->names = {};
+  }
+  lanes_here[stream_ref::hash_of(stream) ^ hash_].set(this, *found);
+  return *found;
+}
+
+void pool_core::drain(lane& l) noexcept {
+  if (l.room_bytes == front_bytes_) return;
+  zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
+  for (std::size_t at = 0; at < lane_classes; ++at) {
+    lane::bin& bin = l.bins[at];
+    while (block* b = bin.head) {
+      bin.head = b->next;
+      heap_.give(b, to);
+    }
+    bin.room = most_of_class[at];
+    bin.refill = 1;
+  }
+  l.room_bytes = front_bytes_;
+}
+
+void pool_core::drain_fronts() noexcept {
+  const claim all(fronts_);
+  for (const auto& f : fronts_) {
+    for (const auto& l : f->lanes) drain(*l);
+  }
+}
+
+/// The thread has missed in this list again: it gets some more at once, so that it comes back seldom.
+void pool_core::refill(lane& l, std::uint64_t bytes, zone& from) {
+  const std::size_t at = class_of(bytes / granule);
+  lane::bin& bin = l.bins[at];
+  for (std::uint32_t more = bin.refill - 1; more != 0 && bin.room != 0; --more) {
+    if (bytes > l.room_bytes) break;
+    block* b = heap_.take(bytes, from);
+    if (b == nullptr) break;
+    push(l, l.bins[b->bin], b);
+  }
+  bin.refill = std::min<std::uint32_t>(bin.refill * 2, most_of_class[at] / 2u);
+}
+
+void pool_core::flush_half(lane& l, std::size_t at) noexcept {
+  lane::bin& bin = l.bins[at];
+  zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
+  for (std::uint32_t left = (most_of_class[at] - bin.room) / 2; left != 0; --left) {
+    block* b = bin.head;
+    bin.head = b->next;
+    ++bin.room;
+    l.room_bytes += b->bytes;
+    heap_.give(b, to);
+  }
+}
+
+/// In the books of the calling thread, or of those that have ended.
+void pool_core::count(front* f, const block& b, std::int64_t sign) noexcept {
+  if (f != nullptr) return sign > 0 ? f->count_given(b.bytes, b.requested) : f->count_returned(b.bytes, b.requested);
+  const auto bytes = static_cast<std::int64_t>(b.bytes), asked = static_cast<std::int64_t>(b.requested);
+  gone_.used += sign * bytes;
+  gone_.requested += sign * asked;
+  gone_.blocks += sign;
+  gone_.peak = std::max(gone_.peak, gone_.used);
+}
+
+// --- allocation --------------------------------------------------------------------------------------------
+
+block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
+  const std::uint64_t want = size_for(bytes), on = stream.identity();
+  front* f = front_here();
+  const pool_lock lock(mutex_);
+  zone& own = heap_.zone_of(on);
+  lane* l = nullptr;
+  try {
+    if (f != nullptr && !host_reachable_) l = &lane_of(*f, on);
+  } catch (const std::bad_alloc&) {
+    // Without a lane the next allocation takes longer.
+  }
+  // The thread remembers its last lanes only: it may have a block in one that it had forgotten.
+  if (block* b = hit(l, on, bytes)) return b;
+  block* b = find(stream, want);
+  if (b == nullptr) return nullptr;
+  try {
+    if (l != nullptr && want <= largest_rounded) refill(*l, want, own);
+  } catch (const std::bad_alloc&) {
+    // With less in it, likewise.
+  }
+  hand_out(f, *b, bytes);
+  return b;
+}
+
+void pool_core::hand_out(front* f, block& b, std::uint64_t bytes) noexcept {
+  b.requested = bytes;
+  const bool held = b.arena.load(std::memory_order_relaxed) != nullptr;
+  b.state.store(held ? block_state::held : block_state::used, std::memory_order_relaxed);
+  count(f, b, 1);
+  peak_taken_ = std::max(peak_taken_, heap_.taken_bytes());
+  // A thread that takes what another freed is past that moment, as with a message from it.
+  if (clock_ != nullptr) clock_->advance_to(b.freed_at);
+  sample();
+}
+
+block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
+  if (host_reachable_) return find_idle(bytes);
+  zone& own = heap_.zone_of(stream.identity());
+  if (block* b = heap_.take(bytes, own)) return b;
+  clean_idle_streams();
+  if (block* b = heap_.take(bytes, own)) return b;
+  if (heap_.taken_bytes() > used_about()) {
+    // Much dearer than a hit, and much cheaper than new memory.
+    drain_fronts();
+    clean_idle_streams();
+  }
+  if (block* b = heap_.take_any(bytes, own)) return b;
+  if (block* b = take_grown(bytes, own)) return b;
+  steal(stream);
+  if (block* b = heap_.take_any(bytes, own)) return b;
+  return find_by_waiting(bytes, own);
+}
+
+block* pool_core::find_idle(std::uint64_t bytes) {
+  zone& clean = heap_.clean();
+  clean_idle_streams();
+  if (block* b = heap_.take_any(bytes, clean)) return b;
+  if (block* b = take_grown(bytes, clean)) return b;
+  return find_by_waiting(bytes, clean);
+}
+
+/// Last resort: what is free but scattered over segments goes back, and a segment of the right size takes its place.
+block* pool_core::find_by_waiting(std::uint64_t bytes, zone& own) {
+  wait_for_streams();
+  if (block* b = heap_.take_any(bytes, own)) return b;
+  release(0, trace::pool_operation::trim);
+  if (block* b = heap_.take_any(bytes, own)) return b;
+  return take_grown(bytes, own);
+}
+
+/// New memory; null: there is none. What came without the mutex another thread may have taken, and what was freed meanwhile may do.
+block* pool_core::take_grown(std::uint64_t bytes, zone& own) {
+  for (;;) {
+    const bool grown = grow(bytes, own);
+    if (block* b = heap_.take_any(bytes, own)) return b;
+    if (!grown) return nullptr;
+  }
+}
+
+// A stream that is being captured can be neither asked nor waited for, nor the default stream beside one that keeps order with it:
+// that would break the capture. What such a stream freed stays its own for now. Nor may a capture begin between the look and the
+// question; but waiting takes long, and goes by an event, which a capture that begins meanwhile does not mind.
+
+void pool_core::clean_idle_streams() {
+  const captures_held_off held;
+  const backend::beside_captures here(device_.backend());
+  for (zone* z : heap_.busy_zones()) {
+    if (is_out_of_reach(z->stream) || streams().is_of_another_thread(z->stream)) continue;
+    const auto idle = device_.backend().stream_idle(streams().handle_of(z->stream));
+    if (idle && *idle) retag(*z, heap_.clean());
+  }
+}
+
+backend::event_handle pool_core::event_behind(std::uint64_t stream) noexcept {
+  const captures_held_off held;
+  if (is_out_of_reach(stream)) return backend::event_handle::null;
+  backend::device& d = device_.backend();
+  const auto event = d.create_event({});
+  if (!event) return backend::event_handle::null;
+  if (d.record_event(*event, streams().handle_of(stream))) return *event;
+  d.destroy_event(*event);
+  return backend::event_handle::null;
+}
+
+/// False: it could not be waited for.
+bool pool_core::wait_for(std::uint64_t stream) noexcept {
+  backend::device& d = device_.backend();
+  const backend::beside_captures here(d);
+  const backend::event_handle event = event_behind(stream);
+  if (event == backend::event_handle::null) return false;
+  const bool done = d.sync_event(event).has_value();
+  d.destroy_event(event);
+  return done;
+}
+
+/// What is called meanwhile may use this pool, or wait for a thread that does, or throw; the limit knows what is on its way.
+struct pool_core::without_mutex {
+  pool_core* core;  ///< null: the mutex is kept
+  std::uint64_t bytes;
+  inside* here = nullptr;
+  without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
+    if (core == nullptr) return;
+    core->growing_ += bytes;
+    here = &inside::of(core->mutex_);
+    here->set_holds(false);
+    core->mutex_.unlock();
+    here->set_out(true);
+  }
+  without_mutex(const without_mutex&) = delete;
+  without_mutex& operator=(const without_mutex&) = delete;
+  ~without_mutex() {
+    if (core == nullptr) return;
+    here->set_out(false);
+    core->mutex_.lock();
+    here->set_holds(true);
+    core->growing_ -= bytes;
+  }
+};
+
+/// Others go on meanwhile; what they free or enqueue on those streams is not waited for.
+void pool_core::wait_without_mutex(const std::vector<zone*>& zones) noexcept {
+  backend::device& d = device_.backend();
+  std::vector<backend::event_handle> behind;
+  for (const zone* z : zones) {
+    const backend::event_handle event = event_behind(z->stream);
+    if (event != backend::event_handle::null) behind.push_back(event);
+  }
+  const without_mutex meanwhile(this, 0);
+  const backend::beside_captures here(d);
+  for (const backend::event_handle event : behind) {
+    (void)d.sync_event(event);
+    d.destroy_event(event);
+  }
+}
+
+void pool_core::wait_for_streams() noexcept {
+  // Most of the time goes by here. What streams got to do meanwhile is left, or nothing.
+  wait_without_mutex(heap_.busy_zones());
+  clean_idle_streams();
+  for (zone* z : heap_.busy_zones()) {
+    if (wait_for(z->stream)) retag(*z, heap_.clean());
+  }
+  zone& left = withheld();
+  const captures_held_off held;
+  const backend::beside_captures here(device_.backend());
+  if ((left.blocks != 0 || left.held != 0) && !capturing() && device_.backend().synchronize()) {
+    retag(left, heap_.clean());
+  }
+}
+
+void pool_core::steal(const stream_ref& stream) {
+  backend::device& d = device_.backend();
+  zone& own = heap_.zone_of(stream.identity());
+  const captures_held_off held;
+  for (zone* z : heap_.busy_zones()) {
+    if (z == &own || is_out_of_reach(z->stream)) continue;
+    // One event now covers every free on that stream so far.
+    const auto event = d.create_event({});
+    if (!event) continue;
+    if (d.record_event(*event, streams().handle_of(z->stream)) && d.wait_event(stream.handle(), *event)) {
+      retag(*z, own);
+    }
+    d.destroy_event(*event);
+  }
+}
+
+bool pool_core::grow(std::uint64_t bytes, const zone& own) {
+  const std::uint64_t step = source_->step();
+  const auto in_steps = [&](std::uint64_t b) {
+    return b > ~std::uint64_t{0} - step ? b / step * step : (b + step - 1) / step * step;
+  };
+  const std::uint64_t step_up = in_steps(options_.growth_bytes);
+  const std::uint64_t at = source_->next_address(std::max(in_steps(bytes), step_up));
+  // Free memory that the new one joins serves as well; new memory may be anybody's, that stream's too.
+  const block* joined = heap_.free_before(at, own);
+  zone& home = joined != nullptr ? *joined->home : heap_.clean();
+  const std::uint64_t least = in_steps(bytes - (joined != nullptr ? std::min(joined->bytes, bytes - 1) : 0));
+  std::uint64_t wanted = std::max(least, step_up);
+  if (options_.limit_bytes != 0) {
+    const std::uint64_t reserved = heap_.reserved() + growing_;
+    const std::uint64_t room = options_.limit_bytes > reserved ? options_.limit_bytes - reserved : 0;
+    wanted = std::min(wanted, room / step * step);
+    if (wanted < least) return false;
+  }
+  const auto made = grow_between(least, wanted, at);
+  if (!made) {
+    if (made.error().code == status::out_of_memory) return false;
+    throw error(made.error());
+  }
+  heap_.add(*made, home);
+  peak_reserved_ = std::max(peak_reserved_, heap_.reserved());
+  state(trace::pool_operation::grow);
+  return true;
+}
+
+backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at) {
+  const without_mutex meanwhile(source_->may_call_back() ? this : nullptr, wanted);
+  auto made = source_->grow(wanted, at);
+  const bool refused = !made && made.error().code == status::out_of_memory;
+  // Less than a full step is better than nothing.
+  return refused && least != wanted ? source_->grow(least, at) : std::move(made);
+}
+
+bool pool_core::reserve(std::uint64_t bytes) {
+  const pool_lock lock(mutex_);
+  return grow(pool_heap::round_up(bytes), heap_.clean());
+}
+
+// --- deallocation ------------------------------------------------------------------------------------------
+
+void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
+  if (is_cut_off(mutex_)) return;
+  front* f = nullptr;
+  try {
+    f = front_here();
+  } catch (const std::bad_alloc&) {
+    // Without a front, straight to the heap.
+  }
+  const pool_lock lock(mutex_);
+  count(f, *b, -1);
+  sample();
+  zone& to = zone_or_wait(stream);
+  try {
+    if (f != nullptr && !host_reachable_ && b->bin < lane_classes) {
+      lane& l = lane_of(*f, stream);
+      lane::bin& bin = l.bins[b->bin];
+      if (bin.room == 0) flush_half(l, b->bin);
+      if (bin.room != 0 && b->bytes <= l.room_bytes) return push(l, bin, b);
+    }
+  } catch (const std::bad_alloc&) {
+    // Without a lane, straight to the heap.
+  }
+  heap_.give(b, to);
+}
+
+/// Where a block goes that is freed on `stream`.
+zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
+  try {
+    return heap_.zone_of(stream);
+  } catch (const std::bad_alloc&) {
+    // No room to remember the stream: what waits for nobody needs none.
+    return wait_for(stream) ? heap_.clean() : withheld();
+  }
+}
+
+void pool_core::withhold(block* b) noexcept {
+  if (is_cut_off(mutex_)) return;
+  const pool_lock lock(mutex_);
+  count(nullptr, *b, -1);
+  note_withheld(b->bytes);
+  heap_.give(b, withheld());
+}
+
+block* pool_core::look_again(const void* address) noexcept {
+  if (is_cut_off(mutex_)) return nullptr;
+  const pool_lock lock(mutex_);
+  return heap_.find(reinterpret_cast<std::uint64_t>(address));
+}
+
+void pool_core::retire(std::uint64_t stream) noexcept {
+  if (is_cut_off(mutex_)) return;
+  const pool_lock lock(mutex_);
+  const auto of_stream = [&](const auto& l) { return l->in_use && l->is_of(stream); };
+  const bool kept = std::any_of(fronts_.begin(), fronts_.end(), [&](const auto& f) {
+    return std::any_of(f->lanes.begin(), f->lanes.end(), of_stream);
+  });
+  if (kept) {
+    const claim all(fronts_);
+    for (const auto& f : fronts_) {
+      for (const auto& l : f->lanes) {
+        if (!of_stream(l)) continue;
+        drain(*l);
+        l->in_use = false;
+        l->stream.store(no_stream, std::memory_order_relaxed);
+      }
+    }
+  }
+  auto busy = heap_.busy_zones();
+  std::erase_if(busy, [&](const zone* z) { return z->stream != stream; });
+  if (!busy.empty()) wait_without_mutex(busy);
+  for (zone* z : heap_.busy_zones()) {
+    if (z->stream != stream) continue;
+    const bool waited = wait_for(stream);
+    if (!waited) note_withheld(z->bytes);
+    retag(*z, waited ? heap_.clean() : withheld());
+  }
+  heap_.forget_zone(stream);
+}
+
+std::uint64_t pool_core::release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept {
+  std::uint64_t bytes = 0;
+  const auto segments = heap_.release(keep_bytes);
+  if (!segments.empty()) {
+    // The pool may be closed to its end on another thread before this has the mutex again.
+    const std::shared_ptr<growth> source = source_;
+    const without_mutex meanwhile(source->may_call_back() ? this : nullptr, 0);
+    for (const segment& s : segments) {
+      source->shrink(s);
+      bytes += s.bytes;
+    }
+  }
+  if (bytes != 0) state(operation);
+  return bytes;
+}
+
+std::uint64_t pool_core::trim(std::uint64_t keep_bytes) {
+  const pool_lock lock(mutex_);
+  drain_fronts();
+  wait_for_streams();
+  return release(keep_bytes, trace::pool_operation::trim);
+}
+
+void pool_core::set_limit(std::uint64_t bytes) noexcept {
+  const pool_lock lock(mutex_);
+  options_.limit_bytes = bytes;
+}
+
+void pool_core::close() noexcept {
+  if (is_cut_off(mutex_)) {
+    left_alone_ = shared_from_this();
+    return;
+  }
+  const pool_lock lock(mutex_);
+  drain_fronts();
+  wait_for_streams();
+  closed_.store(true, std::memory_order_release);
+  finish_closing();
+}
+
+/// What graphs hold goes when they do.
+void pool_core::finish_closing() noexcept {
+  release(0, trace::pool_operation::shrink);
+  if (!arenas_.empty()) return;
+  std::shared_ptr<growth> source = std::move(source_);
+  const without_mutex meanwhile(this, 0);
+  source.reset();  // With what is upstream: a pool, it may be.
+}
+
+// --- statistics --------------------------------------------------------------------------------------------
+
+/// What the fronts say while others go on: not of one moment.
+std::uint64_t pool_core::used_about() const noexcept {
+  std::int64_t used = gone_.used;
+  for (const auto& f : fronts_) used += f->used.load(std::memory_order_relaxed);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, used));
+}
+
+pool_stats pool_core::stats() {
+  const pool_lock lock(mutex_);
+  constexpr int attempts = 4;
+  for (int i = 0; i < attempts; ++i) {
+    front_counts sum = gone_;
+    if (collect(fronts_, sum)) return stats_from(sum);
+  }
+  const claim all(fronts_);
+  front_counts sum = gone_;
+  (void)collect(fronts_, sum);  // Nobody moves.
+  return stats_from(sum);
+}
+
+pool_stats pool_core::stats_from(const front_counts& counts) const noexcept {
+  pool_stats s;
+  s.used = static_cast<std::uint64_t>(counts.used);
+  s.requested = static_cast<std::uint64_t>(counts.requested);
+  s.reserved = heap_.reserved();
+  s.kept = heap_.taken_bytes() - s.used;
+  for (const auto& [id, arena] : arenas_) s.kept_for_graphs += arena->free_bytes();
+  // Threads' own peaks need not have been at one moment, and what has left the heap need not all have been used.
+  s.peak_used = std::max(s.used, std::min(static_cast<std::uint64_t>(counts.peak), peak_taken_));
+  s.withheld = heap_.bytes_of(no_stream);
+  s.peak_reserved = peak_reserved_;
+  s.largest_free = heap_.largest_free();
+  s.limit = options_.limit_bytes;
+  s.used_blocks = static_cast<std::uint64_t>(counts.blocks);
+  s.free_blocks = heap_.free_blocks() + heap_.taken_blocks() - s.used_blocks;
+  s.segments = heap_.segments();
+  s.refused_frees = refused_frees_.load(std::memory_order_relaxed);
+  return s;
+}
+
+void pool_core::reset_peaks() noexcept {
+  const pool_lock lock(mutex_);
+  const claim all(fronts_);
+  for (const auto& f : fronts_) f->peak.store(f->used.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  gone_.peak = gone_.used;
+  peak_taken_ = heap_.taken_bytes();
+  peak_reserved_ = heap_.reserved();
+}
+
+}  // namespace sluice::runtime::pooling

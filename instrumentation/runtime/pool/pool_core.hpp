@@ -1,0 +1,263 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/trace/model/model.hpp"
+#include "instrumentation/runtime/pool/pool_arena.hpp"
+#include "instrumentation/runtime/pool/pool_front.hpp"
+#include "instrumentation/runtime/pool/pool_growth.hpp"
+#include "instrumentation/runtime/pool/pool_heap.hpp"
+#include "instrumentation/runtime/pool/pool_inside.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+
+// A pool without its public face: the heap, the threads' fronts, and how they give to each other. Internal. Threads that have
+// a front keep it alive, so that a pool may go before them and they before the pool.
+
+namespace sluice::backend {
+class simulated_clock;
+}
+
+namespace sluice::runtime {
+class active_capture;
+}
+
+namespace sluice::runtime::pooling {
+
+/// The size of the block that serves `bytes`; more than there is where that overflows. O(1).
+[[nodiscard]] constexpr std::uint64_t size_for(std::uint64_t bytes) noexcept {
+  const std::uint64_t rounded = pool_heap::round_up(bytes);
+  return rounded <= largest_rounded ? round_to_class(rounded / granule) * granule : rounded;
+}
+
+/// Streams go by their `stream_ref::identity` here.
+class pool_core final : public std::enable_shared_from_this<pool_core> {
+ public:
+  pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options);
+
+  // --- a hit: no lock, and no memory written to that others write to
+
+  /// The calling thread's own of the stream, or of another of that hash; null: none that is remembered, or the host reaches the
+  /// memory.
+  [[nodiscard]] SLUICE_INLINE lane* lane_by_hash(unsigned hash) const noexcept {
+    const lane_entry& here = lanes_here[hash ^ hash_];
+    if (here.core != this) [[unlikely]]
+      return nullptr;
+    if (here.place == nullptr) __builtin_unreachable();
+    return here.place;
+  }
+  [[nodiscard]] SLUICE_INLINE lane* own_lane(std::uint64_t stream) const noexcept {
+    return lane_by_hash(stream_ref::hash_of(stream));
+  }
+
+  /// A block that `own`, the calling thread's lane, has of `stream` for `bytes` > 0; null: none.
+  [[nodiscard]] SLUICE_INLINE block* hit(lane* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
+    if (own == nullptr) [[unlikely]]
+      return nullptr;
+    lane& l = *own;
+    front& f = *l.owner;
+    std::uint64_t before = 0;
+    if (!f.enter(before)) [[unlikely]]
+      return nullptr;
+    lane::bin& bin = l.bins[bin_for(bytes)];
+    block* b = bin.head;
+    const bool fits = l.is_of(stream) && b != nullptr && b->bytes >= bytes;
+    if (fits) [[likely]] {
+      const std::uint64_t size = b->bytes;
+      bin.head = b->next;
+      ++bin.room;
+      l.room_bytes += size;
+      f.count_given(size, bytes);
+      b->requested = bytes;
+      b->state.store(block_state::used, std::memory_order_relaxed);
+    }
+    f.leave(before);
+    return fits ? b : nullptr;
+  }
+
+  /// The calling thread keeps a used block, which no graph holds, of its own accord, freed on `stream`, in its lane `own`. False: it
+  /// has no room.
+  [[nodiscard]] SLUICE_INLINE bool keep(lane* own, std::uint64_t stream, block* b) noexcept {
+    const std::size_t at = b->bin;
+    if (own == nullptr || at >= lane_classes) [[unlikely]]
+      return false;
+    lane& l = *own;
+    front& f = *l.owner;
+    std::uint64_t before = 0;
+    if (!f.enter(before)) [[unlikely]]
+      return false;
+    lane::bin& bin = l.bins[at];
+    const bool room = l.is_of(stream) && bin.room != 0 && b->bytes <= l.room_bytes;
+    if (room) [[likely]] {
+      f.count_returned(b->bytes, b->requested);
+      push(l, bin, b);
+    }
+    f.leave(before);
+    return room;
+  }
+
+  /// The block of that address which a caller has; null: there is none. Lock-free where there is one.
+  [[nodiscard]] SLUICE_INLINE block* used_block(const void* address) noexcept {
+    block* b = heap_.find(reinterpret_cast<std::uint64_t>(address));
+    if (b == nullptr) [[unlikely]]
+      b = look_again(address);
+    return b != nullptr && b->is_callers() ? b : nullptr;
+  }
+  /// The same of a block that no graph holds, where the first look finds it; null: ask `used_block`.
+  [[nodiscard]] SLUICE_INLINE block* used_block_at_once(const void* address) const noexcept {
+    block* b = heap_.find_at_once(reinterpret_cast<std::uint64_t>(address));
+    return b != nullptr && b->state.load(std::memory_order_acquire) == block_state::used ? b : nullptr;
+  }
+
+  // --- the rest takes the mutex
+
+  /// A block for `bytes` > 0 after a miss; null: there is no memory. Throws error if the device fails otherwise.
+  [[nodiscard]] block* allocate(const stream_ref& stream, std::uint64_t bytes);
+  /// A used block is freed on `stream`, where `keep` had no room.
+  void give_back(std::uint64_t stream, block* b) noexcept;
+
+  /// The same on a stream that is being captured.
+  [[nodiscard]] block* allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes);
+  /// A block that is freed in a capture, or (`capture` is null) one that a graph held a moment ago.
+  void give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream, block* b) noexcept;
+
+  [[nodiscard]] pool_stats stats();
+  void reset_peaks() noexcept;
+  std::uint64_t trim(std::uint64_t keep_bytes);
+  void set_limit(std::uint64_t bytes) noexcept;
+  /// False: there is no memory. Throws error if the device fails otherwise.
+  [[nodiscard]] bool reserve(std::uint64_t bytes);
+  void retire(std::uint64_t stream) noexcept;
+  /// A used block whose work nobody can say to be done: nobody gets it before the device has been waited for.
+  void withhold(block* b) noexcept;
+  /// Waits for the streams that still use freed blocks and returns what is free. Nothing may be asked of it afterwards.
+  void close() noexcept;
+
+  // --- recordings
+
+  /// Says that there is this pool, and what it holds.
+  void announce() noexcept;
+  void define() noexcept;
+  /// All of its used blocks, as of one moment; nullopt: others did not let it see them in time. Throws std::bad_alloc.
+  [[nodiscard]] std::optional<pool_live_set> live_set(const look_limit& limit);
+  /// Called by the thread that allocated, before anybody else can know the address. `begin` is the entry of the call; 0: it
+  /// is the exit too.
+  void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;
+  /// The same of a hit in the lane `own`, over in less than the clock can tell, so that one reading does for both edges.
+  /// Returns the block's address.
+  void* note_hit(const lane& own, const stream_ref& stream, block& b) noexcept;
+  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's lane. `on`: the stream's identity.
+  void note_freed(const lane& own, std::uint64_t on, const stream_ref& stream, const block& b,
+                  std::uint64_t now) noexcept;
+  /// The same where there is no lane.
+  void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
+  void note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept;
+  /// Somebody has freed what is no block of ours.
+  void refuse_free(const void* address) noexcept;
+
+  [[nodiscard]] const pool_options& options() const noexcept { return options_; }
+  /// Of a simulated device; null for others.
+  [[nodiscard]] backend::simulated_clock* clock() const noexcept { return clock_; }
+
+ private:
+  SLUICE_INLINE static void push(lane& l, lane::bin& bin, block* b) noexcept {
+    b->state.store(block_state::cached, std::memory_order_relaxed);
+    b->next = bin.head;
+    bin.head = b;
+    --bin.room;
+    l.room_bytes -= b->bytes;
+  }
+
+  [[nodiscard]] const device_state& streams() const noexcept { return *device_.state(); }
+
+  static constexpr std::uint64_t no_stream = ~std::uint64_t{0};
+
+  // Fronts.
+  /// The calling thread's; null when it is ending.
+  [[nodiscard]] front* front_here();
+  [[nodiscard]] lane& lane_of(front& f, std::uint64_t stream);
+  void leave(front* f) noexcept;
+  void drain(lane& l) noexcept;
+  void drain_fronts() noexcept;
+  void refill(lane& l, std::uint64_t bytes, zone& from);
+  void flush_half(lane& l, std::size_t bin) noexcept;
+  friend struct thread_fronts;
+
+  [[nodiscard]] block* look_again(const void* address) noexcept;
+
+  // Captures.
+  /// It can be neither asked nor waited for now. True or false for as long as `captures_held_off` lives.
+  [[nodiscard]] bool is_out_of_reach(std::uint64_t stream) const noexcept;
+  [[nodiscard]] capture_arena& arena_of(active_capture& capture);
+  void release_arena(std::uint64_t capture) noexcept;
+  static void hold_for(block& b, zone& to) noexcept;
+  void retag(zone& from, zone& to) noexcept;
+
+  // With the mutex held.
+  /// What streams left behind that could not be waited for.
+  [[nodiscard]] zone& withheld() noexcept { return heap_.zone_of(no_stream); }
+  void note_withheld(std::uint64_t bytes) const noexcept;
+  void hand_out(front* f, block& b, std::uint64_t bytes) noexcept;
+  void finish_closing() noexcept;
+  [[nodiscard]] zone& zone_or_wait(std::uint64_t stream) noexcept;
+  [[nodiscard]] block* find(const stream_ref& stream, std::uint64_t bytes);
+  [[nodiscard]] block* find_idle(std::uint64_t bytes);
+  [[nodiscard]] block* find_by_waiting(std::uint64_t bytes, zone& own);
+  void clean_idle_streams();
+  /// Behind all that the stream has to do so far; null: it is out of reach, or the device has failed.
+  [[nodiscard]] backend::event_handle event_behind(std::uint64_t stream) noexcept;
+  [[nodiscard]] bool wait_for(std::uint64_t stream) noexcept;
+  void wait_without_mutex(const std::vector<zone*>& zones) noexcept;
+  /// Without the mutex for most of the time.
+  void wait_for_streams() noexcept;
+  [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
+  [[nodiscard]] block* take_grown(std::uint64_t bytes, zone& own);
+  [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at);
+  void steal(const stream_ref& stream);
+  struct without_mutex;
+  /// Gives segments back, without the mutex meanwhile if that may call back.
+  std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
+  void count(front* f, const block& b, std::int64_t sign) noexcept;
+  void note_hit_in_full(const lane& own, const stream_ref& stream, block& b) noexcept;
+  [[nodiscard]] std::uint64_t used_about() const noexcept;
+  [[nodiscard]] pool_stats stats_from(const front_counts& counts) const noexcept;
+  void state(trace::pool_operation operation) const noexcept;
+  void sample() const noexcept;
+
+  /// What the present recording calls the stream, and the pool on it.
+  [[nodiscard]] lane_names names(const stream_ref& stream) const noexcept;
+  void find_names(const stream_ref& stream, bool introduce, lane_names& found) const noexcept;
+
+  device_ref device_;
+  memory_space space_;
+  /// The host writes to blocks at once, in no stream's order: it gets only what no work is left on. Fronts of such a pool keep
+  /// nothing: they do not ask.
+  bool host_reachable_;
+  pool_options options_;
+  std::uint64_t front_bytes_;
+  backend::simulated_clock* clock_;
+  std::uint64_t trace_key_;
+  std::uint32_t ordinal_;
+  unsigned hash_;  ///< below `lanes_remembered`
+
+  std::mutex mutex_;
+  std::atomic<bool> closed_{false};
+  std::shared_ptr<pool_core> left_alone_;  ///< itself, for the rest of the process
+  std::uint64_t growing_ = 0;              ///< bytes that threads ask upstream for now, without the mutex
+  std::shared_ptr<growth> source_;
+  pool_heap heap_;
+  std::vector<std::unique_ptr<front>> fronts_;
+  front_counts gone_;                                               // of threads that have ended
+  std::map<std::uint64_t, std::unique_ptr<capture_arena>> arenas_;  // by capture
+  std::uint64_t peak_taken_ = 0, peak_reserved_ = 0;
+  mutable std::uint64_t told_used_ = 0;
+  std::atomic<std::uint64_t> refused_frees_{0};
+};
+
+}  // namespace sluice::runtime::pooling

@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+
+#include <cstddef>
+
+#include "instrumentation/backend/driver_log.hpp"
+#include "instrumentation/ring/producer_emit.hpp"
+#include "instrumentation/runtime/pool/live_sets.hpp"
+#include "instrumentation/runtime/pool/pool_core.hpp"
+#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/tags.hpp"
+
+// What a pool says in recordings. What the blocks of a lane have in common is said once, and a hit is told by its address and
+// sizes. Bytes in use follow from the blocks: the pool's state is told when it grows or shrinks, and now and then.
+
+namespace sluice::runtime::pooling {
+
+void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, space_, options_.name); }
+
+namespace {
+
+/// The present recording knows the lane, which is its stream's.
+SLUICE_INLINE bool is_told(const lane& l, std::uint64_t stream) noexcept {
+  return l.names.generation == layer_log::generation() && l.is_of(stream);
+}
+
+}  // namespace
+
+lane_names pool_core::names(const stream_ref& stream) const noexcept {
+  const std::uint64_t on = stream.identity();
+  lane* own = own_lane(on);
+  const bool remembered = own != nullptr && own->is_of(on);
+  if (remembered && is_told(*own, on)) return own->names;
+  lane_names spare;
+  lane_names& found = remembered ? own->names : spare;
+  find_names(stream, remembered, found);
+  return found;
+}
+
+/// Only a lane that is remembered is worth a record; one that could not be introduced is tried again next time.
+SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce, lane_names& found) const noexcept {
+  const std::uint32_t generation = layer_log::generation();
+  found.stream = stream.device().backend().trace_stream(stream.handle());
+  found.pool = collector::intern(options_.name.data(), options_.name.size());
+  found.lane = 0;
+  // A stream without a name yet is asked about again.
+  if (!introduce || found.stream == 0) return;
+  collector::lane_record lane{};
+  lane.header.time = layer_log::now();
+  lane.pool = trace_key_;
+  lane.stream = found.stream;
+  lane.name = found.pool;
+  lane.device = ordinal_;
+  lane.context = static_cast<std::uint32_t>(found.stream >> 32);
+  lane.level = static_cast<std::uint8_t>(trace::layer::pool);
+  lane.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
+  found.lane = collector::introduce_lane(lane);
+  found.generation = found.lane != 0 ? generation : 0;
+}
+
+/// A hit's lane is its stream's. Only what is usual is here, so that it needs no registers of its caller's.
+SLUICE_HOT void* pool_core::note_hit(const lane& own, const stream_ref& stream, block& b) noexcept {
+  const bool usual =
+      own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
+  if (usual) [[likely]] {
+    b.recorded = own.names.generation;
+    collector::emit_lane_alloc(collector::read_tsc(), own.names.lane, b.trace_address, b.requested, b.bytes);
+  } else {
+    note_hit_in_full(own, stream, b);
+  }
+  return b.pointer();
+}
+
+[[gnu::noinline]] void pool_core::note_hit_in_full(const lane& own, const stream_ref& stream, block& b) noexcept {
+  if (own.names.generation != layer_log::generation()) return note_allocated(stream, b, 0);
+  const std::uint64_t tag = scoped_tag::current_key();
+  b.recorded = own.names.generation;
+  const std::uint64_t now = layer_log::now();
+  if ((tag | b.parent) == 0) {
+    collector::emit_lane_alloc(now, own.names.lane, b.trace_address, b.requested, b.bytes);
+  } else {
+    collector::emit_lane_alloc(now, own.names.lane, b.trace_address, b.requested, b.bytes, tag, b.parent);
+  }
+}
+
+void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept {
+  const lane_names keys = names(stream);
+  const std::uint64_t tag = scoped_tag::current_key();
+  collector::alloc_record r{};
+  r.header.time = layer_log::now();
+  r.address = b.trace_address;
+  r.bytes = b.requested;
+  r.reserved_bytes = b.bytes;
+  r.call_begin = begin != 0 ? begin : r.header.time;
+  r.pool = trace_key_;
+  r.stream = keys.stream;
+  r.name = tag != 0 ? tag : keys.pool;
+  r.parent = b.parent;
+  r.device = ordinal_;
+  r.context = static_cast<std::uint32_t>(keys.stream >> 32);
+  r.level = static_cast<std::uint8_t>(trace::layer::pool);
+  r.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
+  b.recorded = layer_log::generation();
+  collector::emit(r);
+}
+
+SLUICE_HOT void pool_core::note_freed(const lane& own, std::uint64_t on, const stream_ref& stream, const block& b,
+                                      std::uint64_t now) noexcept {
+  if (!is_told(own, on)) [[unlikely]]
+    return note_freed_in_full(stream, b, now);
+  collector::emit_lane_free(now, own.names.lane, b.trace_address);
+}
+
+SLUICE_RARE void pool_core::note_freed_in_full(const stream_ref& stream, const block& b,
+                                               std::uint64_t now) const noexcept {
+  collector::free_record r{};
+  r.header.time = now;
+  r.address = b.trace_address;
+  r.stream = names(stream).stream;
+  r.level = static_cast<std::uint8_t>(trace::layer::pool);
+  r.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
+  collector::emit(r);
+}
+
+void pool_core::note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept {
+  layer_log::block record{trace::layer::pool, space_, 0, bytes};
+  record.pool = trace_key_;
+  record.name = options_.name;
+  layer_log::failed(stream, record, static_cast<int>(status::out_of_memory));
+}
+
+void pool_core::state(trace::pool_operation operation) const noexcept {
+  if (!layer_log::on()) return;
+  told_used_ = used_about();
+  layer_log::pool_state(trace_key_, heap_.reserved(), told_used_, operation);
+}
+
+/// After a miss, when what is used has changed by a 64th of the pool since it was last told.
+void pool_core::sample() const noexcept {
+  if (!layer_log::on()) return;
+  const std::uint64_t used = used_about();
+  const std::uint64_t change = used > told_used_ ? used - told_used_ : told_used_ - used;
+  if (change * 64 >= heap_.reserved()) state(trace::pool_operation::sample);
+}
+
+void pool_core::announce() noexcept {
+  const pool_lock lock(mutex_);
+  const claim all(fronts_);
+  define();
+  heap_.for_each([&](block& b) {
+    // Other threads may have been recorded for a moment already.
+    const bool known = b.recorded != 0 && b.recorded + 1 >= layer_log::generation();
+    if (!b.is_callers() || known) return;
+    layer_log::block record{trace::layer::pool, space_, b.trace_address, b.requested, b.bytes};
+    record.parent = b.parent;
+    record.pool = trace_key_;
+    record.name = options_.name;
+    record.born_before = true;
+    layer_log::allocated(stream_ref(device_), record);
+    b.recorded = layer_log::generation();
+  });
+  state(trace::pool_operation::sample);
+}
+
+std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
+  if (is_cut_off(mutex_)) return std::nullopt;
+  const pool_lock lock(mutex_, limit);
+  if (!lock) return std::nullopt;
+  pool_live_set set{.pool = trace_key_, .time = layer_log::latest(), .words = {}};
+  // Not while threads wait for their fronts. What callers have is of what the heap has given, and that stays.
+  set.words.reserve(3 * heap_.taken_blocks());
+  const std::uint64_t what = static_cast<std::uint64_t>(trace::layer::pool) |
+                             static_cast<std::uint64_t>(backend::trace_kind(space_)) << 8 |
+                             std::uint64_t{ordinal_} << 16;
+  const claim all(fronts_, limit);
+  if (!all.held()) return std::nullopt;
+  heap_.for_each([&](const block& b) {
+    if (!b.is_callers()) return;
+    set.words.insert(set.words.end(), {b.trace_address, b.requested, what});
+  });
+  return set;
+}
+
+void pool_core::refuse_free(const void* address) noexcept {
+  if (is_cut_off()) return;  // It may be one of ours that was not found.
+  refused_frees_.fetch_add(1, std::memory_order_relaxed);
+  if (!layer_log::on()) return;
+  constexpr std::size_t line_bytes = 256;
+  char line[line_bytes];
+  const auto end = fmt::format_to_n(line, sizeof line - 1,
+                                    "pool '{}': free of {}, where no allocated block of it begins; nothing was done",
+                                    options_.name, fmt::ptr(address));
+  *end.out = '\0';
+  collector::message(static_cast<unsigned>(trace::severity::warning), line);
+}
+
+void pool_core::note_withheld(std::uint64_t bytes) const noexcept {
+  if (!layer_log::on()) return;
+  constexpr std::size_t line_bytes = 256;
+  char line[line_bytes];
+  const auto end =
+      fmt::format_to_n(line, sizeof line - 1,
+                       "pool '{}': {} free bytes are withheld, for the stream that used them could not be waited for",
+                       options_.name, bytes);
+  *end.out = '\0';
+  collector::message(static_cast<unsigned>(trace::severity::warning), line);
+}
+
+}  // namespace sluice::runtime::pooling

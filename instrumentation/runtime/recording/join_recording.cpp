@@ -1,0 +1,31 @@
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/runtime/device/device_state.hpp"
+#include "instrumentation/runtime/pool/live_sets.hpp"
+#include "instrumentation/runtime/recording.hpp"
+#include "instrumentation/runtime/recording/layer_log.hpp"
+
+// Apart from recording.cpp: shared libraries are recorded by others, and have no writer in them.
+
+namespace sluice::runtime {
+
+bool join_recording(std::span<const device_ref> devices) {
+  if (collector::active()) return false;
+  layer_log::recording_comes();
+  if (!collector::start(collector::producer_options{})) return false;
+  layer_log::recording_is_here();
+  for (const device_ref& device : devices) device.state()->announce();
+  // Never destroyed, like the devices; but it has its last look.
+  static auto* const teller = new live_set_teller;
+  static const pid_t here = getpid();
+  (void)std::atexit([] {
+    // A child of the program has none of its threads.
+    if (getpid() == here) teller->end();
+  });
+  return true;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,88 @@
+#include "instrumentation/runtime/recording.hpp"
+
+#include <optional>
+#include <vector>
+
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/runtime/device/device_state.hpp"
+#include "instrumentation/runtime/pool/live_sets.hpp"
+#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/writer/session.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw error({status::failed, 0, "recording", why}); }
+
+}  // namespace
+
+struct recording::state {
+  explicit state(device_ref d) : device(std::move(d)) {}
+
+  /// The device chosen, and the others of the process that anybody uses. A simulated clock is one device's alone.
+  [[nodiscard]] std::vector<device_ref> all() const {
+    std::vector<device_ref> out{device};
+    if (device.backend().clock() != nullptr) return out;
+    for (const device_ref& other : devices()) {
+      if (!(other == device) && !other.simulated() && other.backend().in_use()) out.push_back(other);
+    }
+    return out;
+  }
+
+  device_ref device;
+  std::optional<collector::session> session;
+  std::optional<live_set_teller> teller;
+};
+
+recording::recording(const std::string& path, const device_ref& device) : state_(std::make_unique<state>(device)) {
+  if (collector::active()) refuse("this process is being recorded already");
+  backend::simulated_clock* clock = device.backend().clock();
+  auto session = collector::session::start(path, {.simulated = clock != nullptr, .publish_later = true});
+  if (!session) refuse(session.error().to_string());
+  collector::producer_options options;
+  if (clock) {
+    options.clock = collector::clock_kind::simulated_ns;
+    // A simulated run makes a second's events in milliseconds; with room for all of them, two runs stay the same.
+    options.ring_bytes = std::size_t{8} << 20;
+  }
+  layer_log::recording_comes();
+  if (!collector::start(session->socket_name().c_str(), options)) {
+    (void)session->stop();
+    refuse("the recorder's socket did not answer");
+  }
+  session->publish();
+  (void)session->sync();  // From here on the file can be read.
+  state_->session = std::move(*session);
+  layer_log::use_clock(clock);
+  const auto all = state_->all();
+  for (const device_ref& d : all) d.backend().recording_begins(state_->session->socket_name());
+  layer_log::recording_is_here();
+  for (const device_ref& d : all) d.state()->announce();
+  state_->teller.emplace();
+}
+
+recording::~recording() {
+  try {
+    finish();
+  } catch (const error&) {
+    // A destructor has nobody to tell; whoever wants to know calls finish().
+  }
+}
+
+recording_summary recording::finish() {
+  if (!state_->session) return {};
+  // A device in error has nothing more to say, which must not keep the file from being closed.
+  const auto all = state_->all();
+  for (const device_ref& d : all) (void)d.backend().synchronize();
+  for (const device_ref& d : all) d.backend().recording_ends();
+  state_->teller.reset();
+  collector::stop();
+  layer_log::use_clock(nullptr);
+  auto done = state_->session->stop();
+  state_->session.reset();
+  if (!done) refuse(done.error().to_string());
+  return {done->path, done->bytes, done->events, done->lost_events, done->warnings};
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,385 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/trace/file/writer_inline.hpp"
+#include "instrumentation/writer/assembler/call_stacks.hpp"
+#include "instrumentation/writer/assembler/catalogue.hpp"
+#include "instrumentation/writer/assembler/graph_nodes.hpp"
+#include "instrumentation/writer/assembler/inexact_spans.hpp"
+#include "instrumentation/writer/assembler/ipc_links.hpp"
+#include "instrumentation/writer/assembler/open_ranges.hpp"
+#include "instrumentation/writer/assembler/work_joiner.hpp"
+#include "instrumentation/writer/blocks/block_ledger.hpp"
+#include "instrumentation/writer/clock_line.hpp"
+#include "instrumentation/writer/ring_reader.hpp"
+
+namespace sluice::collector {
+
+struct assembler_options {
+  bool simulated = false;
+  std::size_t checkpoint_every = 65536;
+  std::uint64_t ring_bytes = 0;  ///< Keep the last part in a file of about this size; 0: keep all.
+  bool notice_failures = false;  ///< A failed allocation is worth a dump.
+  std::size_t table_bytes = table_budget::usual_bytes;  ///< What all declarations may take of memory.
+  std::uint64_t most_device_bytes = 0;                  ///< More of it in use is worth a dump; 0: no limit.
+};
+
+/// Blocks that a process may have told in sets that have not ended, beside as many as live: a set that comes to more is dropped.
+inline constexpr std::size_t most_told_blocks = std::size_t{1} << 21;
+
+/// What a process says is live, as far as it has come.
+struct told_set {
+  std::vector<block_ledger::known_block> blocks;
+  trace::time_ns from = trace::unknown_time;
+};
+
+/// A pool of the program's, which tells itself what is live of it.
+struct telling_pool {
+  std::uint32_t copy = 0;   ///< Of the producer that it is told by.
+  trace::time_ns last = 0;  ///< It was there then.
+};
+
+/// Everything known of one recorded process.
+struct recorded_process {
+  recorded_process(trace::file_writer& file, std::uint64_t& last_block, std::uint64_t& last_graph)
+      : blocks(file, last_block), work(file, blocks), graphs(file, last_graph), ranges(file) {}
+
+  process_names names;
+  process_stacks stacks;
+  block_ledger blocks;
+  work_joiner work;
+  graph_nodes graphs;
+  open_ranges ranges;
+  live_doubts doubts;                                             ///< Memory events were lost.
+  told_set live_set;                                              ///< The capture library's.
+  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< Those that have begun, by pool key,
+  std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< and those.
+  std::size_t told_blocks = 0;                                    ///< In all sets that have begun.
+  std::vector<std::uint32_t>
+      dropped;  ///< Copies that a pool's set was dropped of, and that have not told all pools since.
+  std::map<std::uint32_t, trace::loss_event>
+      laneless;        ///< By copy: allocations and frees of lanes that nobody introduced, since the last turn.
+  bool heard = false;  ///< It has said something.
+
+  /// Nothing more comes of the process: gives back the memory that only late records of it would need.
+  void forget_past() {
+    blocks.forget_past();
+    work.forget_past();
+    graphs.forget_past();
+  }
+};
+
+/// One ring's place in the recording.
+struct ring_source {
+  recorded_process* process = nullptr;
+  clock_kind clock = clock_kind::tsc;
+  std::uint32_t copy = 0;  ///< As in `ring_identity`.
+  trace::thread_id thread{};
+  std::uint64_t reported_losses = 0;
+  std::uint64_t reported_memory_losses = 0;
+  std::uint64_t ringless_losses = 0;
+  std::uint64_t ringless_memory_losses = 0;
+  trace::time_ns ringless_looked = 0;  ///< When these were last looked at.
+  bool broken = false;                 ///< Its records made no sense; what follows cannot be trusted.
+};
+
+/// Turns what rings carry into rows of a trace: sorts by time, gives ids, joins what belongs together, keeps the live set
+/// and writes checkpoints of it. One turn: `take` what each ring has, then `advance`. What is taken in one turn is
+/// written in the next, when everything that was published before it has been taken too; so the threads of a process
+/// merge by time. Not thread-safe.
+class assembler {
+ public:
+  /// `file` outlives this. `start`: the clocks at the trace's time 0.
+  assembler(trace::file_writer& file, const clock_anchor& start, const assembler_options& options);
+
+  recorded_process& add_process(const producer_identity& identity, std::uint64_t pid);
+  /// A process that was added before it said anything has said who it is.
+  void identify(recorded_process& process, const producer_identity& identity);
+  /// Writes the row of a process again after it was changed.
+  void update(const recorded_process& process) { names_.update_process(process.names); }
+
+  /// Drains `reader` of `most` bytes at most. `ring` must live until `advance`. Errors: corrupt; then the ring is of no more use.
+  result<std::size_t> take(ring_source& ring, ring_reader& reader, std::size_t most = maximum_ring_bytes);
+
+  /// Losses that a ring counted but never reported, because its owner died first or it stayed full. After `advance`.
+  void take_unreported_loss(ring_source& ring, const ring_reader::losses& lost);
+
+  /// Losses of threads of the ring's process that had no ring, which one of its rings counts. After `advance`.
+  void take_ringless_loss(ring_source& ring, const ring_reader::losses& lost);
+
+  /// Losses of a process that no ring counts.
+  void add_untold_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events);
+
+  /// The disk was full, and the file has room again and says what was lost: what is live now is written down anew.
+  void resume(const trace::dropped_rows& lost);
+
+  /// Lets go of records that were taken and not written: the recording ends for want of memory.
+  void abandon();
+
+  /// Ends the turn. `present`: the clocks, read after the last `take`.
+  void advance(const clock_anchor& present);
+
+  /// Writes what waits for its other half and has waited long enough; all of it if `everything`.
+  void settle(bool everything);
+
+  /// Writes all that is left and a last checkpoint.
+  void finish(const clock_anchor& present);
+
+  /// A checkpoint, now.
+  void write_live_set() { write_checkpoint(now()); }
+
+  /// In a ring, forgets what lies too far back. After `advance`. Errors: io, no_space; the file goes on growing.
+  result<void> keep_ring();
+  /// Forgets everything that happened until now; what is live is known by a checkpoint. Errors: as above.
+  result<void> forget_past();
+  /// From here on; 0: everything is kept.
+  void set_ring(std::uint64_t bytes) { options_.ring_bytes = bytes; }
+  /// Something happened that is worth a dump, in words; "" if nothing did since the last call.
+  [[nodiscard]] std::string take_trigger() { return std::exchange(trigger_, {}); }
+
+  /// GPUs whose links to others nobody has told of; and what others know of them.
+  [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const { return names_.gpus_without_peer_peak(); }
+  void set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second) {
+    names_.set_peer_peak(gpu, bytes_per_second);
+  }
+
+  /// A message of the recorder's own.
+  void add_message(trace::severity severity, std::string_view text);
+
+  /// Lines of Python that stacks in the file name.
+  [[nodiscard]] const std::map<trace::string_id, recorded_lines>& python_lines() const {
+    return stacks_.python_lines();
+  }
+
+  /// Declarations for which there was no room, in words; "" if there was for all.
+  [[nodiscard]] std::string left_out() const { return names_.budget().left_out(); }
+
+  [[nodiscard]] std::uint64_t device_events() const { return device_events_; }
+  [[nodiscard]] std::uint64_t lost_events() const { return lost_events_; }
+  [[nodiscard]] std::uint64_t lost_memory_events() const { return lost_memory_events_; }
+  /// Processes that said anything.
+  [[nodiscard]] std::uint64_t processes_heard() const;
+  /// The present, as of the last `advance`; in a simulated recording the latest time seen.
+  [[nodiscard]] trace::time_ns now() const { return options_.simulated ? reached_ : present_; }
+
+ private:
+  /// Who says what records say.
+  struct speaker {
+    recorded_process* process;
+    trace::thread_id thread;
+    clock_kind clock;
+    std::uint32_t copy;  ///< As in `ring_identity`.
+    friend bool operator==(const speaker&, const speaker&) = default;
+  };
+  /// What a turn has taken; records wait in it for the next one.
+  struct turn_memory {
+    std::vector<std::byte> bytes;
+    std::vector<speaker> speakers;
+    void clear() {
+      bytes.clear();
+      speakers.clear();
+    }
+  };
+  /// A record that waits for its turn. There are as many as records, so they are kept short.
+  struct pending {
+    pending() {
+    }  // NOLINT(modernize-use-equals-default): room is made for many before they are known, and it is not to be cleared.
+    pending(trace::time_ns when, std::uint32_t where, std::uint32_t who) : time(when), word(where), voice(who) {}
+    trace::time_ns time;
+    std::uint32_t word;   ///< Of the turn's bytes, in units of 8.
+    std::uint32_t voice;  ///< Twice the speaker's place in the turn's, and the last bit of the turn.
+  };
+  struct drained_span {
+    ring_source* ring;
+    std::size_t offset, length;
+  };
+  struct context {
+    recorded_process& process;
+    trace::thread_id thread;
+    clock_kind clock;
+    std::uint32_t copy;
+    std::uint32_t flags;
+    trace::time_ns time;
+  };
+
+  [[nodiscard]] trace::time_ns plausible(trace::time_ns time) const;
+  [[nodiscard]] trace::time_ns convert(clock_kind clock, std::uint32_t flags, std::uint64_t raw) const;
+  [[nodiscard]] trace::time_ns convert(const context& c, std::uint64_t raw) const {
+    return convert(c.clock, c.flags, raw);
+  }
+  /// As `convert`, but 0 is unknown.
+  [[nodiscard]] trace::time_ns end_time(const context& c, std::uint64_t raw) const;
+  template <class Row>
+  Row begin(const context& c) const {
+    Row row;
+    fill(row, c);
+    return row;
+  }
+  /// One that lies where it waits for its chunk already.
+  template <class Row>
+  Row& start(const context& c) {
+    Row& row = file_.start<Row>();
+    fill(row, c);
+    return row;
+  }
+  static void fill(trace::event_base& row, const context& c);
+
+  void add_anchor(const clock_anchor& clocks);
+  void sort_in(const drained_span& drained);
+  template <bool Simulated>
+  bool sort_in(ring_source& ring, std::span<const std::byte> drained);
+  void break_off(ring_source& ring);
+  static void count_reported_loss(ring_source& ring, const record_view& record);
+  std::uint32_t voice_of(const ring_source& ring);
+  [[nodiscard]] const turn_memory& memory_of(const pending& p) const { return memory_[p.voice & 1]; }
+  [[nodiscard]] const speaker& speaker_of(const pending& p) const { return memory_of(p).speakers[p.voice / 2]; }
+  void define_early(ring_source& ring, const record_view& record);
+  void put_in_order(std::vector<pending>& some);
+  void process_due();
+  void process(std::span<const pending> some);
+  bool dispatch_frequent(const context& c, const record_head& head, const std::byte* record);
+  void dispatch(const context& c, const record_view& record);
+  bool dispatch_definition(const context& c, const record_view& record);
+  bool dispatch_memory(const context& c, const record_view& record);
+  bool dispatch_work(const context& c, const record_view& record);
+  void dispatch_host(const context& c, const record_view& record);
+  template <class Record>
+  void hand_on(const context& c, const record_head& head, const std::byte* record) {
+    Record spare;
+    on(c, view(head, record, spare));
+  }
+  void on(const context& c, const alloc_record& r);
+  void on(const context& c, const free_record& r);
+  void on(const context& c, const lane_alloc_record& r);
+  void on(const context& c, const lane_free_record& r);
+  [[nodiscard]] const lane_record* lane_of(const context& c, std::uint64_t key);
+  void report_laneless();
+  void on(const context& c, const free_completed_record& r);
+  void on(const context& c, const alloc_failed_record& r);
+  void on(const context& c, const pool_state_record& r);
+  void on(const context& c, const device_memory_record& r);
+  void on(const context& c, const api_call_record& r);
+  void on(const context& c, const content_record& r);
+  void on(const context& c, const copy_record& r);
+  void on(const context& c, const memset_record& r);
+  void on(const context& c, const kernel_record& r);
+  void on(const context& c, const migration_record& r);
+  void on(const context& c, const graph_launch_record& r);
+  void on(const context& c, const graph_definition_record& r);
+  void on_touch(const context& c, const record_view& record);
+  template <class Record, class Use>
+  void for_each_block(const context& c, const record_view& record, std::uint32_t count, Use&& use) const;
+  void on_node_touch(const context& c, const record_view& record);
+  void on(const context& c, const graph_call_record& r);
+  void on(const context& c, const watermark_record& r);
+  void on(const context& c, const sync_record& r);
+  void on(const context& c, const range_record& r);
+  void on(const context& c, const range_begin_record& r);
+  void on(const context& c, const range_end_record& r);
+  void on(const context& c, const thread_name_record& r);
+  void on(const context& c, const pool_record& r);
+  void on(const context& c, const tag_record& r);
+  void on(const context& c, const marker_record& r);
+  void on(const context& c, const counter_value_record& r);
+  void on(const context& c, const file_io_record& r);
+  void on(const context& c, const message_record& r);
+  void on(const context& c, const loss_record& r);
+  void on_event_edge(const context& c, const event_edge_record& r, bool recorded);
+  void on(const context& c, const share_record& r);
+  enum class set_state : std::uint8_t { unknown, coming, ended, dropped };
+  template <class Record>
+  set_state take_part(const context& c, const record_view& record, const Record& r, told_set& set);
+  void on_live_set(const context& c, const record_view& record);
+  void on_pool_live_set(const context& c, const record_view& record);
+  void on_copy_parts(const context& c, const record_view& record);
+  void on_fault(const context& c, const record_view& record);
+  void on(const context& c, const pools_told_record& r);
+  /// `layers` as in `loss_record`.
+  void add_loss(recorded_process& process, trace::loss_event loss, std::uint32_t copy, layer_bits layers);
+  void consider_checkpoint(trace::time_ns time);
+  void consider_checkpoint_after_loss();
+  void consider_peak(recorded_process& process);
+  result<void> add_mark();
+  result<void> drop_before(std::uint64_t mark);
+  void write_checkpoint(trace::time_ns time);
+
+  trace::file_writer& file_;
+  clock_line clocks_;
+  std::int64_t origin_;  ///< CLOCK_MONOTONIC ns at time 0.
+  assembler_options options_;
+  catalogue names_;
+  call_stacks stacks_;
+  shares shares_;
+  bool stacks_left_out_ = false;
+  bool laneless_ = false;           ///< Some process has said so since the last turn,
+  bool laneless_reported_ = false;  ///< and it has been told in words.
+  std::uint64_t last_block_ = 0;
+  std::uint64_t last_graph_ = 0;
+  std::vector<std::unique_ptr<recorded_process>> processes_;
+
+  std::array<turn_memory, 2> memory_;  ///< Of this turn and the one before, by the turn's last bit.
+  std::vector<drained_span> drained_;
+  struct waiting_records {
+    std::vector<pending> ordered;      ///< What happened on the host; processed in order of time.
+    std::vector<pending> from_device;  ///< Comes late without bound; processed as it comes.
+  };
+  waiting_records due_, later_;  ///< To be processed in this turn and in the next.
+  std::vector<pending> spare_;   ///< For sorting.
+  patience now_;
+  trace::time_ns settled_ = INT64_MIN;  ///< The latest host time that the previous turn took.
+  trace::time_ns latest_ = INT64_MIN;   ///< The same of this turn.
+  trace::time_ns reached_ = 0;          ///< Of the last host event processed.
+  trace::time_ns present_ = 0;
+  trace::time_ns last_anchor_ = 0;  ///< In the file.
+
+  std::vector<std::uint64_t> marks_;  ///< Where in the file checkpoints begin that it may be cut at; oldest first.
+  std::string trigger_;
+  bool above_peak_ = false;
+  std::uint64_t device_events_ = 0;
+  std::uint64_t lost_events_ = 0;
+  std::uint64_t lost_memory_events_ = 0;
+  trace::time_ns loss_until_ = INT64_MIN;  ///< Of losses and sets that no checkpoint has followed yet.
+  std::uint64_t events_at_checkpoint_ = 0;
+  std::size_t blocks_at_checkpoint_ = 0;
+};
+
+/// A device's times may be a little ahead of the present; a nonsensical one is taken for the present.
+inline trace::time_ns assembler::plausible(trace::time_ns time) const {
+  constexpr trace::time_ns plausible_future = 3'600'000'000'000;
+  return time > present_ + plausible_future && !options_.simulated ? present_ : time;
+}
+
+inline trace::time_ns assembler::convert(clock_kind clock, std::uint32_t flags, std::uint64_t raw) const {
+  const auto ns = static_cast<std::int64_t>(std::min<std::uint64_t>(raw, INT64_MAX / 2));
+  if (options_.simulated) return ns;
+  const bool counted = clock == clock_kind::tsc && (flags & flag_monotonic) == 0;
+  return plausible((counted ? clocks_.to_monotonic(raw) : ns) - origin_);
+}
+
+inline trace::time_ns assembler::end_time(const context& c, std::uint64_t raw) const {
+  return raw == 0 ? trace::unknown_time : convert(c, raw);
+}
+
+inline void assembler::fill(trace::event_base& row, const context& c) {
+  row.time = c.time;
+  row.process = c.process.names.id;
+  row.thread = c.thread;
+  if ((c.flags & (flag_sampled | flag_estimated | flag_inferred)) == 0) return;
+  if ((c.flags & flag_sampled) != 0) row.source = trace::provenance::sampled;
+  if ((c.flags & flag_estimated) != 0) row.source = trace::provenance::estimated;
+  if ((c.flags & flag_inferred) != 0) row.source = trace::provenance::inferred;
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,104 @@
+// What becomes of records of graphs and of what launches touch, and of faults of the GPU.
+#include <algorithm>
+#include <cstring>
+
+#include "core/trace/model/driver_results.hpp"
+#include "instrumentation/writer/assembler/assembler.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+void assembler::on(const context& c, const graph_launch_record& r) {
+  process_names& names = c.process.names;
+  auto row = begin<graph_launch_event>(c);
+  row.end = end_time(c, r.end);
+  row.graph = c.process.graphs.launched(r.correlation, r.graph);
+  row.device = names_.device(names, r.device);
+  row.stream = names_.stream(names, r.stream);
+  row.correlation = r.correlation;
+  file_.add(row);
+}
+
+void assembler::on(const context& c, const graph_call_record& r) {
+  c.process.graphs.launch(r.graph, r.correlation, begin<graph_launch_event>(c));
+}
+
+void assembler::on(const context& c, const graph_definition_record& r) {
+  auto row = begin<graph_definition_event>(c);
+  if (r.source != 0) c.process.blocks.add_graph(r.source, r.graph);
+  row.graph = r.source != 0 ? c.process.graphs.make(r.graph, r.source, row) : c.process.graphs.begin(r.graph);
+  row.nodes = r.nodes;
+  row.name = names_.text(r.name);
+  file_.add(row);
+}
+
+/// The blocks that lie at the addresses after a record now, in the order of time.
+template <class Record, class Use>
+void assembler::for_each_block(const context& c, const record_view& record, std::uint32_t count, Use&& use) const {
+  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof(Record)));
+  const std::size_t there = std::min<std::size_t>(count, words.size() / sizeof(std::uint64_t));
+  for (std::size_t i = 0; i < there; ++i) {
+    std::uint64_t address = 0;
+    std::memcpy(&address, words.data() + i * sizeof address, sizeof address);
+    const block_id block = c.process.blocks.find(address);
+    if (block != block_id::none) use(block);
+  }
+}
+
+void assembler::on_touch(const context& c, const record_view& record) {
+  const auto r = decode<touch_record>(record);
+  auto row = begin<touch_event>(c);
+  row.stream = names_.stream(c.process.names, r.stream);
+  row.correlation = r.correlation;
+  row.name = names_.text(r.name);
+  for_each_block<touch_record>(c, record, r.count, [&](block_id block) { file_.start(row).block = block; });
+}
+
+void assembler::on_node_touch(const context& c, const record_view& record) {
+  const auto r = decode<node_touch_record>(record);
+  graph_nodes::use what;
+  what.row = begin<touch_event>(c);
+  what.row.stream = names_.stream(c.process.names, r.stream);
+  what.row.correlation = r.correlation;
+  what.row.name = names_.text(r.name);
+  for_each_block<node_touch_record>(c, record, r.count, [&](block_id block) { what.blocks.push_back(block); });
+  c.process.graphs.set(r.graph, r.node, std::move(what), r.more != 0);
+}
+
+/// A message for people, whose attributes say the same for programs (core/index/memory/faults.hpp reads them).
+void assembler::on_fault(const context& c, const record_view& record) {
+  const auto r = decode<fault_record>(record);
+  process_names& names = c.process.names;
+  const stream_id stream = names_.stream(names, r.stream);
+  const string_id call = names_.text(r.name);
+  auto row = begin<message_event>(c);
+  row.severity = severity::error;
+  const char* error = name_of_result(r.status);
+  row.text = names_.text_id(std::string("the GPU faulted: ") + (error == nullptr ? "error " : error) + " (" +
+                            std::to_string(r.status) + ") in process " + std::to_string(names.row.pid) +
+                            "; every CUDA call of that context fails from there on");
+  const auto message = static_cast<event_id>(file_.add(row));
+  const auto say = [&](std::string_view key, time_ns time, std::int64_t number, string_id word) {
+    auto about = begin<attribute_event>(c);
+    about.time = time;
+    about.target = message;
+    about.key = names_.text_id(key);
+    about.integer = number;
+    about.text = word;
+    file_.add(about);
+  };
+  say("gpu fault", c.time, r.status, string_id::none);
+  say("seen by", c.time, static_cast<std::int64_t>(stream), call);
+  constexpr std::size_t words_each = 3;
+  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
+  const std::size_t count = std::min<std::size_t>(r.count, words.size() / (words_each * sizeof(std::uint64_t)));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t word[words_each];
+    std::memcpy(word, words.data() + i * sizeof word, sizeof word);
+    say("launched before", convert(c, word[0]), static_cast<std::int64_t>(names_.stream(names, word[2])),
+        names_.text(word[1]));
+  }
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,114 @@
+// What a process says is live, after memory events of its own were lost.
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+
+#include "instrumentation/writer/assembler/assembler.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+
+/// The set as it has come, which makes place for another.
+told_set take_out(recorded_process& process, told_set& set) {
+  process.told_blocks -= set.blocks.size();
+  return std::exchange(set, {});
+}
+
+}  // namespace
+
+template <class Record>
+assembler::set_state assembler::take_part(const context& c, const record_view& record, const Record& r, told_set& set) {
+  if (r.last == live_set_begins) {
+    (void)take_out(c.process, set);
+    set.from = c.time;
+  }
+  if (set.from == unknown_time) return set_state::unknown;
+  const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
+  const std::size_t count = std::min<std::size_t>(r.count, words.size() / (3 * sizeof(std::uint64_t)));
+  if (c.process.told_blocks + count > c.process.blocks.live_blocks() + most_told_blocks) {
+    (void)take_out(c.process, set);
+    return set_state::dropped;
+  }
+  c.process.told_blocks += count;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t word[3];
+    std::memcpy(word, words.data() + i * sizeof word, sizeof word);
+    block_ledger::known_block block;
+    block.address = word[0];
+    block.bytes = word[1];
+    block.level = checked<layer>(static_cast<std::uint8_t>(word[2]));
+    block.kind = checked<memory_kind>(static_cast<std::uint8_t>(word[2] >> 8));
+    block.device = names_.device(c.process.names, static_cast<std::uint32_t>(word[2] >> 16));
+    set.blocks.push_back(block);
+  }
+  return r.last == live_set_ends ? set_state::ended : set_state::coming;
+}
+
+void assembler::on_live_set(const context& c, const record_view& record) {
+  const auto r = decode<live_set_record>(record);
+  recorded_process& process = c.process;
+  if (take_part(c, record, r, process.live_set) != set_state::ended) return;
+  // It comes from the capture library, which sees the driver's pools, and not what the program's own make of their memory.
+  const told_set set = take_out(process, process.live_set);
+  const block_ledger::set_scope scope{.others = catalogue::pools_of_program(process.names)};
+  layer_bits in_doubt = process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
+  // A recorder that does not say which it is may have lost what those pools' would have told.
+  if (c.copy == 0 && !scope.others.empty()) in_doubt |= layer_bit(layer::pool);
+  if ((c.flags & flag_estimated) == 0)
+    process.doubts.settle(c.copy, all_layers & ~in_doubt, set.from - in_motion(now_));
+  loss_until_ = std::max(loss_until_, c.time);
+}
+
+void assembler::on(const context& c, const pool_record& r) {
+  names_.define(c.process.names, r);
+  if (r.level != static_cast<std::uint8_t>(layer::pool)) return;  // One of the driver's.
+  telling_pool& pool = c.process.telling_pools[r.pool];
+  pool = {c.copy, std::max(pool.last, c.time)};
+}
+
+/// From whoever has the pool. Whether totals are exact again it cannot say: others may be still to come.
+void assembler::on_pool_live_set(const context& c, const record_view& record) {
+  const auto r = decode<pool_live_set_record>(record);
+  recorded_process& process = c.process;
+  const auto place = process.pool_live_sets.try_emplace(r.pool).first;
+  const set_state state = take_part(c, record, r, place->second);
+  if (state == set_state::coming) return;
+  const told_set set = take_out(process, place->second);
+  process.pool_live_sets.erase(place);
+  if (state == set_state::dropped && std::ranges::find(process.dropped, c.copy) == process.dropped.end())
+    process.dropped.push_back(c.copy);
+  if (state != set_state::ended) return;
+  const block_ledger::set_scope scope{.pool = names_.pool(process.names, r.pool)};
+  (void)process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
+  process.telling_pools[r.pool] = {c.copy, set.from};
+  // One checkpoint for all sets.
+  loss_until_ = std::max(loss_until_, c.time);
+}
+
+/// A copy of the runtime has told what all of its pools hold.
+void assembler::on(const context& c, const pools_told_record& r) {
+  recorded_process& process = c.process;
+  if (std::erase(process.dropped, c.copy) != 0) return;  // It has told more than was heard.
+  const time_ns since = convert(c, r.since);
+  std::unordered_set<pool_id> gone;
+  std::erase_if(process.telling_pools, [&](const auto& entry) {
+    const telling_pool& pool = entry.second;
+    if (pool.copy != c.copy || pool.last >= since) return false;
+    gone.insert(names_.pool(process.names, entry.first));
+    const auto coming = process.pool_live_sets.find(entry.first);
+    if (coming != process.pool_live_sets.end()) {
+      (void)take_out(process, coming->second);
+      process.pool_live_sets.erase(coming);
+    }
+    return true;
+  });
+  process.blocks.end_pools(gone, since, now_);
+  process.doubts.settle(c.copy, layer_bit(layer::pool), since - in_motion(now_));
+  loss_until_ = std::max(loss_until_, c.time);
+}
+
+}  // namespace sluice::collector

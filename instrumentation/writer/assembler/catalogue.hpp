@@ -1,0 +1,152 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "core/trace/file/writer.hpp"
+#include "core/trace/model/model.hpp"
+#include "instrumentation/ring/records.hpp"
+#include "instrumentation/writer/blocks/key_map.hpp"
+#include "instrumentation/writer/nvml.hpp"
+#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/table_budget.hpp"
+
+namespace sluice::collector {
+
+/// The foreign keys of one process and the ids they stand for now.
+struct process_names {
+  trace::process_id id{};
+  trace::process_row row;
+  std::unordered_map<std::uint64_t, trace::thread_row> threads;  ///< By tid.
+  std::unordered_set<std::uint64_t> named_threads;               ///< Named by the program itself.
+  std::unordered_map<std::uint32_t, trace::device_id> devices;   ///< By the process's own number.
+  std::unordered_map<std::uint32_t, trace::context_row> contexts;
+  std::unordered_map<std::uint64_t, trace::stream_row> streams;  ///< The generation in force.
+  std::unordered_map<std::uint64_t, trace::pool_row> pools;
+  std::unordered_map<std::uint64_t, trace::counter_row> counters;
+  std::unordered_map<std::uint64_t, trace::event_id> event_records;  ///< The last record of each CUDA event.
+
+  /// What was asked last, which is nearly always what is asked next. Key 0: nothing.
+  std::uint32_t last_context = 0;
+  trace::context_id last_context_id{};
+  std::uint64_t last_stream = 0;
+  trace::stream_id last_stream_id{};
+};
+
+/// Gives ids to what recorded processes name by keys of their own, and writes the table rows. A key that is used before
+/// it is introduced gets an id at once and its particulars later. Not thread-safe.
+class catalogue {
+ public:
+  explicit catalogue(trace::file_writer& file, std::size_t most_bytes = table_budget::usual_bytes)
+      : file_(file), budget_(most_bytes) {}
+
+  /// Of what is declared, call stacks too.
+  [[nodiscard]] table_budget& budget() const { return budget_; }
+
+  // Keys of texts are hashes of their content, so all processes share them; a text that does not have its key is refused.
+  bool define_text(std::uint64_t key, std::string_view text);
+  [[nodiscard]] trace::string_id text(std::uint64_t key) const {
+    const trace::string_id* const found = texts_.find(key);
+    if (found != nullptr) return *found;
+    return key == 0 ? trace::string_id::none : other_names_;
+  }
+  trace::string_id text_id(std::string_view text) { return file_.intern(text); }
+
+  // The same holds for lanes.
+  bool define_lane(const lane_record& lane);
+  /// Null: nobody introduced it. Valid until the next `define_lane`.
+  [[nodiscard]] const lane_record* lane(std::uint64_t key) const { return lanes_.find(key); }
+
+  /// Gives the process its id and writes its row.
+  void add_process(process_names& process, const producer_identity& identity, std::uint64_t pid,
+                   trace::process_id parent, trace::time_ns begin);
+  /// Corrects the row of a process that has now said who it is.
+  void identify(process_names& process, const producer_identity& identity);
+  void update_process(const process_names& process) { file_.add(process.row); }
+
+  trace::thread_id thread(process_names& process, std::uint64_t tid, std::string_view name);
+  /// By the program itself: goes before what the system calls it.
+  void name_thread(process_names& process, std::uint64_t tid, std::uint64_t name);
+
+  void define(process_names& process, const device_record& record);
+  void define(process_names& process, const context_record& record);
+  void define(process_names& process, const stream_record& record);
+  void define(process_names& process, const pool_record& record);
+  void define(process_names& process, const counter_record& record);
+  void define(process_names& process, const mode_record& record);
+
+  trace::device_id device(process_names& process, std::uint32_t key) {
+    return key == no_device ? trace::device_id::none : look_up_device(process, key);
+  }
+  /// GPUs whose links to others nobody has told of.
+  [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const;
+  void set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second);
+  trace::context_id context(process_names& process, std::uint32_t key) {
+    if (key == 0) return trace::context_id::none;
+    if (key != process.last_context) look_up_context(process, key);
+    return process.last_context_id;
+  }
+  trace::stream_id stream(process_names& process, std::uint64_t key) {
+    if (key == 0) return trace::stream_id::none;
+    if (key != process.last_stream) look_up_stream(process, key);
+    return process.last_stream_id;
+  }
+  trace::pool_id pool(process_names& process, std::uint64_t key) {
+    return key == 0 ? trace::pool_id::none : look_up_pool(process, key);
+  }
+  trace::counter_id counter(process_names& process, std::uint64_t key);
+  /// Those that the driver does not manage. O(pools).
+  [[nodiscard]] static std::unordered_set<trace::pool_id> pools_of_program(const process_names& process);
+
+ private:
+  template <class Id>
+  Id next(std::uint64_t& last) {
+    return static_cast<Id>(++last);
+  }
+  trace::host_id host(std::string_view name, std::string_view boot_id);
+  trace::device_id look_up_device(process_names& process, std::uint32_t key);
+  trace::pool_id look_up_pool(process_names& process, std::uint64_t key);
+  void look_up_context(process_names& process, std::uint32_t key);
+  void look_up_stream(process_names& process, std::uint64_t key);
+  trace::context_row& context_row(process_names& process, std::uint32_t key);
+  trace::stream_row& stream_row(process_names& process, std::uint64_t key);
+  trace::pool_row& pool_row(process_names& process, std::uint64_t key);
+  trace::counter_row& counter_row(process_names& process, std::uint64_t key);
+  void write_stream(process_names& process, trace::stream_row& row, std::uint64_t key);
+
+  /// A name that need not be kept, as (other names) then.
+  trace::string_id bounded_name(std::string_view name);
+  void leave_names_out();
+  /// Whether `key` is known, or there is room for it.
+  template <class Map, class Key>
+  [[nodiscard]] bool has_place(const Map& known, Key key, declared what) {
+    constexpr std::size_t an_entry = 256;  // Two maps have a node for some, with a row in it.
+    return known.contains(key) || budget_.take(what, an_entry);
+  }
+
+  trace::file_writer& file_;
+  mutable table_budget budget_;
+  trace::string_id other_names_{};  ///< Once names are left out.
+  key_map<trace::string_id> texts_;
+  key_map<lane_record> lanes_;
+  std::map<gpu_uuid, trace::device_id> devices_by_uuid_;
+  std::map<gpu_uuid, trace::device_row> gpus_;  ///< As last written.
+  std::map<std::pair<trace::string_id, trace::string_id>, trace::host_id> hosts_;
+  std::unordered_map<std::uint64_t, std::uint64_t> introduced_streams_;  ///< Driver handles of streams, by our id.
+  std::uint64_t last_process_ = 0, last_thread_ = 0, last_device_ = 0, last_context_ = 0, last_stream_ = 0;
+  std::uint64_t last_pool_ = 0, last_counter_ = 0, last_host_ = 0;
+};
+
+/// `value` as the enumerator it stands for; the first (unknown) if it is none of them.
+template <class Enum>
+[[nodiscard]] constexpr Enum checked(std::uint64_t value) {
+  return value < trace::enum_values<Enum> ? static_cast<Enum>(value) : Enum{};
+}
+
+}  // namespace sluice::collector

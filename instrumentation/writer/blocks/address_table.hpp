@@ -1,0 +1,203 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "instrumentation/writer/blocks/address_order.hpp"
+#include "instrumentation/writer/blocks/key_map.hpp"
+
+namespace sluice::collector {
+
+/// Values by address. Memory is given out where it was given back, so the same addresses come and go: a table finds an address in
+/// O(1), and keeps the place of one that has gone for when it comes again. Only who asks what lies at or below an address needs
+/// them in order, which is seldom: what is new is put in order then, what has gone is passed over. What has gone is forgotten when it
+/// is much, or has been passed over often. All operations are O(1) amortised, but `at_or_below`, O(log n) amortised.
+/// Pointers to values stay valid until that value is erased. Not thread-safe.
+template <class Value>
+class address_map {
+  struct place {
+    std::uint64_t address = 0;
+    Value* value = nullptr;  ///< Null: the place is free. `gone_`: what lay here is.
+  };
+
+ public:
+  address_map() = default;
+  address_map(const address_map&) = delete;
+  address_map& operator=(const address_map&) = delete;
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+
+  /// Null if there is none.
+  [[nodiscard]] const Value* find(std::uint64_t address) const {
+    Value* const value = place_of(address).value;
+    return is_here(value) ? value : nullptr;
+  }
+  [[nodiscard]] Value* find(std::uint64_t address) {
+    return const_cast<Value*>(static_cast<const address_map*>(this)->find(address));
+  }
+
+  /// The value with the greatest address that is not above `address`; null if there is none.
+  [[nodiscard]] const Value* at_or_below(std::uint64_t address) const {
+    if (size_ == 0) return nullptr;
+    if (const Value* const exact = find(address)) return exact;
+    put_in_order();
+    const Value* below = nullptr;
+    order_.walk_down(address, [&](std::uint64_t candidate) {
+      below = find(candidate);
+      passed_over_ += below == nullptr ? 1 : 0;
+      return below != nullptr;
+    });
+    if (passed_over_ > used_) forget_gone(mask_ + 1);
+    return below;
+  }
+
+  /// Where an address has its value, or would have it: for who has several things to do there. It is lost when anything else
+  /// is put, or asked for that is not there.
+  class spot {
+   private:
+    friend address_map;
+    spot(std::uint64_t address, place* at) : address_(address), at_(at) {}
+    std::uint64_t address_;
+    place* at_;
+  };
+  [[nodiscard]] spot locate(std::uint64_t address) {
+    if (2 * used_ >= mask_) make_room();
+    return {address, &place_of(address)};
+  }
+  /// Null if there is none.
+  [[nodiscard]] Value* find(spot where) { return is_here(where.at_->value) ? where.at_->value : nullptr; }
+
+  /// Puts a value where none is; replaces one that is there.
+  Value& put(std::uint64_t address, const Value& v) { return put(locate(address), v); }
+  Value& put(spot where, const Value& v) {
+    place& p = *where.at_;
+    if (is_here(p.value)) return *p.value = v;
+    if (p.value == nullptr) {
+      p.address = where.address_;
+      ++used_;
+      unordered_.push_back(where.address_);
+    }
+    ++size_;
+    p.value = new_value();
+    return *p.value = v;
+  }
+
+  /// Does nothing if there is none.
+  void erase(std::uint64_t address) { erase(spot{address, &place_of(address)}); }
+  void erase(spot where) {
+    place& p = *where.at_;
+    if (!is_here(p.value)) return;
+    if constexpr (!std::is_trivially_destructible_v<Value>) *p.value = Value{};
+    free_.push_back(p.value);
+    p.value = &gone_;
+    --size_;
+  }
+
+  /// Gives all memory back, if it holds nothing.
+  void shrink_if_empty() {
+    if (size_ != 0) return;
+    std::vector<place>().swap(laid_out_);
+    std::vector<std::uint64_t>().swap(unordered_);
+    std::vector<Value*>().swap(free_);
+    order_ = {};
+    slabs_ = decltype(slabs_)();
+    places_ = &nowhere_;
+    mask_ = 0;
+    shift_ = shift_of_one;
+    used_ = passed_over_ = 0;
+  }
+
+  /// Calls `visit(const Value&)` in order of address.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    put_in_order();
+    order_.for_each([&](std::uint64_t address) {
+      if (const Value* const value = find(address)) visit(*value);
+    });
+  }
+
+ private:
+  static constexpr std::size_t values_per_slab = 256;
+  static constexpr std::size_t fewest_places = 64;
+
+  [[nodiscard]] bool is_here(const Value* value) const { return value != nullptr && value != &gone_; }
+
+  /// The address's place, or a free one where it would be.
+  [[nodiscard]] place& place_of(std::uint64_t address) const {
+    for (std::size_t at = detail::spread(address, shift_);; ++at) {
+      place& p = places_[at & mask_];
+      if (p.address == address || p.value == nullptr) return p;
+    }
+  }
+
+  void put_in_order() const {
+    if (unordered_.empty()) return;
+    std::sort(unordered_.begin(), unordered_.end());
+    for (const std::uint64_t address : unordered_) order_.insert(address);
+    unordered_.clear();
+  }
+
+  /// At most a quarter of the places are used then.
+  void make_room() {
+    std::size_t places = fewest_places;
+    while (4 * (size_ + 1) > places) places *= 2;
+    forget_gone(places);
+  }
+
+  /// Lays out so many places anew, a power of two, for what is there.
+  void forget_gone(std::size_t places) const {
+    const auto has_gone = [&](std::uint64_t address) { return find(address) == nullptr; };
+    if (size_ < used_) {
+      order_.keep_if(std::not_fn(has_gone));
+      unordered_.erase(std::remove_if(unordered_.begin(), unordered_.end(), has_gone), unordered_.end());
+    }
+    std::vector<place> old(places);
+    old.swap(laid_out_);
+    places_ = laid_out_.data();
+    mask_ = places - 1;
+    shift_ = 64 - static_cast<unsigned>(std::bit_width(mask_));
+    for (const place& p : old) {
+      if (is_here(p.value)) place_of(p.address) = p;
+    }
+    used_ = size_;
+    passed_over_ = 0;
+  }
+
+  Value* new_value() {
+    if (free_.empty()) {
+      slabs_.push_back(std::make_unique<std::array<Value, values_per_slab>>());
+      for (std::size_t i = values_per_slab; i-- > 0;) free_.push_back(&(*slabs_.back())[i]);
+    }
+    Value* const value = free_.back();
+    free_.pop_back();
+    return value;
+  }
+
+  /// The only place of an empty map, which takes no memory. Always free: nothing is put before `make_room`.
+  static inline place nowhere_{};
+  static constexpr unsigned shift_of_one = 63;  ///< By 64 nothing may be shifted.
+
+  // Asking may lay out anew what it asks.
+  mutable std::vector<place> laid_out_;
+  mutable place* places_ = &nowhere_;
+  mutable std::size_t mask_ = 0;  ///< Of a place's number: one less than there are.
+  mutable unsigned shift_ = shift_of_one;
+  mutable std::size_t used_ = 0;
+  mutable std::size_t passed_over_ = 0;
+  mutable address_order order_;
+  mutable std::vector<std::uint64_t> unordered_;  ///< Not in `order_` yet.
+  std::size_t size_ = 0;
+  std::vector<std::unique_ptr<std::array<Value, values_per_slab>>> slabs_;
+  std::vector<Value*> free_;
+  Value gone_{};  ///< Nobody's: that it is pointed to is all it says.
+};
+
+}  // namespace sluice::collector

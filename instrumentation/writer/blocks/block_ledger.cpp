@@ -1,0 +1,334 @@
+#include "instrumentation/writer/blocks/block_ledger.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/trace/file/writer_inline.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+constexpr std::size_t most_incomplete = 1024;  // `complete` looks through them.
+/// Completions of synchronous frees follow at once; those of stream-ordered ones may come when they will.
+constexpr std::uint64_t turns_for_completion = 5;
+
+bool holds(const alloc_event& block, std::uint64_t address) {
+  const std::uint64_t bytes = std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1});
+  return address - block.address < bytes;
+}
+/// A free by the driver may have been of a block of one of its pools.
+bool may_complete(layer completed, layer freed) {
+  return completed == freed || (completed == layer::driver && freed == layer::pool);
+}
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------------------ looking
+
+const alloc_event* block_ledger::containing(std::size_t place, std::uint64_t address) const {
+  const alloc_event* block = live_[place].at_or_below(address);
+  return block != nullptr && holds(*block, address) ? block : nullptr;
+}
+
+const alloc_event* block_ledger::find_live(std::uint64_t address) const {
+  return address == 0 ? nullptr : find_in(occupied_, address);
+}
+
+/// In the highest of the places that has it.
+const alloc_event* block_ledger::find_in(places where, std::uint64_t address) const {
+  while (where != 0) {
+    const std::size_t bit = highest_bit(where);
+    where ^= places{1} << bit;
+    if (const alloc_event* block = containing(place_of_bit(bit), address)) return block;
+  }
+  return nullptr;
+}
+
+const alloc_event* block_ledger::find_of_driver(std::uint64_t address) const {
+  for (const layer level : {layer::driver, layer::pool}) {
+    if (const alloc_event* block = containing(place_of(level, memory_kind::device), address)) return block;
+  }
+  return nullptr;
+}
+
+const alloc_event* block_ledger::find_physical(std::uint64_t handle) const {
+  return live_[place_of(layer::driver, memory_kind::physical)].find(handle);
+}
+
+block_id block_ledger::find_inside(std::uint64_t address) const {
+  if (address == 0) return block_id::none;
+  if (const alloc_event* live = find_in(occupied_, address)) return live->block;
+  const retired_block* freed = retired_.at_or_below(address);
+  return freed != nullptr && address - freed->address < freed->bytes ? freed->block : block_id::none;
+}
+
+block_id block_ledger::parent_of(const alloc_event& row, std::uint64_t parent_address) const {
+  const std::uint64_t address = parent_address != 0 ? parent_address : row.address;
+  if (row.level == layer::driver) {
+    // Within the driver's layer a mapping lies in its reservation.
+    if (row.kind != memory_kind::mapping) return block_id::none;
+    const alloc_event* reservation = containing(place_of(layer::driver, memory_kind::reservation), address);
+    return reservation == nullptr ? block_id::none : reservation->block;
+  }
+  const alloc_event* segment = find_in(occupied_ & below(row.level), address);
+  return segment == nullptr ? block_id::none : segment->block;
+}
+
+std::size_t block_ledger::live_blocks() const {
+  std::size_t count = 0;
+  for (const auto& blocks : live_) count += blocks.size();
+  return count;
+}
+
+// What a driver's pool has given out is no block of the driver's layer; what a framework carved from one is.
+std::uint64_t block_ledger::device_bytes_of(const alloc_event& block) {
+  const bool given_out =
+      block.kind == memory_kind::device || block.kind == memory_kind::managed || block.kind == memory_kind::physical;
+  const bool by_driver = block.level == layer::driver || (block.level == layer::pool && block.parent == block_id::none);
+  return given_out && by_driver && (block.flags & ipc_import) == 0 ? block.bytes : 0;
+}
+
+void block_ledger::occupy(places now) {
+  occupied_ = now;
+  if (now != 0) highest_ = &live_[place_of_bit(highest_bit(now))];
+}
+
+void block_ledger::put(const location& where, const alloc_event& row) {
+  device_bytes_ += device_bytes_of(row);
+  live_map& live = live_[where.place];
+  if (live.empty()) occupy(occupied_ | bit_of(where.place));
+  live.put(where.spot, row);
+}
+
+void block_ledger::erase(const location& where, const alloc_event& block) {
+  device_bytes_ -= device_bytes_of(block);
+  live_map& live = live_[where.place];
+  live.erase(where.spot);
+  if (live.empty()) occupy(occupied_ & ~bit_of(where.place));
+}
+
+// --------------------------------------------------------------------------------------------------------- allocating
+
+block_id block_ledger::add(alloc_event& row, const block_ties& ties, const patience& now) {
+  const std::size_t place = place_of(row.level, row.kind);
+  const location where = locate(place, row.address);
+  if (const alloc_event* there = live_[place].find(where.spot)) {
+    if (ties.shared) {
+      ++held_again_[there->block];
+      return there->block;
+    }
+    const bool same = (row.flags & born_before) != 0 && there->bytes == row.bytes;
+    if (same) return there->block;  // Seen when the recording began and again by its hook.
+    // Its free was lost, or its thread has not got round to writing it.
+    displaced_.emplace(address_key{place, row.address}, displaced_block{*there, row.time, now});
+    retire(*there, place, row.time);
+    erase(where, *there);
+  }
+  row.block = static_cast<block_id>(++last_block_);
+  row.parent = parent_of(row, ties.parent);
+  row.id = file_.start(row).id;
+  if (row.kind == memory_kind::mapping) hold_physical(row, ties.owner);
+  if ((row.flags & graph_memory) != 0 && ties.owner != 0) {
+    auto& graph = graphs_[ties.owner];
+    if (graph == nullptr) graph = std::make_shared<memory_of_graph>();
+    graph->addresses.push_back(row.address);
+  }
+  if (!match_early_free(row, place, now)) put(where, row);
+  return row.block;
+}
+
+/// A free that came before its allocation and is later than it by its time.
+bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, const patience& now) {
+  if (early_frees_.empty()) return false;
+  const auto [first, last] = early_frees_.equal_range({place, row.address});
+  for (auto f = first; f != last; ++f) {
+    if (f->second.request.row.time < row.time) continue;
+    free_request request = f->second.request;
+    request.row.block = row.block;
+    early_frees_.erase(f);
+    retire(row, place, request.row.time);
+    await_completion(request, now);
+    return true;
+  }
+  return false;
+}
+
+// ------------------------------------------------------------------------------------------------------------ freeing
+
+/// The block that is to be freed, and where it is; null: there is none, and `where` is where it would be.
+alloc_event* block_ledger::live_block(const free_request& request, location& where) {
+  if (alloc_event* found = live_[where.place].find(where.spot)) return found;
+  if (request.kind != memory_kind::unknown) return nullptr;
+  const auto look_at = [&](std::size_t place) -> alloc_event* {
+    const location other = locate(place, request.row.address);
+    alloc_event* const found = live_[place].find(other.spot);
+    if (found != nullptr) where = other;
+    return found;
+  };
+  // cuMemFree takes what cuMemAllocAsync gave, and the other way round.
+  if (request.row.level == layer::driver || request.row.level == layer::pool) {
+    const layer beside = request.row.level == layer::driver ? layer::pool : layer::driver;
+    if (alloc_event* found = look_at(place_of(beside, memory_kind::device))) return found;
+  }
+  for (const memory_kind kind : {memory_kind::mapping, memory_kind::physical, memory_kind::reservation}) {
+    if (alloc_event* found = look_at(place_of(request.row.level, kind))) return found;
+  }
+  return nullptr;
+}
+
+void block_ledger::remove(free_request& request, const patience& now) {
+  if (request.range != 0) remove_within(request, now);
+  location where = locate(place_of(request.row.level, request.kind), request.row.address);
+  const alloc_event* found = live_block(request, where);
+  if (found != nullptr && request.row.time >= found->time) {
+    if (!held_again_.empty() && let_go(found->block)) return;
+    if (found->kind == memory_kind::physical && release_physical(request, *found)) return;
+    if (found->kind == memory_kind::mapping) let_go_of_physical(request, *found);
+    request.row.block = found->block;
+    request.row.level = found->level;
+    retire(*found, where.place, request.row.time);
+    erase(where, *found);
+    await_completion(request, now);
+    return;
+  }
+  // Older than what lies there now: it belongs to what lay there before.
+  if (match_displaced(request, where.place, now)) return;
+  early_frees_.emplace(address_key{where.place, request.row.address}, waiting_free{request, now});
+}
+
+/// True: it is held still.
+bool block_ledger::let_go(block_id block) {
+  const auto again = held_again_.find(block);
+  if (again == held_again_.end()) return false;
+  if (--again->second == 0) held_again_.erase(again);
+  return true;
+}
+
+/// Mappings that begin after the first address of an unmapped range, from its end down.
+void block_ledger::remove_within(free_request& request, const patience& now) {
+  const std::uint64_t first = request.row.address;
+  std::uint64_t below = first + std::exchange(request.range, 0);
+  while (below > first) {
+    const alloc_event* mapping = live_[place_of(request.row.level, memory_kind::mapping)].at_or_below(below - 1);
+    if (mapping == nullptr || mapping->address <= first) return;
+    free_request one = request;
+    below = one.row.address = mapping->address;
+    remove(one, now);
+  }
+}
+
+bool block_ledger::match_displaced(free_request& request, std::size_t place, const patience& now) {
+  const auto [first, last] = displaced_.equal_range({place, request.row.address});
+  for (auto d = first; d != last; ++d) {
+    if (request.row.time < d->second.block.time) continue;
+    request.row.block = d->second.block.block;
+    displaced_.erase(d);
+    await_completion(request, now);
+    return true;
+  }
+  return false;
+}
+
+void block_ledger::await_completion(const free_request& request, const patience& now) {
+  // A framework's block is back in its hands at once; should a completion be told of after all, it comes as an attribute.
+  const bool by_framework = request.row.level == layer::framework || request.row.level == layer::user;
+  if (by_framework || request.row.completed != unknown_time) {
+    write(request);
+    return;
+  }
+  incomplete_.push_back({request, now});
+  if (incomplete_.size() - first_incomplete_ > most_incomplete) write_oldest_incomplete();
+}
+
+void block_ledger::write_oldest_incomplete() {
+  write(incomplete_[first_incomplete_++].request);
+  if (first_incomplete_ < most_incomplete) return;
+  incomplete_.erase(incomplete_.begin(), incomplete_.begin() + static_cast<std::ptrdiff_t>(first_incomplete_));
+  first_incomplete_ = 0;
+}
+
+void block_ledger::complete(layer level, std::uint64_t address, time_ns when, const patience& now) {
+  for (std::size_t i = incomplete_.size(); i-- > first_incomplete_;) {
+    free_request& waiting = incomplete_[i].request;
+    if (waiting.row.address != address || !may_complete(level, waiting.row.level)) continue;
+    waiting.row.completed = when;
+    write(waiting);
+    incomplete_.erase(incomplete_.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+  const auto early = std::find_if(early_frees_.begin(), early_frees_.end(), [&](const auto& e) {
+    return e.second.request.row.address == address && may_complete(level, e.second.request.row.level);
+  });
+  if (early != early_frees_.end()) {
+    early->second.request.row.completed = when;
+    early->second.since = now;
+    return;
+  }
+  const event_id* const written = written_frees_.find(address);
+  if (written == nullptr) return;
+  attribute_event attribute;
+  attribute.time = when;
+  attribute.target = *written;
+  attribute.key = file_.intern("completed");
+  attribute.integer = when;
+  file_.add(attribute);
+  written_frees_.erase(address);
+}
+
+void block_ledger::write(const free_request& request) {
+  const event_id id = file_.start(request.row).id;
+  if (request.row.completed != unknown_time) return;
+  if (request.row.address != 0) written_frees_.put(request.row.address, id);
+}
+
+void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns when) {
+  const bool a_reservation = place % spaces == 1 || place % spaces == 2;
+  if (a_reservation) return;  // No work names these.
+  retired_.put(block.address,
+               {block.address, block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}), when});
+}
+
+// ----------------------------------------------------------------------------------------------------------- settling
+
+void block_ledger::settle(const patience& now, bool everything) {
+  while (first_incomplete_ < incomplete_.size() &&
+         (everything || now.is_over(incomplete_[first_incomplete_].since, turns_for_completion))) {
+    write_oldest_incomplete();
+  }
+  for (auto d = displaced_.begin(); d != displaced_.end();) {
+    if (!everything && !now.is_over(d->second.since)) {
+      ++d;
+      continue;
+    }
+    // Nobody freed it in so many words, but something else lies there.
+    const alloc_event& block = d->second.block;
+    free_request inferred;
+    inferred.row.time = d->second.displaced_at;
+    inferred.row.process = block.process;
+    inferred.row.source = provenance::inferred;
+    inferred.row.block = block.block;
+    inferred.row.level = block.level;
+    inferred.row.address = block.address;
+    write(inferred);
+    d = displaced_.erase(d);
+  }
+  settle_early_frees(now, everything);
+}
+
+void block_ledger::write_freed() {
+  while (first_incomplete_ < incomplete_.size()) write_oldest_incomplete();
+}
+
+void block_ledger::settle_early_frees(const patience& now, bool everything) {
+  for (auto f = early_frees_.begin(); f != early_frees_.end();) {
+    if (!everything && !now.is_over(f->second.since)) {
+      ++f;
+      continue;
+    }
+    write(f->second.request);  // Of a block whose allocation nobody saw.
+    f = early_frees_.erase(f);
+  }
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,63 @@
+// A recording that keeps its last part only: the file is cut at a checkpoint, from which what is live then is known.
+#include <algorithm>
+
+#include "instrumentation/writer/assembler/assembler.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+constexpr std::uint64_t least_between_marks = std::uint64_t{32} << 10;
+}  // namespace
+
+/// Everything so far is behind us on disk; a checkpoint follows.
+result<void> assembler::add_mark() {
+  for (const auto& process : processes_) process->blocks.write_freed();
+  const auto mark = file_.mark();
+  if (!mark) return tl::unexpected<error>(mark.error());
+  write_checkpoint(now());
+  marks_.push_back(*mark);
+  return {};
+}
+
+result<void> assembler::drop_before(std::uint64_t mark) {
+  const auto moved = file_.drop_before(mark);
+  if (!moved) return tl::unexpected<error>(moved.error());
+  marks_.erase(std::remove_if(marks_.begin(), marks_.end(), [&](std::uint64_t m) { return m < mark; }), marks_.end());
+  for (std::uint64_t& m : marks_) m = m - mark + *moved;
+  return {};
+}
+
+/// Marks every sixteenth of the ring. At a half it is cut to a quarter, so that the copy and the original together fit in it.
+result<void> assembler::keep_ring() {
+  const std::uint64_t ring = options_.ring_bytes;
+  if (ring == 0 || processes_.empty()) return {};
+  const std::uint64_t written = file_.bytes_written();
+  const std::uint64_t last = marks_.empty() ? 0 : marks_.back();
+  if (written - last >= std::max(ring / 16, least_between_marks)) {
+    if (auto marked = add_mark(); !marked) return marked;
+  }
+  if (written <= ring / 2 || marks_.empty()) return {};
+  // The oldest that leaves little enough; what is only just marked leaves least.
+  const auto enough = [&](std::uint64_t m) { return file_.bytes_written() - m <= ring / 4; };
+  const auto chosen = std::find_if(marks_.begin(), marks_.end(), enough);
+  return drop_before(chosen == marks_.end() ? marks_.back() : *chosen);
+}
+
+result<void> assembler::forget_past() {
+  if (auto marked = add_mark(); !marked) return marked;
+  return drop_before(marks_.back());
+}
+
+void assembler::consider_peak(recorded_process& process) {
+  std::uint64_t bytes = 0;
+  for (const auto& p : processes_) bytes += p->blocks.device_bytes();
+  const bool above = bytes > options_.most_device_bytes;
+  if (above && !above_peak_) {
+    trigger_ = "device memory in use rose above the limit, in process " + std::to_string(process.names.row.pid);
+  }
+  above_peak_ = above;
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,147 @@
+#include "instrumentation/writer/session.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <future>
+#include <system_error>
+
+#include "instrumentation/ring/producer_state.hpp"
+#include "instrumentation/writer/session_state.hpp"
+
+namespace sluice::collector {
+
+session::state::state(trace::file_writer f, listener l, const session_options& o, const clock_anchor& start)
+    : file(std::move(f)),
+      sockets(std::move(l)),
+      options(o),
+      rows(file, start,
+           {.simulated = o.simulated,
+            .checkpoint_every = o.checkpoint_every,
+            .ring_bytes = o.delayed ? ring_before_begin : o.ring_bytes,
+            .notice_failures = o.dump_on_failure,
+            .most_device_bytes = o.dump_above_bytes}),
+      wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+void session::state::wake_up() const {
+  const std::uint64_t one = 1;
+  // A full counter wakes just as well.
+  [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof one);
+}
+
+void session::state::ask(session_request r) {
+  {
+    const std::lock_guard lock(mutex);
+    requests.push_back(std::move(r));
+  }
+  wake_up();
+}
+
+result<session> session::start(const std::string& path, const session_options& options) {
+  auto sockets = listener::open();
+  if (!sockets) return tl::unexpected<error>(sockets.error());
+  const clock_anchor start = read_clocks();
+  auto file = trace::file_writer::create_unpublished(path, {.simulated = options.simulated,
+                                                            .realtime_origin = options.simulated ? 0 : start.realtime,
+                                                            .recorded_here = true,
+                                                            .outlives_full_disk = true});
+  if (!file) return tl::unexpected<error>(file.error());
+  auto s = std::make_unique<state>(std::move(*file), std::move(*sockets), options, start);
+  if (!s->wake) return fail(error_code::unavailable, "no descriptor left for the recording");
+  // The program's signals are for the program's own threads: one inherits the mask.
+  const detail::signals_held hold;
+  std::promise<bool> begins;
+  try {
+    s->thread = std::thread([raw = s.get(), begun = begins.get_future()]() mutable {
+      if (begun.get()) raw->run();
+    });
+  } catch (const std::system_error& refused) {
+    static_cast<void>(s->file.close());
+    return fail(error_code::unavailable,
+                "cannot start the thread that writes: " + describe_errno(refused.code().value()), path,
+                "allow more processes and threads (ulimit -u)");
+  }
+  // What was there before survives a recording that cannot begin.
+  const auto published = options.publish_later ? result<void>{} : s->file.publish();
+  begins.set_value(published.has_value());
+  if (!published) {
+    s->thread.join();
+    return tl::unexpected<error>(published.error());
+  }
+  return session(std::move(s));
+}
+
+session::session(std::unique_ptr<state> s) : state_(std::move(s)) {}
+session::session(session&&) noexcept = default;
+
+session& session::operator=(session&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+session::~session() {
+  if (state_ && state_->thread.joinable()) static_cast<void>(stop());
+}
+
+const std::string& session::socket_name() const { return state_->sockets.name(); }
+
+void session::add_process(std::uint64_t pid, std::string_view command) {
+  state_->ask({session_request::kind::add_process, pid, 0, std::string(command)});
+}
+
+void session::process_exited(std::uint64_t pid, int status) {
+  state_->ask({session_request::kind::process_exited, pid, status, {}});
+}
+
+void session::publish() {
+  state_->publish_asked.store(true, std::memory_order_relaxed);
+  state_->ask({session_request::kind::publish, 0, 0, {}});
+}
+
+void session::begin_now() { state_->ask({session_request::kind::begin_now, 0, 0, {}}); }
+
+void session::dump(std::string_view reason) { state_->ask({session_request::kind::dump, 0, 0, std::string(reason)}); }
+
+void session::warn(std::string_view text) { state_->ask({session_request::kind::warn, 0, 0, std::string(text)}); }
+
+std::size_t session::live_processes() const { return state_->living.load(std::memory_order_relaxed); }
+
+result<void> session::sync() {
+  std::unique_lock lock(state_->mutex);
+  const std::uint64_t mine = ++state_->sync_asked;
+  state_->wake_up();
+  state_->synced.wait(lock, [&] { return state_->sync_done >= mine; });
+  if (state_->failure) return tl::unexpected<error>(*state_->failure);
+  return {};
+}
+
+bool session::stops_within(std::chrono::milliseconds time) {
+  if (!state_->stopping.exchange(true, std::memory_order_acq_rel)) state_->wake_up();
+  std::unique_lock lock(state_->mutex);
+  return state_->over.wait_for(lock, time, [&] { return state_->ended; });
+}
+
+void session::cut_short() { state_->hurried.store(true, std::memory_order_release); }
+
+result<session_summary> session::stop() {
+  if (!state_->thread.joinable()) return fail(error_code::invalid_argument, "the recording has been stopped already");
+  state_->stopping.store(true, std::memory_order_release);
+  state_->wake_up();
+  state_->thread.join();
+  state& s = *state_;
+  if (s.publish_asked) s.publish();  // The thread may have ended early, before it came to that.
+  if (s.failure) return tl::unexpected<error>(*s.failure);
+  session_summary summary;
+  summary.path = s.file.path();
+  summary.bytes = s.file.bytes_written();
+  summary.events = s.file.events() - s.lost_to_full_disk.rows();
+  summary.device_events = s.rows.device_events();
+  summary.lost_events = s.rows.lost_events();
+  summary.lost_memory_events = s.rows.lost_memory_events();
+  summary.processes = s.rows.processes_heard();
+  summary.unheard_processes = s.unheard + s.turned_away + s.sockets.turned_away();
+  summary.warnings = s.warnings;
+  return summary;
+}
+
+}  // namespace sluice::collector

@@ -1,0 +1,495 @@
+// What the writer thread does, turn after turn.
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <future>
+#include <map>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "core/base/format.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "instrumentation/ring/process_identity.hpp"
+#include "instrumentation/writer/recovery.hpp"
+#include "instrumentation/writer/session_state.hpp"
+#include "instrumentation/writer/source_text.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+namespace {
+constexpr std::chrono::milliseconds idle_period{200};   // A new ring, or a request, ends it.
+constexpr std::chrono::seconds look_for_room_every{1};  // On a full disk.
+constexpr std::size_t most_warnings = 100;
+constexpr int most_dumps = 16;
+/// What a turn takes at most, and of one ring: it lies in memory until the next turn has written it.
+constexpr std::size_t most_of_turn = std::size_t{64} << 20;
+constexpr std::size_t most_of_ring = std::size_t{16} << 20;
+/// A mapping each, of which Linux gives a process 65,530.
+constexpr std::size_t most_rings = std::size_t{1} << 15;
+constexpr std::size_t most_clients = std::size_t{1} << 14;
+
+/// Of the descriptors that this process may open, half are for watching others by.
+std::size_t most_watched() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<std::size_t>(limit.rlim_cur / 2) : 512;
+}
+
+const char* words_of(no_ring_reason why) {
+  switch (why) {
+    case no_ring_reason::descriptors:
+      return "it had no descriptor left (ulimit -n)";
+    case no_ring_reason::file_limit:
+      return "its limit on the size of files is less than a ring (ulimit -f)";
+    case no_ring_reason::memory:
+      return "it had no memory for a ring";
+    case no_ring_reason::slots:
+      return "it had more threads at once than are recorded";
+    case no_ring_reason::refused:
+      break;
+  }
+  return "it reached no socket of the recorder's (is it in a namespace or a chroot of its own?)";
+}
+
+std::string words_of(const dropped_rows& lost) {
+  return "the disk was full: what happened between " + format_moment(lost.begin()) + " and " +
+         format_moment(lost.end()) + " is not all there (lost: " + lost.by_kind() + ")";
+}
+}  // namespace
+
+void session::state::run() {
+  try {
+    record();
+    end_file();
+  } catch (const std::bad_alloc&) {
+    end_early("the recorder has no memory left");
+  } catch (const std::exception& e) {
+    end_early(e.what());
+  }
+  const std::lock_guard lock(mutex);
+  sync_done = UINT64_MAX;
+  ended = true;
+  synced.notify_all();
+  over.notify_all();
+}
+
+void session::state::record() {
+  bool filling = false;
+  bool last = false;
+  while (!last) {
+    const std::array<int, 2> doors = sockets.descriptors();
+    pollfd waiting[3] = {{wake.get(), POLLIN, 0}, {doors[0], POLLIN, 0}, {doors[1], POLLIN, 0}};
+    // A ring that fills fast is emptied again soon; one that is half full knocks. While nobody is heard there is no hurry.
+    const auto period = filling ? std::chrono::milliseconds(1) : rings.empty() ? idle_period : options.drain_period;
+    ::poll(waiting, std::size(waiting), static_cast<int>(period.count()));
+    last = stopping.load(std::memory_order_acquire);
+    const std::uint64_t sync_wanted = take_requests();
+    welcome_arrivals();
+    if (last) {
+      for (const auto& ring : rings) ring->reader.say_gone();
+    }
+    const turned found = turn();
+    filling = found.filling || found.more;
+    if (last || sync_wanted != 0 || !dump_asked.empty()) {
+      if (found.more) take_all();
+      if (sync_wanted != 0 || !dump_asked.empty()) {
+        turn();  // What the first one took, the second one writes.
+        rows.settle(true);
+      }
+    }
+    if (!dump_asked.empty()) dump(std::exchange(dump_asked, {}));
+    drop_closed_rings(last);
+    keep_ring();
+    consider_dump();
+    notice_ended_processes();
+    const auto now = std::chrono::steady_clock::now();
+    if (sync_wanted != 0 || now - last_flush >= options.flush_period) {
+      flush();
+      last_flush = now;
+    }
+    if (sync_wanted != 0) {
+      const std::lock_guard lock(mutex);
+      sync_done = sync_wanted;
+      synced.notify_all();
+    }
+  }
+}
+
+/// The end of the file, and what is still to be found out for it, unless nobody waits for that.
+void session::state::end_file() {
+  resume();
+  take_notes();
+  rows.finish(read_clocks());
+  if (const std::string missing = rows.left_out(); !missing.empty())
+    add_warning("more was declared than is kept in memory; left out were, each as often as it was declared: " +
+                missing);
+  resume();
+  say_lost_to_full_disk();
+  if (!hurried) ask_for_links();
+  if (options.sources && !hurried) {
+    const std::string missed = add_sources(file, rows.python_lines());
+    if (!missed.empty()) add_warning(missed);
+  }
+  const auto left_alone = recover(file);
+  if (!left_alone) rows.add_message(severity::warning, left_alone.error().to_string());
+  const auto closed = analysis::finish(file, {.cancel = &hurried});
+  const std::lock_guard lock(mutex);
+  failure.reset();
+  if (!closed) failure = closed.error();
+  if (failure && file.dropped().own().events != 0) failure->hint += "; " + words_of(file.dropped());
+  if (!left_alone && !failure) failure = left_alone.error();
+}
+
+/// Nobody is heard from here on, and what takes memory is let go of first. The file opens as one whose writer was killed does, if
+/// there is not even enough to end it.
+void session::state::end_early(const char* why) {
+  for (const auto& ring : rings) ring->reader.say_gone();
+  rings.clear();
+  sockets.close();
+  rows.abandon();
+  try {
+    const std::string text = std::string("the recording ended early: ") + why;
+    {
+      const std::lock_guard lock(mutex);
+      if (!failure)
+        failure = error{error_code::unavailable, text, file.path(), error::no_offset, "it holds what came before"};
+    }
+    rows.add_message(severity::error, text);
+    static_cast<void>(file.flush());
+    static_cast<void>(analysis::finish(file));
+  } catch (const std::exception&) {
+    static_cast<void>(file.flush());
+  }
+}
+
+/// Everything that was in the rings when this was called: a sender that never stops cannot keep it.
+void session::state::take_all() {
+  std::size_t turns = 1;
+  for (const auto& ring : rings) turns += ring->reader.capacity() / most_of_ring + 1;
+  while (turn().more && --turns != 0) {
+  }
+}
+
+/// Several GPUs, of whose links no process told: CUPTI did not record them. The answer may take some 100 ms, or never come where a GPU
+/// has fallen off its bus; whoever waits for it is left behind then.
+void session::state::ask_for_links() {
+  constexpr std::chrono::seconds patience{2};
+  const std::vector<gpu_uuid> gpus = rows.gpus_without_peer_peak();
+  if (gpus.size() < 2 || options.management_library.empty()) return;
+  using answer = std::map<gpu_uuid, std::uint64_t>;
+  std::packaged_task<answer()> ask(
+      [gpus, library = options.management_library] { return nvlink_peaks(gpus, library); });
+  std::future<answer> answered = ask.get_future();
+  try {
+    std::thread(std::move(ask)).detach();
+  } catch (const std::system_error&) {
+    return;  // No thread is to be had: the links stay unknown.
+  }
+  if (answered.wait_for(patience) != std::future_status::ready) return;
+  for (const auto& [gpu, peak] : answered.get()) rows.set_peer_peak(gpu, peak);
+}
+
+/// Serves what was asked and returns the number of the newest `sync` that waits, 0 if none does.
+std::uint64_t session::state::take_requests() {
+  std::uint64_t ignored = 0;
+  [[maybe_unused]] const ssize_t got = ::read(wake.get(), &ignored, sizeof ignored);
+  std::vector<session_request> asked;
+  std::uint64_t wanted = 0;
+  {
+    const std::lock_guard lock(mutex);
+    asked.swap(requests);
+    if (sync_asked != sync_done) wanted = sync_asked;
+  }
+  for (const session_request& r : asked) serve(r);
+  return wanted;
+}
+
+void session::state::serve(const session_request& r) {
+  switch (r.what) {
+    case session_request::kind::add_process:
+      add_command(r.pid, r.text);
+      return;
+    case session_request::kind::warn:
+      add_warning(r.text);
+      return;
+    case session_request::kind::begin_now: {
+      const auto begun = rows.forget_past();
+      rows.set_ring(options.ring_bytes);
+      if (!begun) add_warning("what happened before the recording was to begin is in it: " + begun.error().to_string());
+      return;
+    }
+    case session_request::kind::publish:
+      publish();
+      return;
+    case session_request::kind::dump:
+      dump_asked = r.text;
+      return;
+    case session_request::kind::process_exited:
+      const auto exited =
+          std::find_if(clients.rbegin(), clients.rend(), [&](const client& c) { return c.pid == r.pid; });
+      if (exited == clients.rend()) return;
+      process_row& row = exited->process->names.row;
+      row.exit_status = r.status;
+      row.end = rows.now();
+      rows.update(*exited->process);
+      return;
+  }
+}
+
+void session::state::publish() {
+  const auto published = file.publish();
+  if (published) return;
+  file.publish_where_it_is();
+  add_warning(published.error().to_string() + "; the recording is " + file.path());
+}
+
+/// A process that may never speak: all there is to know of it comes from us, its parent.
+void session::state::add_command(std::uint64_t pid, const std::string& text) {
+  // A short one may have spoken, and even ended, before we were told of it.
+  const bool known = std::any_of(clients.begin(), clients.end(), [&](const client& c) { return c.pid == pid; });
+  if (known) return;
+  ring_identity ours{};
+  fill_identity(ours, -1);
+  producer_identity identity;
+  identity.pid = pid;
+  identity.host = ours.host;
+  identity.boot_id = ours.boot_id;
+  identity.command = text;
+  clients.emplace_back(pid, identity, rows.add_process(identity, pid), watch(pid));
+}
+
+void session::state::welcome_arrivals() {
+  std::vector<std::string> complaints;
+  for (arrival& a : sockets.take(complaints)) {
+    const bool simulated = a.reader.clock() == clock_kind::simulated_ns;
+    if (simulated != options.simulated) {
+      complaints.push_back("process " + std::to_string(a.pid) +
+                           (simulated ? " has a simulated clock and this recording a real one; it is ignored"
+                                      : " has a real clock and this recording a simulated one; it is ignored"));
+      a.reader.say_gone();
+      continue;
+    }
+    auto ring = std::make_unique<open_ring>(std::move(a.reader));
+    const producer_identity& identity = ring->reader.identity();
+    if (rings.size() >= most_rings || clients.size() >= most_clients) {
+      if (turned_away++ == 0)
+        complaints.push_back("more processes or threads at once than are recorded: what others do is lost");
+      ring->reader.say_gone();
+      continue;
+    }
+    ring->source.process = &process_of(identity, a.pid != 0 ? a.pid : identity.pid);
+    ring->source.clock = ring->reader.clock();
+    ring->source.copy = identity.copy;
+    rings.push_back(std::move(ring));
+  }
+  for (const std::string& complaint : complaints) add_warning(complaint);
+}
+
+recorded_process& session::state::process_of(const producer_identity& identity, std::uint64_t pid) {
+  client* silent = nullptr;
+  for (client& c : clients) {
+    if (c.pid != pid) continue;
+    if (c.start_time == identity.start_time && c.image == identity.image) {
+      // A ring that it sent before it ended.
+      c.silent_turns = 0;
+      if (std::exchange(c.ended, false)) c.watch = watch(pid);
+      return *c.process;
+    }
+    // It may have ended already: a short one's end is heard of before its ring.
+    if (c.start_time == 0 && c.image == 0) silent = &c;
+  }
+  if (silent != nullptr) {
+    silent->start_time = identity.start_time;
+    silent->image = identity.image;
+    rows.identify(*silent->process, identity);
+    return *silent->process;
+  }
+  // Another program under the same pid: an exec, or the number is used again.
+  for (client& c : clients) {
+    if (c.pid == pid && !c.ended) end(c);
+  }
+  clients.emplace_back(pid, identity, rows.add_process(identity, pid), watch(pid));
+  return *clients.back().process;
+}
+
+process_watch session::state::watch(std::uint64_t pid) const {
+  const auto watched =
+      std::count_if(clients.begin(), clients.end(), [](const client& c) { return c.watch.has_descriptor(); });
+  return process_watch(pid, static_cast<std::size_t>(watched) < most_watched());
+}
+
+/// Drains every ring once, as far as there is room.
+session::state::turned session::state::turn() {
+  turned found;
+  std::size_t room = most_of_turn;
+  const std::size_t count = rings.size();
+  const std::size_t first = count == 0 ? 0 : first_ring % count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = (first + i) % count;
+    if (!take_from(*rings[at], room, found)) {
+      first_ring = at;
+      break;
+    }
+  }
+  rows.advance(read_clocks());
+  for (const auto& ring : rings) rows.take_ringless_loss(ring->source, ring->reader.lost());
+  return found;
+}
+
+/// False: there is no room for this ring in this turn.
+bool session::state::take_from(open_ring& ring, std::size_t& room, turned& found) {
+  if (room < maximum_record_bytes) {
+    found.more = true;
+    return false;
+  }
+  // Looked at before the drain: what a producer wrote before it closed is then sure to be drained.
+  const bool closing = ring.reader.closed();
+  if (!ring.source.broken) {
+    const auto drained = rows.take(ring.source, ring.reader, std::min(room, most_of_ring));
+    if (!drained) {
+      ring.source.broken = true;
+      add_warning("a ring of process " + std::to_string(ring.source.process->names.row.pid) +
+                  " is unusable: " + drained.error().message);
+    } else {
+      room -= std::min(room, *drained);
+      found.filling = found.filling || *drained > ring.reader.capacity() / 4;
+      found.more = found.more || ring.reader.has_more();
+    }
+  }
+  ring.closing = ring.closing || ring.source.broken || (closing && !ring.reader.has_more());
+  return true;
+}
+
+/// Processes that had no ring to tell anything by.
+void session::state::take_notes() {
+  for (const loss_note& note : sockets.notes()) {
+    ++unheard;
+    const auto known = std::find_if(clients.begin(), clients.end(), [&](const client& c) { return c.pid == note.pid; });
+    producer_identity identity;
+    identity.pid = note.pid;
+    identity.command = note.program;
+    recorded_process& process = known != clients.end() ? *known->process : rows.add_process(identity, note.pid);
+    rows.add_untold_loss(process, note.events, note.memory_events);
+    add_warning("process " + std::to_string(note.pid) + " (" + note.program +
+                ") could not be recorded: " + words_of(note.why) + "; it lost at least " + std::to_string(note.events) +
+                " events, " + std::to_string(note.memory_events) + " of them allocations and frees");
+  }
+}
+
+void session::state::drop_closed_rings(bool all) {
+  const auto gone =
+      std::stable_partition(rings.begin(), rings.end(), [&](const auto& ring) { return !all && !ring->closing; });
+  std::for_each(gone, rings.end(), [&](const auto& ring) {
+    rows.take_unreported_loss(ring->source, ring->reader.lost());
+    rows.take_ringless_loss(ring->source, ring->reader.lost());
+    ring->reader.say_gone();
+  });
+  rings.erase(gone, rings.end());
+}
+
+/// All that waits for other records has been written then.
+constexpr int turns_until_forgotten = static_cast<int>(patience::most_turns) + 4;
+
+/// The rings of a process that has ended are drained once more, in the next turn, and then go; a little later what only late records
+/// of it would ask for is forgotten.
+void session::state::notice_ended_processes() {
+  std::size_t speaking = 0;
+  for (client& c : clients) {
+    if (c.silent_turns == turns_until_forgotten) continue;
+    const auto its_own = [&](const auto& ring) { return ring->source.process == c.process; };
+    if (c.ended) {
+      if (std::any_of(rings.begin(), rings.end(), its_own)) continue;
+      if (++c.silent_turns == turns_until_forgotten) c.process->forget_past();
+      continue;
+    }
+    if (!c.watch.ended()) {
+      if (std::any_of(rings.begin(), rings.end(), its_own)) ++speaking;
+      continue;
+    }
+    end(c);
+  }
+  living.store(speaking, std::memory_order_relaxed);
+}
+
+void session::state::end(client& c) {
+  c.ended = true;
+  c.watch = {};
+  for (const auto& ring : rings) {
+    if (ring->source.process == c.process) ring->reader.end();
+  }
+  process_row& row = c.process->names.row;
+  if (row.end != unknown_time) return;
+  row.end = rows.now();
+  rows.update(*c.process);
+}
+
+void session::state::flush() {
+  if (std::chrono::steady_clock::now() >= next_resume) resume();
+  const auto flushed = file.flush();
+  const std::lock_guard lock(mutex);
+  failure.reset();
+  if (!flushed) failure = flushed.error();
+}
+
+/// A full disk may have room again.
+void session::state::resume() {
+  if (!file.is_full()) return;
+  next_resume = std::chrono::steady_clock::now() + look_for_room_every;
+  const auto lost = file.resume();
+  if (!lost) return;
+  rows.resume(*lost);
+  lost_to_full_disk.add(*lost);
+}
+
+/// The rows of losses say it too; this is for who reads the messages.
+void session::state::say_lost_to_full_disk() {
+  if (!lost_to_full_disk.empty()) add_warning(words_of(lost_to_full_disk));
+}
+
+void session::state::keep_ring() {
+  const auto now = std::chrono::steady_clock::now();
+  if (ring_failed || file.is_full() || now < next_ring) return;
+  const auto kept = rows.keep_ring();
+  if (kept) return;
+  if (kept.error().code == error_code::no_space) {
+    next_ring = now + look_for_room_every;
+    return;
+  }
+  ring_failed = true;
+  add_warning("the file is not kept to its size any more: " + kept.error().to_string());
+}
+
+/// One a second at most: whoever runs out of memory tries again and again.
+void session::state::consider_dump() {
+  const std::string reason = rows.take_trigger();
+  if (reason.empty()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (dumps >= most_dumps || now - last_dump < std::chrono::seconds(1)) return;
+  last_dump = now;
+  dump(reason);
+}
+
+void session::state::dump(const std::string& reason) {
+  std::string name = file.path();
+  if (name.ends_with(".sluice")) name.resize(name.size() - 7);
+  name += "-dump" + std::to_string(++dumps) + ".sluice";
+  rows.settle(true);
+  rows.write_live_set();
+  const auto written = file.copy_to(name);
+  add_warning(reason + ": " + (written ? "what was recorded until then is in " + name : written.error().to_string()));
+}
+
+void session::state::add_warning(const std::string& text) {
+  if (warnings.size() >= most_warnings) return;
+  warnings.push_back(text);
+  rows.add_message(severity::warning, text);
+}
+
+}  // namespace sluice::collector

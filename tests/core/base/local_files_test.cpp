@@ -1,0 +1,83 @@
+// Which files of this machine are read for a recording.
+#include "core/base/local_files.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LocalFiles : public testing::Test {
+ protected:
+  LocalFiles() : root_(fs::path(testing::TempDir()) / ("sluice-local-files-" + std::to_string(::getpid()))) {
+    fs::remove_all(root_);
+    write("secret", "secret");
+    write("tree/src/train.py", "train");
+    root_ = fs::canonical(root_);
+  }
+  ~LocalFiles() override { fs::remove_all(root_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name) << text;
+  }
+  /// What is read of `path`; the error's code in words if it is not.
+  static std::string read(const local_files& of, const std::string& path) {
+    const auto opened = of.open(path, 100);
+    if (opened) return opened->file.read().value_or("cannot be read");
+    return opened.error().code == error_code::unavailable ? "untrusted" : opened.error().message;
+  }
+  [[nodiscard]] std::string in_tree(const std::string& path) const {
+    return read(local_files(false, {(root_ / "tree").string()}), path);
+  }
+
+  fs::path root_;
+};
+
+TEST_F(LocalFiles, AreNoneUnlessSaid) { EXPECT_EQ(read({}, (root_ / "secret").string()), "untrusted"); }
+
+TEST_F(LocalFiles, AreThoseThatABelievedRecordingNames) {
+  EXPECT_EQ(read(local_files(true, {}), (root_ / "secret").string()), "secret");
+  EXPECT_EQ(read(local_files(false, {"/"}), (root_ / "secret").string()), "secret");
+  EXPECT_EQ(read(local_files(true, {}), "secret"), "is not there") << "a relative name says nothing";
+}
+
+TEST_F(LocalFiles, AreFoundInAFolderByTheirRecordedPathOrItsEnd) {
+  EXPECT_EQ(in_tree((root_ / "tree/src/train.py").string()), "train");
+  EXPECT_EQ(in_tree("/build/of/somebody/src/train.py"), "train");
+  EXPECT_EQ(in_tree("src/train.py"), "train");
+  write("tree/train.py", "the shorter end");
+  EXPECT_EQ(in_tree("/build/src/train.py"), "train");
+  EXPECT_EQ(in_tree("/build/train.py"), "the shorter end");
+  EXPECT_EQ(in_tree("/build/other.py"), "is not there");
+}
+
+TEST_F(LocalFiles, DoNotLieOutsideOfTheFolder) {
+  EXPECT_EQ(in_tree((root_ / "secret").string()), "is not there");
+  EXPECT_EQ(in_tree("src/../../secret"), "is not there");
+  EXPECT_EQ(in_tree((root_ / "tree/../secret").string()), "is not there");
+  fs::create_symlink("../secret", root_ / "tree/link");
+  fs::create_symlink(root_ / "secret", root_ / "tree/absolute");
+  fs::create_directory_symlink("..", root_ / "tree/up");
+  EXPECT_EQ(in_tree("link"), "is not there");
+  EXPECT_EQ(in_tree("absolute"), "is not there");
+  EXPECT_EQ(in_tree("up/secret"), "is not there");
+}
+
+TEST_F(LocalFiles, AreRegularFilesOfBoundedSize) {
+  ASSERT_EQ(::mkfifo((root_ / "tree/pipe").c_str(), 0600), 0);
+  EXPECT_EQ(in_tree("pipe"), "is not a regular file");
+  EXPECT_EQ(read(local_files(true, {}), (root_ / "tree/pipe").string()), "is not a regular file");
+  EXPECT_EQ(read(local_files(true, {}), "/dev/zero"), "is not a regular file");
+  write("tree/large", std::string(101, 'x'));
+  EXPECT_EQ(in_tree("large"), "is too large: 101 bytes; expected at most 100");
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,351 @@
+#include "core/figures/duplicates.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "core/figures/report.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::mib;
+using testing::ms;
+using testing::recording;
+using trace::content_check;
+
+/// One copy of a recording under construction; what is not said is that of the copy before it.
+struct made_copy {
+  time_ns begin = 0;
+  time_ns length = 1 * ms;
+  std::uint64_t bytes = 2 * mib;
+  std::uint64_t hash = 1;
+  content_check check = content_check::exact;
+  std::uint64_t source = 0x1000;
+  std::uint64_t destination = 0x9000;
+  std::uint64_t block = 1;
+  std::uint64_t process = 1;
+  std::uint64_t device = 1;
+  trace::memory_kind from = trace::memory_kind::pinned;
+  bool asynchronous = false;
+  time_ns queued = 0;
+  trace::event_id call{};
+};
+
+trace::event_id add(recording& to, const made_copy& copy) {
+  auto row = to.event<trace::transfer_event>(copy.begin);
+  row.process = trace::process_id{copy.process};
+  row.end = copy.begin + copy.length;
+  row.direction = trace::direction::h2d;
+  row.source_kind = copy.from;
+  row.destination_kind = trace::memory_kind::device;
+  row.bytes = copy.bytes;
+  row.source_address = copy.source;
+  row.destination_address = copy.destination;
+  row.destination_block = trace::block_id{copy.block};
+  row.device = trace::device_id{copy.device};
+  row.stream = trace::stream_id{1};
+  row.enqueued = copy.begin - copy.queued;
+  row.asynchronous = copy.asynchronous;
+  row.call = copy.call;
+  row.content = copy.check;
+  row.content_hash = copy.hash;
+  row.content_bytes = copy.check == content_check::exact ? copy.bytes : 16384;
+  return trace::event_id{to.writer().add(row)};
+}
+
+/// A copy from the device into host memory.
+void add_write(recording& to, time_ns begin, time_ns length, std::uint64_t address, std::uint64_t bytes,
+               std::uint64_t process = 1) {
+  auto row = to.event<trace::transfer_event>(begin);
+  row.process = trace::process_id{process};
+  row.end = begin + length;
+  row.direction = trace::direction::d2h;
+  row.bytes = bytes;
+  row.destination_address = address;
+  row.device = trace::device_id{1};
+  to.writer().add(row);
+}
+
+summary summary_of(recording& from, std::optional<time_range> range = std::nullopt) {
+  from.close();
+  const testing::indexed made(from.open());
+  return summarise(made.index, *made.snapshot, range);
+}
+
+const finding* hint_of(const summary& all) {
+  for (const finding& f : all.findings) {
+    if (f.kind == finding_kind::repeated_copies) return &f;
+  }
+  return nullptr;
+}
+
+TEST(Duplicates, AreCopiesOfTheSameContentToTheSameDevice) {
+  recording made;
+  made.standard_tables();
+  add(made, {.begin = 10 * ms});
+  add(made, {.begin = 20 * ms});                                   // Again.
+  add(made, {.begin = 30 * ms, .hash = 2});                        // Other content.
+  add(made, {.begin = 40 * ms, .bytes = 1 * mib});                 // Of another length.
+  add(made, {.begin = 50 * ms, .check = content_check::sampled});  // A sample is no proof of what all bytes say.
+  add(made, {.begin = 60 * ms, .process = 2});                     // Another process.
+  add(made, {.begin = 70 * ms, .device = 2});                      // Another device.
+  add(made, {.begin = 80 * ms, .source = 0x5000, .destination = 0x7000});  // Again, from elsewhere to elsewhere.
+  const summary all = summary_of(made);
+  const duplicate_copies& found = all.duplicates;
+  EXPECT_EQ(found.repeated.all, (copy_figures{2, 4 * mib, 2 * ms}));
+  EXPECT_EQ(found.repeated.same_source, (copy_figures{1, 2 * mib, 1 * ms}));
+  EXPECT_EQ(found.repeated.same_destination, (copy_figures{1, 2 * mib, 1 * ms}));
+  EXPECT_EQ(found.repeated.exact, found.repeated.all);
+  EXPECT_EQ(found.exact.copies, 7U);
+  EXPECT_EQ(found.sampled.copies, 1U);
+}
+
+TEST(Duplicates, CountAgainstAllEarlierOnesNotOnlyTheLast) {
+  recording made;
+  made.standard_tables();
+  // Two buffers take turns, and two contents: A in both, B in the first, A in the first again.
+  add(made, {.begin = 1 * ms, .hash = 1, .source = 0x1000});
+  add(made, {.begin = 2 * ms, .hash = 1, .source = 0x2000});
+  add(made, {.begin = 3 * ms, .hash = 2, .source = 0x1000});
+  add(made, {.begin = 4 * ms, .hash = 1, .source = 0x1000});
+  const summary all = summary_of(made);
+  EXPECT_EQ(all.duplicates.repeated.all.copies, 2U);
+  EXPECT_EQ(all.duplicates.repeated.same_source.copies, 1U);
+}
+
+TEST(Duplicates, InABlockThatWasFreedAndMadeAnewAreNotInTheSamePlace) {
+  recording made;
+  made.standard_tables();
+  add(made, {.begin = 1 * ms, .block = 1});
+  add(made, {.begin = 2 * ms, .block = 2});
+  EXPECT_EQ(summary_of(made).duplicates.repeated.same_destination.copies, 0U);
+}
+
+TEST(Duplicates, AreOrderedByWhenTheyWereAskedFor) {
+  recording made;
+  made.standard_tables();
+  // The second call's copy ran first, on another stream.
+  add(made, {.begin = 50 * ms, .queued = 45 * ms});
+  add(made, {.begin = 20 * ms, .queued = 10 * ms});
+  const summary early = summary_of(made, time_range{0, 30 * ms});
+  EXPECT_EQ(early.duplicates.repeated.all.copies, 1U) << "what it repeats may begin outside of the range";
+}
+
+TEST(Duplicates, OfARangeAreThoseThatBeginInIt) {
+  recording made;
+  made.standard_tables();
+  for (int i = 0; i < 10; ++i) add(made, {.begin = i * 10 * ms});
+  const summary all = summary_of(made, time_range{35 * ms, 65 * ms});
+  EXPECT_EQ(all.duplicates.exact.copies, 3U);
+  EXPECT_EQ(all.duplicates.repeated.all.copies, 3U);
+}
+
+TEST(Duplicates, WhatCouldNotBeHashedIsCountedAndComparedWithNothing) {
+  recording made;
+  made.standard_tables();
+  for (int i = 0; i < 3; ++i) {
+    add(made, {.begin = i * 10 * ms, .hash = 0, .check = content_check::over_budget});
+    add(made, {.begin = i * 10 * ms + 5 * ms, .hash = 0, .check = content_check::unreadable});
+  }
+  const summary all = summary_of(made);
+  EXPECT_EQ(all.duplicates.over_budget.copies, 3U);
+  EXPECT_EQ(all.duplicates.unreadable.copies, 3U);
+  EXPECT_EQ(all.duplicates.repeated.all.copies, 0U);
+  EXPECT_TRUE(all.duplicates.looked());
+  EXPECT_EQ(hint_of(all), nullptr);
+}
+
+TEST(Duplicates, WhereNobodyLookedThereIsNothingToSay) {
+  recording made;
+  made.standard_tables();
+  made.add_copy(1 * ms, 2 * ms, 4 * mib);
+  made.add_copy(3 * ms, 4 * ms, 4 * mib);
+  const summary all = summary_of(made);
+  EXPECT_FALSE(all.duplicates.looked());
+  EXPECT_EQ(hint_of(all), nullptr);
+}
+
+// What was hashed is what lay there when the copy was asked for. If the device wrote into it before it got to the copy, the
+// copy moved something else.
+TEST(Duplicates, AreNotCopiesWhoseSourceTheDeviceWroteMeanwhile) {
+  const auto repeated_after = [](const made_copy& second, const std::function<void(recording&)>& write) {
+    recording made;
+    made.standard_tables();
+    add(made, {.begin = 10 * ms});
+    write(made);
+    add(made, second);
+    const summary all = summary_of(made);
+    EXPECT_EQ(all.duplicates.repeated.all.copies + all.duplicates.overtaken.copies, 1U);
+    return all.duplicates.repeated.all.copies == 1;
+  };
+  const made_copy queued{.begin = 100 * ms, .asynchronous = true, .queued = 50 * ms};
+  const auto write = [](time_ns begin, std::uint64_t address, std::uint64_t process = 1) {
+    return [=](recording& to) { add_write(to, begin, 2 * ms, address, 4096, process); };
+  };
+  EXPECT_FALSE(repeated_after(queued, write(70 * ms, 0x1000)));
+  EXPECT_FALSE(repeated_after(queued, write(70 * ms, 0x1000 + mib))) << "into its middle";
+  EXPECT_FALSE(repeated_after(queued, write(70 * ms, 0x1000 - 100))) << "over its begin";
+  EXPECT_FALSE(repeated_after(queued, write(49 * ms, 0x1000))) << "it still wrote when the source was hashed";
+  EXPECT_TRUE(repeated_after(queued, write(40 * ms, 0x1000))) << "before it was hashed";
+  EXPECT_TRUE(repeated_after(queued, write(110 * ms, 0x1000))) << "after the copy";
+  EXPECT_TRUE(repeated_after(queued, write(70 * ms, 0x1000 + 2 * mib))) << "behind it";
+  EXPECT_TRUE(repeated_after(queued, write(70 * ms, 0x1000, 2))) << "another process has other memory there";
+  made_copy waited = queued;
+  waited.asynchronous = false;
+  EXPECT_TRUE(repeated_after(waited, write(70 * ms, 0x1000)));
+  made_copy pageable = queued;
+  pageable.from = trace::memory_kind::host;
+  EXPECT_TRUE(repeated_after(pageable, write(70 * ms, 0x1000))) << "it had been read when the call returned";
+}
+
+TEST(Duplicates, AreNamedByTheLinesThatAskedForThem) {
+  recording made;
+  made.standard_tables();
+  const auto stack_at = [&](std::uint64_t line) {
+    trace::frame_row frame;
+    frame.id = trace::frame_id{line};
+    frame.kind = trace::frame_kind::python;
+    frame.function = made.text("load");
+    frame.file = made.text("train.py");
+    frame.line = line;
+    made.writer().add(frame);
+    trace::stack_row stack;
+    stack.id = trace::stack_id{line};
+    stack.frame = frame.id;
+    made.writer().add(stack);
+    return stack.id;
+  };
+  const auto call_from = [&](trace::stack_id stack, time_ns at) {
+    auto row = made.event<trace::api_call_event>(at);
+    row.end = at + 1;
+    row.stack = stack;
+    return trace::event_id{made.writer().add(row)};
+  };
+  const trace::stack_id mask = stack_at(57), table = stack_at(60);
+  for (int i = 0; i < 5; ++i) add(made, {.begin = i * 10 * ms, .hash = 1, .call = call_from(mask, i * 10 * ms)});
+  for (int i = 5; i < 7; ++i) {
+    add(made, {.begin = i * 10 * ms,
+               .bytes = 3 * mib,
+               .hash = 2,
+               .check = content_check::sampled,
+               .call = call_from(table, i * 10 * ms)});
+  }
+  add(made, {.begin = 80 * ms, .hash = 1});  // Nobody knows who asked.
+  const summary all = summary_of(made);
+  const duplicate_copies& found = all.duplicates;
+  ASSERT_EQ(found.lines.size(), 2U);
+  EXPECT_EQ(found.lines[0].line.line, 57U);
+  EXPECT_EQ(found.lines[0].figures.all, (copy_figures{4, 8 * mib, 4 * ms}));
+  EXPECT_EQ(found.lines[1].line.line, 60U);
+  EXPECT_EQ(found.lines[1].figures.all.copies, 1U);
+  EXPECT_EQ(found.lines[1].figures.exact.copies, 0U);
+  EXPECT_EQ(found.without_stack.all.copies, 1U);
+  const finding* hint = hint_of(all);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_NE(hint->text.find("6 copies moved 13.0 MiB"), std::string::npos) << hint->text;
+  EXPECT_NE(hint->text.find("train.py:57"), std::string::npos) << hint->text;
+  EXPECT_NE(hint->text.find("Of 1 a sample"), std::string::npos) << hint->text;
+  EXPECT_NE(hint->event, trace::event_id::none);
+}
+
+TEST(Duplicates, SayThatCopiesInGraphsWereLeftOut) {
+  recording made;
+  made.standard_tables();
+  const auto node = [&](std::uint64_t graph, std::string_view name) {
+    auto row = made.event<trace::touch_event>(1 * ms);
+    row.block = trace::block_id{1};
+    row.graph = trace::graph_id{graph};
+    row.name = made.text(name);
+    made.writer().add(row);
+  };
+  node(1, "add_one");
+  node(1, "cuMemcpyHtoDAsync");
+  node(2, "cuMemsetD8Async");
+  for (const std::uint64_t graph : {1, 1, 2, 3}) {
+    auto launch = made.event<trace::graph_launch_event>(2 * ms);
+    launch.graph = trace::graph_id{graph};
+    made.writer().add(launch);
+  }
+  add(made, {.begin = 10 * ms});
+  add(made, {.begin = 20 * ms});
+  const summary all = summary_of(made);
+  EXPECT_EQ(all.duplicates.graph_launches, 2U);
+  const finding* hint = hint_of(all);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_NE(hint->text.find("Copies in graphs, launched 2 times, were not compared."), std::string::npos) << hint->text;
+}
+
+TEST(Duplicates, OfACopyAreKnownFromItsRow) {
+  recording made(4);  // Chunks of four rows: contents that lie in several.
+  made.standard_tables();
+  std::vector<trace::event_id> ids;
+  for (int i = 0; i < 9; ++i) {
+    ids.push_back(
+        add(made, {.begin = i * 10 * ms, .hash = static_cast<std::uint64_t>(i % 3), .source = 0x1000U + i % 2}));
+  }
+  made.close();
+  const testing::indexed from(made.open());
+  std::map<trace::event_id, content_standing> standing;
+  ASSERT_TRUE(from.snapshot->for_each<trace::transfer_event>(
+      [&](const trace::transfer_event& row) { standing[row.id] = from.index.contents().standing_of(row); }));
+  const content_standing& middle = standing[ids[4]];  // Of the content of 1, 4 and 7.
+  EXPECT_EQ(middle.before, 1U);
+  EXPECT_EQ(middle.after, 1U);
+  EXPECT_EQ(middle.first, ids[1]);
+  EXPECT_EQ(middle.next, ids[7]);
+  EXPECT_FALSE(middle.same_source);
+  EXPECT_TRUE(standing[ids[7]].same_source) << "as 1, if not as 4";
+  EXPECT_EQ(standing[ids[0]].before, 0U);
+}
+
+// Against the plainest count: for each copy, is there an earlier one that is the same?
+TEST(Duplicates, AgreeWithComparingEachCopyWithAllBefore) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 20; ++round) {
+    recording made(16);
+    made.standard_tables();
+    std::vector<made_copy> copies;
+    for (int i = 0; i < 120; ++i) {
+      made_copy copy{.begin = static_cast<time_ns>(random() % 1000) * ms + i, .bytes = (1 + random() % 2) * mib};
+      copy.hash = random() % 6;
+      copy.source = 0x1000 * (1 + random() % 3);
+      copy.destination = 0x9000 * (1 + random() % 2);
+      copy.device = 1 + random() % 2;
+      copy.check = random() % 3 == 0 ? content_check::sampled : content_check::exact;
+      if (random() % 8 == 0) copy.check = content_check::over_budget;
+      add(made, copy);
+      copies.push_back(copy);
+    }
+    std::sort(copies.begin(), copies.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    repeat_figures expected;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      bool again = false, same_source = false, same_destination = false;
+      for (std::size_t j = 0; j < i; ++j) {
+        const made_copy &a = copies[j], &b = copies[i];
+        if (a.check == content_check::over_budget || a.check != b.check || a.hash != b.hash || a.bytes != b.bytes ||
+            a.device != b.device) {
+          continue;
+        }
+        again = true;
+        same_source = same_source || a.source == b.source;
+        same_destination = same_destination || a.destination == b.destination;
+      }
+      const copy_figures one{1, copies[i].bytes, copies[i].length};
+      if (again) expected.all.add(one);
+      if (same_source) expected.same_source.add(one);
+      if (same_destination) expected.same_destination.add(one);
+      if (again && copies[i].check == content_check::exact) expected.exact.add(one);
+    }
+    const summary all = summary_of(made);
+    EXPECT_EQ(all.duplicates.repeated.all, expected.all);
+    EXPECT_EQ(all.duplicates.repeated.same_source, expected.same_source);
+    EXPECT_EQ(all.duplicates.repeated.same_destination, expected.same_destination);
+    EXPECT_EQ(all.duplicates.repeated.exact, expected.exact);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::analysis

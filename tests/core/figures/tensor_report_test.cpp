@@ -1,0 +1,355 @@
+#include "core/figures/tensor_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/figures/report.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "tests/core/figures/training_recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::indexed;
+using testing::mib;
+using testing::recording;
+using testing::training;
+using testing::training_options;
+using marking = training_options::marking;
+
+/// A training, recorded and read.
+struct read_training {
+  explicit read_training(const training_options& options) : told(made, options) {
+    told.tell();
+    made.close();
+    all.emplace(made.open());
+    facts = all->index.tensors(*all->snapshot);
+  }
+  [[nodiscard]] block_category category_of_block(std::uint64_t id) const {
+    const auto blocks = all->index.memory().blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (blocks[i].id == trace::block_id{id}) return facts->categories[i];
+    return {};
+  }
+  /// Share of the blocks' bytes whose category is what they are for.
+  [[nodiscard]] double right() const {
+    double right = 0;
+    double all_bytes = 0;
+    const auto blocks = all->index.memory().blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const auto truth = told.truth().find(raw(blocks[i].id));
+      if (truth == told.truth().end()) continue;
+      all_bytes += static_cast<double>(blocks[i].bytes);
+      if (facts->categories[i].what == truth->second) right += static_cast<double>(blocks[i].bytes);
+    }
+    return right / all_bytes;
+  }
+  [[nodiscard]] const step_list& steps() const { return facts->steps->lists().at(trace::process_id{1}); }
+  [[nodiscard]] summary summed() const { return summarise(all->index, *all->snapshot); }
+
+  recording made;
+  training told;
+  std::optional<indexed> all;
+  std::shared_ptr<const tensor_facts> facts;
+};
+
+const finding* find(const summary& in, finding_kind kind) {
+  for (const finding& each : in.findings)
+    if (each.kind == kind) return &each;
+  return nullptr;
+}
+
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+TEST(steps, are_those_the_program_marks) {
+  const read_training of({.marks = marking::marks});
+  ASSERT_EQ(of.steps().source, step_source::marks);
+  ASSERT_EQ(of.steps().steps.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(of.steps().steps[i].span.begin, of.told.step_begins()[i]);
+    EXPECT_EQ(of.steps().steps[i].number, static_cast<std::int64_t>(i));
+  }
+  EXPECT_EQ(of.steps().steps[2].span.end, of.told.step_begins()[3]) << "one lasts until the next begins";
+  EXPECT_EQ(of.steps().at(of.told.step_begins()[3])->number, 3);
+  EXPECT_EQ(of.steps().at(of.told.step_begins()[0] - 1), nullptr);
+}
+
+TEST(steps, are_ranges_called_so) {
+  for (const marking how : {marking::profiler, marking::nvtx}) {
+    const read_training of({.marks = how});
+    EXPECT_EQ(of.steps().source, how == marking::profiler ? step_source::profiler_ranges : step_source::named_ranges);
+    ASSERT_EQ(of.steps().steps.size(), 6U);
+    EXPECT_EQ(of.steps().steps[4].span.begin, of.told.step_begins()[4]);
+    EXPECT_EQ(of.steps().steps[4].number, 4);
+    EXPECT_FALSE(of.steps().inferred());
+  }
+}
+
+TEST(steps, are_inferred_from_allocations_that_repeat) {
+  const read_training of({.steps = 12, .marks = marking::none});
+  ASSERT_EQ(of.steps().source, step_source::pattern);
+  EXPECT_TRUE(of.steps().inferred());
+  // All but the first ones, whose allocations set up what the others find there.
+  EXPECT_GE(of.steps().steps.size(), 10U);
+  const time_ns length = of.told.step_begins()[6] - of.told.step_begins()[5];
+  for (const step& each : std::span(of.steps().steps).first(of.steps().steps.size() - 1)) {
+    EXPECT_NEAR(static_cast<double>(each.span.length()), static_cast<double>(length),
+                0.05 * static_cast<double>(length));
+  }
+}
+
+TEST(steps, are_not_found_where_nothing_repeats) {
+  recording made;
+  made.standard_tables();
+  std::uint64_t size = 1;
+  for (std::uint64_t i = 1; i <= 400; ++i) {
+    size = size * 6364136223846793005ULL + 1442695040888963407ULL;
+    made.add_alloc(static_cast<time_ns>(i * 1000), i, size >> 40, trace::memory_kind::device, trace::layer::framework);
+  }
+  made.close();
+  const indexed all(made.open());
+  EXPECT_TRUE(all.index.tensors(*all.snapshot)->steps->lists().empty());
+}
+
+TEST(steps, of_ranges_in_one_another_are_the_outer_ones) {
+  recording made;
+  made.standard_tables();
+  const auto add = [&](time_ns begin, time_ns end, const char* name) {
+    auto row = made.event<trace::host_range_event>(begin);
+    row.end = end;
+    row.name = made.text(name);
+    made.writer().add(row);
+  };
+  add(100, 200, "iteration 7");
+  add(120, 150, "step");
+  add(150, 190, "step");
+  add(200, 300, "iteration 8");
+  add(210, 220, "stepper motor");
+  made.close();
+  const indexed all(made.open());
+  const step_list found = all.index.step_marks().of(trace::process_id{1}, 1000);
+  ASSERT_EQ(found.steps.size(), 2U);
+  EXPECT_EQ(found.steps[0].number, 7);
+  EXPECT_EQ(found.steps[1].span, (time_range{200, 300}));
+  EXPECT_EQ(found.begun_between(100, 200), 1U) << "the step that begins at the birth does not count";
+}
+
+// --- categories -----------------------------------------------------------------------------------------------------
+
+TEST(categories, are_right_with_stacks_touches_and_marks) {
+  const read_training of({});
+  EXPECT_GT(of.right(), 0.999);
+  EXPECT_FALSE(of.facts->tagged);
+}
+
+TEST(categories, are_mostly_right_with_less_to_go_by) {
+  EXPECT_GT(read_training({.steps = 12, .marks = marking::none}).right(), 0.97) << "without marks";
+  EXPECT_GT(read_training({.stacks = false}).right(), 0.85) << "without stacks";
+  EXPECT_GT(read_training({.touches = false}).right(), 0.90) << "without touches";
+  EXPECT_GT(read_training({.autograd_thread = false}).right(), 0.999) << "the backward pass on the main thread";
+  EXPECT_GT(read_training({.named_threads = false}).right(), 0.999) << "without names of threads";
+  EXPECT_GT(read_training({.linked_backward = true}).right(), 0.999)
+      << "backward stacks that go on as the forward lines'";
+  EXPECT_GT(read_training({.named_threads = false, .linked_backward = true}).right(), 0.999) << "and without names";
+  EXPECT_GT(read_training({.keep_gradients = true}).right(), 0.999) << "gradients that stay";
+}
+
+TEST(categories, add_up_to_the_layer_at_any_time) {
+  const read_training of({.leak = true});
+  ASSERT_EQ(of.facts->use.size(), 1U);
+  const auto& [key, use] = *of.facts->use.begin();
+  const auto& total = of.all->index.memory().use().at(key);
+  for (time_ns time = 0; time < of.told.now(); time += 37'000) {
+    double sum = 0;
+    for (const auto& tree : use) sum += tree.at(time);
+    ASSERT_EQ(sum, total.at(time)) << "at " << time;
+  }
+}
+
+TEST(categories, that_the_program_says_are_exact_and_go_before_all_rules) {
+  recording made;
+  training told(made);
+  told.tell();
+  const auto tag = [&](trace::event_id alloc, const char* key, const char* text) {
+    auto row = made.event<trace::attribute_event>(1);
+    row.target = alloc;
+    row.key = made.text(key);
+    row.text = made.text(text);
+    made.writer().add(row);
+  };
+  const trace::event_id mine = made.add_alloc(5'000'000, 900, mib, trace::memory_kind::device, trace::layer::driver);
+  tag(mine, "category", "optimizer state");
+  tag(mine, "name", "exp_avg of layer 3");
+  const trace::event_id odd = made.add_alloc(5'000'000, 901, mib, trace::memory_kind::device, trace::layer::driver);
+  tag(odd, "category", "nonsense");
+  made.close();
+  const indexed all(made.open());
+  const auto facts = all.index.tensors(*all.snapshot);
+  EXPECT_TRUE(facts->tagged);
+  const auto blocks = all.index.memory().blocks();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].id == trace::block_id{900}) {
+      EXPECT_EQ(facts->categories[i].what, category::optimizer_state);
+      EXPECT_TRUE(facts->categories[i].exact());
+    }
+    if (blocks[i].id == trace::block_id{901}) {
+      EXPECT_EQ(facts->categories[i].what, category::none);
+    }
+  }
+}
+
+TEST(categories, are_not_given_to_blocks_of_other_frameworks) {
+  recording made;
+  made.standard_tables();
+  for (std::uint64_t i = 1; i < 40; ++i)
+    made.add_alloc(static_cast<time_ns>(i), i, mib, trace::memory_kind::device, trace::layer::framework, "CuPy pool");
+  made.close();
+  const indexed all(made.open());
+  EXPECT_TRUE(all.index.tensors(*all.snapshot)->use.empty());
+}
+
+TEST(categories, have_words_that_read_back) {
+  for (std::size_t i = 1; i < category_count; ++i)
+    EXPECT_EQ(category_of(category_name(static_cast<category>(i))), static_cast<category>(i));
+  EXPECT_EQ(category_of("no such thing"), category::none);
+}
+
+TEST(clues, are_the_innermost_that_say_anything) {
+  EXPECT_EQ(stack_clues::of_frame("/x/torch/optim/sgd.py", "step"), clue::optimizer);
+  EXPECT_EQ(stack_clues::of_frame("/x/torch/nn/modules/conv.py", "forward"), clue::forward);
+  EXPECT_EQ(stack_clues::of_frame("/x/torch/nn/modules/conv.py", "__init__"), clue::model);
+  EXPECT_EQ(stack_clues::of_frame("/home/me/mine.py", "backward"), clue::backward);
+  EXPECT_EQ(stack_clues::of_frame("/home/me/mine.py", "helper"), clue::none);
+}
+
+TEST(clues, survive_stacks_that_go_round) {
+  trace::tables tables;
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    trace::stack_row row;
+    row.id = trace::stack_id{i};
+    row.parent = trace::stack_id{i % 3 + 1};
+    row.frame = trace::frame_id{i};
+    tables.stacks.put(row);
+  }
+  stack_clues reader(tables);
+  EXPECT_EQ(reader.of(trace::stack_id{1}), clue::none);
+  EXPECT_EQ(reader.of(trace::stack_id{77}), clue::none);
+}
+
+// --- figures --------------------------------------------------------------------------------------------------------
+
+TEST(composition, adds_up_to_the_peak) {
+  const summary all = read_training({.weight_bytes = 4 * mib, .activation_bytes = 96 * mib}).summed();
+  ASSERT_EQ(all.compositions.size(), 1U);
+  std::uint64_t sum = 0;
+  for (const category_share& share : all.compositions[0].shares) sum += share.bytes;
+  EXPECT_EQ(sum, all.compositions[0].bytes);
+  EXPECT_EQ(all.compositions[0].bytes_of(category::weight), 4 * 4 * mib);
+  EXPECT_TRUE(all.compositions[0].inferred());
+  EXPECT_EQ(all.compositions[0].kept_gradient_bytes, 0U);
+  ASSERT_NE(find(all, finding_kind::activations_dominate), nullptr);
+}
+
+TEST(composition, says_of_which_device_it_is_where_there_are_several) {
+  summary of;
+  peak_composition& peak = of.compositions.emplace_back();
+  peak.device = trace::device_id{2};
+  peak.bytes = 256 * mib;
+  peak.shares.push_back({category::activation, 256 * mib});
+  trace::tables tables;
+  trace::device_row device;
+  device.id = trace::device_id{2};
+  device.ordinal = 1;
+  tables.devices.put(device);
+  EXPECT_TRUE(findings_of(of, tables).at(0).text.starts_with("At the peak of 256 MiB activations hold"));
+  device.id = trace::device_id{1};
+  device.ordinal = 0;
+  tables.devices.put(device);
+  EXPECT_TRUE(findings_of(of, tables).at(0).text.starts_with("At the peak of 256 MiB on GPU 1 activations hold"));
+}
+
+TEST(composition, tells_gradients_that_are_kept) {
+  const summary all = read_training({.activation_bytes = 16 * mib, .keep_gradients = true}).summed();
+  EXPECT_EQ(all.compositions.at(0).kept_gradient_bytes, 4 * 16 * mib);
+  EXPECT_NE(find(all, finding_kind::gradients_kept), nullptr);
+}
+
+TEST(step_figures, count_what_happens_in_each) {
+  const read_training of({});
+  const summary all = of.summed();
+  ASSERT_EQ(all.steps.size(), 1U);
+  const step_summary& steps = all.steps[0];
+  ASSERT_EQ(steps.count, 6U);
+  EXPECT_EQ(steps.level, trace::layer::framework);
+  for (std::size_t i = 1; i < 5; ++i) {
+    EXPECT_EQ(steps.steps[i].h2d_bytes, 4.0 * mib);
+    EXPECT_EQ(steps.steps[i].allocations, steps.steps[4].allocations);
+    EXPECT_EQ(steps.steps[i].peak, steps.steps[4].peak);
+  }
+  EXPECT_GT(steps.steps[0].allocations, steps.steps[1].allocations) << "the optimizer's state is made in the first";
+  std::uint64_t most = 0;
+  for (const step_figures& each : steps.steps) most = std::max(most, each.peak);
+  EXPECT_EQ(steps.steps[steps.highest].peak, most);
+  EXPECT_FALSE(steps.keeps_growing);
+}
+
+TEST(step_figures, tell_a_leak_by_what_each_step_leaves) {
+  const summary all = read_training({.steps = 10, .leak = true}).summed();
+  ASSERT_TRUE(all.steps.at(0).keeps_growing);
+  EXPECT_NEAR(all.steps[0].growth, 2.0 * mib, 0.3 * mib);
+  EXPECT_NE(find(all, finding_kind::memory_grows), nullptr);
+  EXPECT_EQ(find(read_training({.steps = 10}).summed(), finding_kind::memory_grows), nullptr);
+}
+
+TEST(step_figures, of_very_many_steps_keep_both_ends_and_the_highest) {
+  recording made;
+  made.standard_tables();
+  for (int i = 0; i < 1000; ++i) {
+    auto mark = made.event<trace::marker_event>(i * 1000);
+    mark.step = i;
+    made.writer().add(mark);
+    made.add_alloc(i * 1000 + 10, static_cast<std::uint64_t>(i + 1), i == 500 ? 9 * mib : mib);
+    made.add_free(i * 1000 + 20, static_cast<std::uint64_t>(i + 1));
+  }
+  made.close();
+  const indexed read(made.open());
+  const summary all = summarise(read.index, *read.snapshot);
+  const step_summary& steps = all.steps.at(0);
+  EXPECT_EQ(steps.count, 1000U);
+  EXPECT_LE(steps.steps.size(), step_summary::limit);
+  EXPECT_EQ(steps.steps[steps.highest].number, 500);
+  EXPECT_EQ(steps.steps.back().number, 999);
+}
+
+TEST(unused_memory, is_what_was_held_after_its_last_use) {
+  const summary all = read_training({.hold_output = true}).summed();
+  ASSERT_EQ(all.unused.size(), 1U);
+  EXPECT_GE(all.unused[0].bytes_at_peak, 48 * mib) << "the output of the step before";
+  EXPECT_EQ(all.unused[0].groups.front().what, category::activation);
+  EXPECT_EQ(symbols::place_of(all.unused[0].groups.front().line), "me/model.py:33");
+  ASSERT_NE(find(all, finding_kind::unused_memory), nullptr);
+  EXPECT_NE(find(all, finding_kind::unused_memory)->block, trace::block_id::none);
+  EXPECT_EQ(find(read_training({}).summed(), finding_kind::unused_memory), nullptr);
+}
+
+TEST(unused_memory, is_not_claimed_without_touches) {
+  EXPECT_TRUE(read_training({.touches = false, .hold_output = true}).summed().unused.empty());
+}
+
+TEST(tensor_facts, are_worked_out_anew_when_more_was_read) {
+  recording made(16);
+  training told(made);
+  told.tell();
+  made.close();
+  const auto file = made.open();
+  const auto now = file->latest();
+  index read;
+  read.absorb(*now, now->chunks().size() / 2);
+  const std::size_t half = read.tensors(*now)->categories.size();
+  EXPECT_EQ(read.tensors(*now), read.tensors(*now)) << "the same answer";
+  while (!read.absorb(*now, 8)) {
+  }
+  EXPECT_GT(read.tensors(*now)->categories.size(), half);
+}
+
+}  // namespace
+}  // namespace sluice::analysis

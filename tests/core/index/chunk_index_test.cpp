@@ -1,0 +1,175 @@
+#include "core/index/chunk_index.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "core/summary/sections/section_writer.hpp"
+#include "core/trace/file/layout.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using chunks = std::vector<std::size_t>;
+
+/// Chunks of one row each: allocations, and now and then a loss, which matters everywhere, or a sample, which may.
+class chunks_of_a_recording : public ::testing::TestWithParam<bool> {
+ protected:
+  chunks_of_a_recording() {
+    std::mt19937_64 random(7);
+    made.standard_tables();
+    for (std::size_t i = 0; i < 3000; ++i) {
+      if (i % 90 == 3) {
+        made.writer().add(trace::loss_event{});
+      } else if (i % 90 == 50) {
+        made.writer().add(trace::counter_event{});
+      } else {
+        made.writer().add(trace::alloc_event{});
+      }
+      made.flush();
+    }
+    const auto all = made.open()->latest();
+    for (std::size_t chunk = 0; chunk < all->chunks().size(); ++chunk) {
+      const trace::row_type type = all->chunks()[chunk].type;
+      if (!trace::is_event(type)) continue;
+      chunk_reach reach;
+      reach.chunk = chunk;
+      reach.time = static_cast<time_ns>(listed.size() * 10 + random() % 50);
+      reach.end = random() % 1000 == 0 ? latest_time : reach.time + static_cast<time_ns>(random() % 30);
+      if (random() % 50 == 0) std::swap(reach.time, reach.end);  // Nothing in it.
+      reach.lowest_event = listed.size() * 100 + random() % 100;
+      reach.highest_event = reach.lowest_event + random() % 200;
+      reach.lowest_block = listed.size() * 7;
+      reach.highest_block = reach.lowest_block + random() % 10;
+      listed.push_back(reach);
+      known.add(reach, type);
+    }
+    std::vector<time_ns> begins{0};
+    parts_writer(made.writer(), begins).add_chunks(known);
+    made.close();
+    of = made.open()->latest();
+  }
+
+  /// As they were found, or as the file keeps them.
+  [[nodiscard]] chunk_reaches reaches() const { return GetParam() ? chunk_reaches(of) : known; }
+
+  [[nodiscard]] chunks one_by_one(const std::function<bool(const chunk_reach&)>& wanted) const {
+    chunks found;
+    for (const chunk_reach& each : listed)
+      if (wanted(each)) found.push_back(each.chunk);
+    return found;
+  }
+
+  testing::recording made;
+  std::shared_ptr<const trace::snapshot> of;
+  std::vector<chunk_reach> listed;
+  chunk_reaches known;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, chunks_of_a_recording, ::testing::Bool(),
+                         [](const auto& of) { return of.param ? "kept_by_the_file" : "known"; });
+
+TEST_P(chunks_of_a_recording, are_found_by_time_as_by_looking_at_each) {
+  ASSERT_EQ(listed.size(), 3000U);
+  const chunk_reaches all = reaches();
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 300; ++i) {
+    const auto begin = static_cast<time_ns>(random() % 33'000);
+    const time_range run{begin, begin + static_cast<time_ns>(random() % 2000)};
+    const bool told = random() % 2 == 0;
+    const auto expected = one_by_one([&](const chunk_reach& each) {
+      const bool is_here = each.time < run.end && each.end >= run.begin;
+      return is_here || matters_everywhere(of->chunks()[each.chunk].type, told);
+    });
+    EXPECT_EQ(all.in(run, told).value(), expected) << run.begin << " to " << run.end;
+  }
+}
+
+TEST_P(chunks_of_a_recording, are_found_by_ids_as_by_looking_at_each) {
+  const chunk_reaches all = reaches();
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t event = random() % 300'000, block = random() % 21'000;
+    const auto has_event = [=](const chunk_reach& each) {
+      return event >= each.lowest_event && event <= each.highest_event;
+    };
+    const auto has_block = [=](const chunk_reach& each) {
+      return block >= each.lowest_block && block <= each.highest_block;
+    };
+    EXPECT_EQ(all.find(has_event).value(), one_by_one(has_event)) << event;
+    EXPECT_EQ(all.find(has_block).value(), one_by_one(has_block)) << block;
+  }
+  EXPECT_EQ(all.all().value(), one_by_one([](const chunk_reach&) { return true; }));
+}
+
+TEST_P(chunks_of_a_recording, are_read_only_where_they_are_looked_for) {
+  std::size_t asked = 0;
+  const auto found = reaches().find([&](const chunk_reach& each) {
+    ++asked;
+    return each.lowest_event <= 5000 && each.highest_event >= 5000;
+  });
+  EXPECT_FALSE(found->empty());
+  EXPECT_LT(asked, listed.size() / 2);
+}
+
+TEST(ChunkReaches, MayBeNone) { EXPECT_TRUE(chunk_reaches().in({-latest_time, latest_time}, false)->empty()); }
+
+TEST(ChunkReaches, AreFoundInAFileThatWasFollowedToItsEnd) {
+  testing::recording made;
+  made.standard_tables();
+  made.writer().add(trace::alloc_event{});
+  made.flush();
+  const auto followed = made.open();
+  chunk_reaches known;
+  const std::size_t last = followed->latest()->chunks().size() - 1;
+  known.add({0, 10, last, 7, 9, 0, 0}, trace::row_type::alloc);
+  std::vector<time_ns> begins{0};
+  parts_writer(made.writer(), begins).add_chunks(known);
+  made.close();
+  ASSERT_TRUE(followed->refresh().value());
+  const auto found = chunk_reaches(followed->latest()).find([](const chunk_reach& each) {
+    return each.lowest_event <= 8 && each.highest_event >= 8;
+  });
+  EXPECT_EQ(found.value(), chunks{last});
+}
+
+TEST(ChunkReaches, NameAChunkOnceWhateverAFileSays) {
+  testing::recording made;
+  made.standard_tables();
+  made.writer().add(trace::alloc_event{});
+  made.flush();
+  const std::size_t last = made.open()->latest()->chunks().size() - 1;
+  const std::vector<chunk_reach> rows(1000, {0, 10, last, 7, 9, 0, 0});
+  made.writer().add_summary(std::span(rows));
+  made.close();
+  EXPECT_EQ(chunk_reaches(made.open()->latest()).all().value(), chunks{last});
+}
+
+TEST(ChunkReaches, SayWhereAPageOfThemCannotBeRead) {
+  testing::recording made;
+  made.standard_tables();
+  made.writer().add(trace::alloc_event{});
+  made.flush();
+  chunk_reaches known;
+  known.add({0, 10, made.open()->latest()->chunks().size() - 1, 0, 0, 0, 0}, trace::row_type::alloc);
+  std::vector<time_ns> begins{0};
+  parts_writer(made.writer(), begins).add_chunks(known);
+  made.close();
+  const auto whole = made.open()->latest();
+  ASSERT_EQ(chunk_reaches(whole).all()->size(), 1U);
+  const auto page = whole->summaries().front();
+  std::fstream raw(made.path(), std::ios::in | std::ios::out | std::ios::binary);
+  raw.seekp(static_cast<std::streamoff>(page.offset + sizeof(trace::chunk_header))).write("??", 2);
+  raw.close();
+  const auto found = chunk_reaches(made.open()->latest()).all();
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, error_code::corrupt);
+  EXPECT_EQ(found.error().offset, page.offset);
+}
+
+}  // namespace
+}  // namespace sluice::analysis

@@ -1,0 +1,342 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "core/figures/report.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+/// Every figure against the slow, obvious way: a walk over all rows, nanosecond by nanosecond where it must be.
+namespace sluice::analysis {
+namespace {
+
+using testing::indexed;
+using testing::recording;
+using trace::direction;
+using trace::layer;
+using trace::memory_kind;
+
+constexpr time_ns span = 3000;
+
+struct block {
+  memory_key key;
+  std::uint64_t bytes = 0;
+  time_ns born = 0;
+  time_ns died = span * 2;  ///< Later than any question: never.
+  std::string name;
+};
+struct work {
+  time_ns begin = 0;
+  time_ns end = 0;
+  std::string name;
+  std::uint64_t bytes = 0;
+  direction way = direction::unknown;
+  memory_kind side = memory_kind::unknown;
+};
+
+/// What a random recording holds, told in random order in small chunks.
+struct random_trace {
+  explicit random_trace(std::uint64_t seed) : random(seed), made(1 + seed % 40) {
+    made.standard_tables();
+    make_blocks();
+    make_work();
+    tell();
+    made.close();
+  }
+
+  time_ns any_time() { return static_cast<time_ns>(random() % span); }
+
+  void make_blocks() {
+    const memory_key keys[] = {{trace::device_id{1}, layer::driver, memory_kind::device},
+                               {trace::device_id{1}, layer::pool, memory_kind::device},
+                               {trace::device_id::none, layer::driver, memory_kind::pinned}};
+    for (int i = 0; i < 150; ++i) {
+      block b;
+      b.key = keys[random() % 3];
+      b.bytes = random() % 1000;
+      b.born = any_time();
+      if (random() % 5 != 0) b.died = b.born + static_cast<time_ns>(random() % 500);
+      b.name = "site " + std::to_string(random() % 6);
+      blocks.push_back(b);
+    }
+  }
+
+  void make_work() {
+    const direction ways[] = {direction::h2d, direction::d2h, direction::d2d};
+    const memory_kind sides[] = {memory_kind::host, memory_kind::pinned};
+    for (int i = 0; i < 120; ++i) {
+      work w;
+      w.begin = any_time();
+      w.end = w.begin + static_cast<time_ns>(random() % 60);
+      if (random() % 2 == 0) {
+        w.name = "kernel " + std::to_string(random() % 5);
+        kernels.push_back(w);
+      } else {
+        w.way = ways[random() % 3];
+        w.side = w.way == direction::d2d ? memory_kind::unknown : sides[random() % 2];
+        w.bytes = random() % 10'000;
+        copies.push_back(w);
+      }
+    }
+  }
+
+  void tell() {
+    std::vector<std::function<void()>> rows;
+    std::uint64_t id = 0;
+    for (const block& b : blocks) {
+      ++id;
+      rows.push_back([this, &b, id] { made.add_alloc(b.born, id, b.bytes, b.key.kind, b.key.level, b.name); });
+      if (b.died < span * 2) rows.push_back([this, &b, id] { made.add_free(b.died, id, b.key.level); });
+    }
+    for (const work& w : kernels) {
+      rows.push_back([this, &w] { made.add_kernel(w.begin, w.end, w.name, 1 + random() % 3); });
+    }
+    for (const work& w : copies) {
+      rows.push_back([this, &w] { made.add_copy(w.begin, w.end, w.bytes, w.way, w.side, 1 + random() % 3); });
+    }
+    std::shuffle(rows.begin(), rows.end(), random);
+    for (const auto& row : rows) row();
+  }
+
+  // --- the slow way -------------------------------------------------------------------------------------------------
+
+  std::uint64_t used_at(const memory_key& key, time_ns t) const {
+    std::uint64_t sum = 0;
+    for (const block& b : blocks) {
+      if (b.key == key && b.born <= t && t < b.died) sum += b.bytes;
+    }
+    return sum;
+  }
+
+  template <class Which>
+  std::vector<bool> covered(const std::vector<work>& all, Which&& which) const {
+    std::vector<bool> at(static_cast<std::size_t>(2 * span), false);
+    for (const work& w : all) {
+      if (!which(w)) continue;
+      for (time_ns t = w.begin; t < w.end; ++t) at[static_cast<std::size_t>(t)] = true;
+    }
+    return at;
+  }
+
+  std::mt19937_64 random;
+  recording made;
+  std::vector<block> blocks;
+  std::vector<work> kernels;
+  std::vector<work> copies;
+};
+
+bool overlaps(const work& w, time_range range) {
+  return w.begin < range.end && (w.end > range.begin || w.begin >= range.begin);
+}
+time_ns inside(const work& w, time_range range) {
+  return std::max<time_ns>(0, std::min(w.end, range.end) - std::max(w.begin, range.begin));
+}
+double bytes_inside(const work& w, time_range range) {
+  if (w.end == w.begin) return static_cast<double>(w.bytes);
+  return static_cast<double>(w.bytes) * static_cast<double>(inside(w, range)) / static_cast<double>(w.end - w.begin);
+}
+time_ns count(const std::vector<bool>& covered, time_range range) {
+  return std::count(covered.begin() + range.begin, covered.begin() + range.end, true);
+}
+
+void check_memory(const random_trace& slow, const range_statistics& fast, time_range range) {
+  std::map<memory_key, memory_statistics> wanted;
+  for (const block& b : slow.blocks) wanted[b.key];
+  std::size_t shown = 0;
+  for (auto& [key, of] : wanted) {
+    of.minimum = ~std::uint64_t{0};
+    double area = 0;
+    for (time_ns t = range.begin; t < range.end; ++t) {
+      const std::uint64_t used = slow.used_at(key, t);
+      area += static_cast<double>(used);
+      of.minimum = std::min(of.minimum, used);
+      if (used > of.maximum || t == range.begin) {
+        of.maximum = used;
+        of.maximum_time = t;
+      }
+    }
+    for (const block& b : slow.blocks) {
+      if (!(b.key == key)) continue;
+      if (b.born >= range.begin && b.born < range.end) {
+        ++of.allocations;
+        of.allocated_bytes += b.bytes;
+      }
+      if (b.died >= range.begin && b.died < range.end) {
+        ++of.frees;
+        of.freed_bytes += b.bytes;
+      }
+    }
+    const auto found = std::find_if(fast.memory.begin(), fast.memory.end(), [&, k = key](const memory_statistics& m) {
+      return m.device == k.device && m.level == k.level && m.kind == k.kind;
+    });
+    if (of.maximum == 0 && of.allocations == 0 && of.frees == 0) {
+      EXPECT_EQ(found, fast.memory.end());
+      continue;
+    }
+    ++shown;
+    ASSERT_NE(found, fast.memory.end());
+    EXPECT_EQ(found->minimum, of.minimum);
+    EXPECT_EQ(found->maximum, of.maximum);
+    EXPECT_EQ(found->maximum_time, of.maximum_time);
+    EXPECT_EQ(found->at_begin, slow.used_at(key, range.begin));
+    EXPECT_EQ(found->at_end, slow.used_at(key, range.end - 1));
+    EXPECT_NEAR(found->mean, area / static_cast<double>(range.length()), 1e-6);
+    EXPECT_EQ(found->allocations, of.allocations);
+    EXPECT_EQ(found->allocated_bytes, of.allocated_bytes);
+    EXPECT_EQ(found->frees, of.frees);
+    EXPECT_EQ(found->freed_bytes, of.freed_bytes);
+  }
+  EXPECT_EQ(fast.memory.size(), shown);
+}
+
+void check_transfers(const random_trace& slow, const range_statistics& fast, time_range range) {
+  std::set<direction> ways;
+  for (const work& w : slow.copies) {
+    if (overlaps(w, range)) ways.insert(w.way);
+  }
+  ASSERT_EQ(fast.transfers.size(), ways.size());
+  for (const transfer_statistics& t : fast.transfers) {
+    std::uint64_t number = 0;
+    double bytes = 0;
+    double fastest = 0;
+    time_ns total = 0;
+    std::map<memory_kind, std::pair<std::uint64_t, double>> parts;
+    for (const work& w : slow.copies) {
+      if (w.way != t.direction || !overlaps(w, range)) continue;
+      ++number;
+      bytes += bytes_inside(w, range);
+      total += inside(w, range);
+      ++parts[w.side].first;
+      parts[w.side].second += bytes_inside(w, range);
+      if (w.end > w.begin)
+        fastest = std::max(fastest, static_cast<double>(w.bytes) * 1e9 / static_cast<double>(w.end - w.begin));
+    }
+    const auto of_way = [&](const work& w) { return w.way == t.direction; };
+    EXPECT_EQ(t.count, number);
+    EXPECT_NEAR(t.bytes, bytes, 1e-6 * bytes);
+    EXPECT_EQ(t.total, total);
+    EXPECT_EQ(t.busy, count(slow.covered(slow.copies, of_way), range));
+    EXPECT_DOUBLE_EQ(t.fastest_bandwidth, fastest);
+    if (t.direction == direction::d2d) continue;
+    ASSERT_EQ(t.parts.size(), parts.size());
+    for (const transfer_part& part : t.parts) {
+      const auto of_part = [&](const work& w) { return w.way == t.direction && w.side == part.host_side; };
+      EXPECT_EQ(part.count, parts[part.host_side].first);
+      EXPECT_NEAR(part.bytes, parts[part.host_side].second, 1e-6 * bytes + 1e-9);
+      EXPECT_EQ(part.busy, count(slow.covered(slow.copies, of_part), range));
+    }
+  }
+}
+
+void check_device(const random_trace& slow, const range_statistics& fast, time_range range) {
+  const auto every = [](const work&) { return true; };
+  const std::vector<bool> kernels = slow.covered(slow.kernels, every);
+  const std::vector<bool> copies = slow.covered(slow.copies, every);
+  time_ns both = 0;
+  time_ns copy_only = 0;
+  time_ns busy = 0;
+  for (time_ns t = range.begin; t < range.end; ++t) {
+    const auto at = static_cast<std::size_t>(t);
+    both += kernels[at] && copies[at];
+    copy_only += !kernels[at] && copies[at];
+    busy += kernels[at] || copies[at];
+  }
+  std::map<std::string, std::pair<std::uint64_t, time_ns>> names;
+  time_ns total = 0;
+  std::uint64_t number = 0;
+  for (const work& w : slow.kernels) {
+    if (!overlaps(w, range)) continue;
+    ++number;
+    total += inside(w, range);
+    ++names[w.name].first;
+    names[w.name].second += inside(w, range);
+  }
+  if (fast.devices.empty()) {
+    EXPECT_EQ(busy, 0);
+    EXPECT_EQ(number, 0U);
+    return;
+  }
+  const device_activity& device = fast.devices[0];
+  EXPECT_EQ(device.kernels, number);
+  EXPECT_EQ(device.kernel_total, total);
+  EXPECT_EQ(device.kernel_busy, count(kernels, range));
+  EXPECT_EQ(device.copy_busy, count(copies, range));
+  EXPECT_EQ(device.overlap, both);
+  EXPECT_EQ(device.copy_only, copy_only);
+  EXPECT_EQ(device.busy, busy);
+  EXPECT_EQ(fast.kernel_names, names.size());
+}
+
+TEST(figures, are_those_of_a_walk_over_all_rows) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    random_trace slow(seed);
+    const indexed all(slow.made.open());
+    for (int question = 0; question < 6; ++question) {
+      const time_ns a = slow.any_time();
+      const time_ns b = slow.any_time();
+      const time_range range = question == 0 ? time_range{0, span} : time_range{std::min(a, b), std::max(a, b) + 1};
+      const range_statistics fast = measure(all.index, all.snapshot->tables(), range);
+      check_memory(slow, fast, range);
+      check_transfers(slow, fast, range);
+      check_device(slow, fast, range);
+    }
+  }
+}
+
+TEST(figures, are_the_same_however_a_trace_grew) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    random_trace slow(seed);
+    const auto file = slow.made.open();
+    const auto now = file->latest();
+    index at_once;
+    ASSERT_TRUE(at_once.absorb(*now, now->chunks().size()));
+    index piece_by_piece;
+    while (!piece_by_piece.absorb(*now, 1)) {
+      // Asking in between must not disturb what comes later.
+      static_cast<void>(measure(piece_by_piece, now->tables(), {0, span}));
+    }
+    const range_statistics a = measure(at_once, now->tables(), {0, span});
+    const range_statistics b = measure(piece_by_piece, now->tables(), {0, span});
+    ASSERT_EQ(a.memory.size(), b.memory.size());
+    for (std::size_t i = 0; i < a.memory.size(); ++i) {
+      EXPECT_EQ(a.memory[i].maximum, b.memory[i].maximum);
+      EXPECT_DOUBLE_EQ(a.memory[i].mean, b.memory[i].mean);
+    }
+    ASSERT_EQ(a.devices.size(), b.devices.size());
+    EXPECT_EQ(a.devices[0].overlap, b.devices[0].overlap);
+  }
+}
+
+TEST(peaks, name_those_that_were_live_then) {
+  for (std::uint64_t seed = 20; seed <= 26; ++seed) {
+    random_trace slow(seed);
+    const indexed all(slow.made.open());
+    const summary found = summarise(all.index, *all.snapshot);
+    for (const memory_peak& peak : found.peaks) {
+      const memory_key key{peak.device, peak.level, peak.kind};
+      EXPECT_EQ(peak.bytes, slow.used_at(key, peak.time));
+      std::map<std::string, std::uint64_t> wanted;
+      std::uint64_t live = 0;
+      for (const block& b : slow.blocks) {
+        if (!(b.key == key) || b.born > peak.time || b.died <= peak.time) continue;
+        wanted[b.name] += b.bytes;
+        ++live;
+      }
+      EXPECT_EQ(peak.blocks, live);
+      std::uint64_t sum = peak.other_bytes;
+      for (const holder& h : peak.holders) {
+        EXPECT_EQ(h.bytes, wanted[std::string(all.snapshot->tables().text(h.name))]);
+        sum += h.bytes;
+      }
+      EXPECT_EQ(sum, peak.bytes);
+      EXPECT_TRUE(std::is_sorted(peak.holders.begin(), peak.holders.end(),
+                                 [](const holder& a, const holder& b) { return a.bytes > b.bytes; }));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::analysis

@@ -1,0 +1,228 @@
+#include "core/query/answers/figures_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/core/figures/training_recording.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+/// What a digest answers is what the index answers.
+namespace sluice::query {
+namespace {
+
+using testing::indexed;
+using testing::recording;
+
+class both_ways {
+ public:
+  explicit both_ways(const std::shared_ptr<trace::file>& file) : all_(file) {
+    // As it comes back from a file.
+    const std::string kept = analysis::encode_digest(analysis::make_digest(all_.index, *all_.snapshot)).value();
+    stored_.digest = std::make_shared<const analysis::digest>(analysis::decode_digest(kept).value());
+  }
+
+  template <class Question>
+  auto slow(const Question& question) {
+    return answer_to(question, with(all_.index, nullptr)).value();
+  }
+  template <class Question>
+  std::optional<result<typename Question::answer_type>> ask(const Question& question) {
+    return answer_from_digest(question, with(nothing_, &stored_));
+  }
+  template <class Question>
+  auto fast(const Question& question) {
+    return ask(question).value().value();
+  }
+
+  [[nodiscard]] time_range whole() const { return stored_.digest->span; }
+  [[nodiscard]] const analysis::digest& digest() const { return *stored_.digest; }
+
+ private:
+  sources with(const analysis::index& index, const stored_answers* stored) {
+    return {index,  *all_.snapshot, never_,      book_, symbols::frame_book::patience::at_once,
+            stored, nullptr,        provisional_};
+  }
+
+  indexed all_;
+  const analysis::index nothing_;
+  stored_answers stored_;
+  symbols::frame_book book_;
+  const std::atomic<bool> never_{false};
+  bool provisional_ = false;
+};
+
+void expect_same(const analysis::stack_figures& a, const analysis::stack_figures& b) { EXPECT_EQ(a, b); }
+
+void expect_same(const stack_view& a, const stack_view& b) {
+  ASSERT_EQ(a.tree.nodes.size(), b.tree.nodes.size());
+  for (std::size_t i = 0; i < a.tree.nodes.size(); ++i) {
+    expect_same(a.tree.nodes[i].all, b.tree.nodes[i].all);
+    expect_same(a.tree.nodes[i].own, b.tree.nodes[i].own);
+    EXPECT_EQ(a.tree.nodes[i].depth, b.tree.nodes[i].depth);
+    EXPECT_EQ(a.tree.nodes[i].line, b.tree.nodes[i].line);
+  }
+  EXPECT_EQ(a.lines, b.lines);
+  EXPECT_EQ(a.ids, b.ids);
+  expect_same(a.without, b.without);
+  ASSERT_EQ(a.choices.size(), b.choices.size());
+  for (std::size_t i = 0; i < a.choices.size(); ++i) {
+    EXPECT_EQ(a.choices[i].label, b.choices[i].label);
+    EXPECT_EQ(a.choices[i].peak, b.choices[i].peak);
+    EXPECT_EQ(a.choices[i].has_stacks, b.choices[i].has_stacks);
+  }
+  EXPECT_EQ(a.choice, b.choice);
+  EXPECT_EQ(a.time, b.time);
+  EXPECT_EQ(a.recorded, b.recorded);
+  EXPECT_EQ(a.kernels_known, b.kernels_known);
+}
+
+void expect_same_stacks(both_ways& asked) {
+  stacks_question question;
+  question.range = asked.whole();
+  for (const auto measure : {stack_measure::peak, stack_measure::allocated, stack_measure::transferred}) {
+    for (const bool fold : {false, true}) {
+      question.measure = measure;
+      question.fold = fold;
+      expect_same(asked.slow(question), asked.fast(question));
+    }
+  }
+  for (const memory_choice& choice : asked.slow(question).choices) {
+    stacks_question of;
+    of.range = asked.whole();
+    of.level = choice.level;
+    of.device = choice.device;
+    of.kind = choice.kind;
+    expect_same(asked.slow(of), asked.fast(of));
+  }
+  for (const analysis::copy_stacks& copies : asked.digest().copies) {
+    question.device = copies.device;
+    question.direction = copies.direction;
+    expect_same(asked.slow(question), asked.fast(question));
+  }
+}
+
+void expect_same_blocks(both_ways& asked, std::size_t rows) {
+  blocks_question question;
+  question.range = asked.whole();
+  question.rows = rows;
+  const block_table slow = asked.slow(question);
+  const block_table fast = asked.fast(question);
+  EXPECT_EQ(slow.count, fast.count);
+  EXPECT_EQ(slow.total_bytes, fast.total_bytes);
+  ASSERT_EQ(slow.rows.size(), fast.rows.size());
+  for (std::size_t i = 0; i < slow.rows.size(); ++i) {
+    const block_row& a = slow.rows[i];
+    const block_row& b = fast.rows[i];
+    EXPECT_EQ(std::tie(a.block, a.address, a.bytes, a.level, a.kind, a.device, a.stream, a.pool, a.name, a.alloc,
+                       a.born, a.died, a.category.what, a.category.why),
+              std::tie(b.block, b.address, b.bytes, b.level, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
+                       b.born, b.died, b.category.what, b.category.why));
+  }
+}
+
+void expect_same_messages(both_ways& asked) {
+  const auto slow = asked.slow(messages_question{});
+  const auto fast = asked.fast(messages_question{});
+  ASSERT_EQ(slow.size(), fast.size());
+  for (std::size_t i = 0; i < slow.size(); ++i) {
+    EXPECT_EQ(slow[i].text, fast[i].text);
+    EXPECT_EQ(slow[i].time, fast[i].time);
+    EXPECT_EQ(slow[i].severity, fast[i].severity);
+  }
+}
+
+TEST(a_digest_answers, as_the_index_does_for_real_recordings) {
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
+    if (entry.path().extension() != ".sluice") continue;
+    SCOPED_TRACE(entry.path().string());
+    both_ways asked(trace::file::open(entry.path().string()).value());
+    expect_same_stacks(asked);
+    expect_same_blocks(asked, 10);
+    expect_same_blocks(asked, analysis::digest::block_limit);
+    expect_same_messages(asked);
+    const auto slow = asked.slow(summary_question{});
+    const auto fast = asked.fast(summary_question{});
+    ASSERT_EQ(slow.findings.size(), fast.findings.size());
+    for (std::size_t i = 0; i < slow.findings.size(); ++i) EXPECT_EQ(slow.findings[i].text, fast.findings[i].text);
+    EXPECT_EQ(slow.warnings, fast.warnings);
+  }
+}
+
+TEST(a_digest_answers, messages_of_losses_too) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(10, 1, 100);
+  auto lost = made.event<trace::loss_event>(20);
+  lost.events = 5;
+  lost.memory_events = 2;
+  made.writer().add(lost);
+  auto said = made.event<trace::message_event>(15);
+  said.text = made.text("hello");
+  made.writer().add(said);
+  made.close();
+  both_ways asked(made.open());
+  expect_same_messages(asked);
+  EXPECT_EQ(asked.fast(messages_question{}).size(), 2U);
+}
+
+TEST(a_digest_answers, the_figures_of_the_whole_alone) {
+  recording made;
+  testing::training(made).tell();
+  made.close();
+  both_ways asked(made.open());
+  EXPECT_EQ(asked.fast(statistics_question{asked.whole()}).memory.size(),
+            asked.slow(statistics_question{asked.whole()}).memory.size());
+  time_range part = asked.whole();
+  --part.end;
+  EXPECT_FALSE(asked.ask(statistics_question{part}));
+  EXPECT_FALSE(asked.ask(stacks_question{part}));
+  blocks_question blocks;
+  blocks.range = part;
+  blocks.rows = 1;
+  EXPECT_FALSE(asked.ask(blocks));
+}
+
+TEST(a_digest_answers, nothing_that_it_does_not_know) {
+  recording made;
+  testing::training(made).tell();
+  made.close();
+  both_ways asked(made.open());
+  stacks_question live{asked.whole(), stack_measure::live};
+  EXPECT_FALSE(asked.ask(live));
+  stacks_question one_way{asked.whole(), stack_measure::transferred};
+  one_way.direction = trace::direction::h2d;
+  EXPECT_FALSE(asked.ask(one_way)) << "of all devices";
+  blocks_question blocks;
+  blocks.range = asked.whole();
+  blocks.rows = 5;
+  EXPECT_TRUE(asked.ask(blocks));
+  const auto refused = [&](auto&& change) {
+    blocks_question other = blocks;
+    change(other);
+    return !asked.ask(other);
+  };
+  EXPECT_TRUE(refused([](blocks_question& q) { q.level = trace::layer::framework; }));
+  EXPECT_TRUE(refused([](blocks_question& q) { q.only_unfreed = true; }));
+  EXPECT_TRUE(refused([](blocks_question& q) { q.filter = "x"; }));
+  EXPECT_TRUE(refused([](blocks_question& q) { q.sort = block_column::born; }));
+  EXPECT_TRUE(refused([](blocks_question& q) { q.descending = false; }));
+  EXPECT_FALSE(asked.ask(tracks_question{}));
+  EXPECT_FALSE(asked.ask(details_question{}));
+}
+
+TEST(a_digest_answers, more_blocks_than_it_lists_never) {
+  recording made;
+  made.standard_tables();
+  for (std::uint64_t i = 1; i <= analysis::digest::block_limit + 1; ++i)
+    made.add_alloc(static_cast<time_ns>(i), i, 1 + i % 7);
+  made.close();
+  both_ways asked(made.open());
+  expect_same_blocks(asked, analysis::digest::block_limit);
+  blocks_question question;
+  question.range = asked.whole();
+  EXPECT_FALSE(asked.ask(question)) << "as many as there are";
+}
+
+}  // namespace
+}  // namespace sluice::query

@@ -1,0 +1,198 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/query/engine/engine.hpp"
+#include "tests/core/figures/training_recording.hpp"
+
+namespace sluice::query {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::mib;
+using testing::recording;
+using ::testing::StartsWith;
+using testing::training;
+using testing::training_options;
+
+/// The details of one block of a training.
+struct asked {
+  explicit asked(const training_options& options) : told(made, options) {
+    told.tell();
+    made.close();
+    from = std::make_unique<engine>(made.open(), engine_options{.threads = 1, .wake = {}});
+  }
+  event_details block(std::uint64_t id) {
+    details_question question;
+    question.block = trace::block_id{id};
+    return *from->ask_now(question).value();
+  }
+  static const detail* find(const event_details& in, std::string_view label) {
+    for (const detail& each : in.details)
+      if (each.label == label) return &each;
+    return nullptr;
+  }
+  static std::string value(const event_details& in, std::string_view label) {
+    const detail* found = find(in, label);
+    return found == nullptr ? "(none)" : found->value;
+  }
+
+  recording made;
+  training told;
+  std::unique_ptr<engine> from;
+};
+
+TEST(details_of_a_block, say_what_it_is_for_who_used_it_and_when) {
+  asked of({});
+  const event_details weight = of.block(of.told.weights()[0]);
+  EXPECT_EQ(asked::value(weight, "Category"), "weight (inferred: made by code that builds or moves a model)");
+  EXPECT_EQ(asked::value(weight, "Allocated at"), "me/train.py:48, main") << "the innermost line of the program's own";
+  EXPECT_THAT(asked::value(weight, "First touch"), StartsWith("init_uniform, on the device at "));
+  EXPECT_THAT(asked::value(weight, "Last touch"), StartsWith("axpy, on the device at "));
+  EXPECT_THAT(asked::value(weight, "Steps"), StartsWith("before the first step to step 5"));
+  ASSERT_FALSE(weight.stack.empty());
+  EXPECT_THAT(symbols::text_of(weight.stack.front()), HasSubstr("_apply"));
+  // The link leads to the kernel.
+  details_question kernel;
+  kernel.event = asked::find(weight, "Last touch")->link;
+  const event_details last = *of.from->ask_now(kernel).value();
+  EXPECT_EQ(last.title, "axpy");
+  EXPECT_EQ(
+      std::count_if(last.details.begin(), last.details.end(), [](const detail& d) { return d.label == "Touches"; }), 2)
+      << "the kernel names its blocks";
+}
+
+TEST(details_of_a_block, say_enqueued_where_no_kernel_was_recorded) {
+  asked of({.kernels = false});
+  const event_details weight = of.block(of.told.weights()[0]);
+  EXPECT_THAT(asked::value(weight, "First touch"), StartsWith("init_uniform, enqueued at "));
+}
+
+TEST(details_of_a_block, count_its_uses_by_kind) {
+  asked of({.steps = 4});
+  const event_details weight = of.block(of.told.weights()[1]);
+  // Made once; gemm, two of the backward pass, adam and axpy in each step.
+  EXPECT_EQ(asked::value(weight, "Touched"), "17 times: 17 kernels");
+}
+
+TEST(details_of_a_block, say_that_nothing_is_known_to_use_it_only_where_touches_were_recorded) {
+  asked without({.touches = false});
+  EXPECT_EQ(asked::find(without.block(without.told.weights()[0]), "Touched"), nullptr);
+}
+
+TEST(details_of_a_block, name_the_kernel_of_a_graph_that_used_it) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(10, 1, mib, trace::memory_kind::device, trace::layer::framework);
+  auto node = made.event<trace::touch_event>(20);
+  node.block = trace::block_id{1};
+  node.graph = trace::graph_id{5};
+  node.name = made.text("gemm_tn");
+  made.writer().add(node);
+  for (const trace::time_ns time : {100, 200, 300}) {
+    auto launch = made.event<trace::graph_launch_event>(time);
+    launch.graph = trace::graph_id{5};
+    made.writer().add(launch);
+  }
+  made.close();
+  engine from(made.open(), {.threads = 1, .wake = {}});
+  details_question question;
+  question.block = trace::block_id{1};
+  const event_details found = *from.ask_now(question).value();
+  EXPECT_EQ(asked::value(found, "First touch"), "gemm_tn of graph 5, launched at 0.100 µs");
+  EXPECT_EQ(asked::value(found, "Last touch"), "gemm_tn of graph 5, launched at 0.300 µs");
+  EXPECT_EQ(asked::value(found, "Touched"), "3 times: 3 graph replays");
+}
+
+// --- the other answers -----------------------------------------------------------------------------------------------
+
+track find_track(asked& of, track_kind kind) {
+  const auto list = of.from->ask_now(tracks_question{}).value();
+  for (const track& each : list->tracks)
+    if (each.kind == kind) return each;
+  ADD_FAILURE() << "no such track";
+  return {};
+}
+
+TEST(memory_by_category, splits_the_layer_without_changing_its_sum) {
+  asked of({});
+  const track memory = find_track(of, track_kind::memory);
+  series_question question;
+  question.track = memory.id;
+  question.range = {0, of.told.now()};
+  question.width = 300;
+  const auto whole = of.from->ask_now(question).value();
+  question.by_category = true;
+  const auto parts = of.from->ask_now(question).value();
+  ASSERT_EQ(whole->bands.size(), 1U);
+  EXPECT_FALSE(whole->bands[0].by_category);
+  EXPECT_EQ(parts->bands.size(), 6U) << "one for each category there is";
+  EXPECT_EQ(parts->maximum, whole->maximum) << "the axis stays";
+  EXPECT_EQ(parts->bands[0].category, analysis::category::weight) << "what stays longest lies at the bottom";
+  for (std::size_t i = 0; i < 300; ++i) {
+    double sum = 0;
+    for (const band& each : parts->bands) sum += each.bins[i].mean;
+    EXPECT_NEAR(sum, whole->bands[0].bins[i].mean, 1.0);
+  }
+}
+
+TEST(steps_track, is_there_where_steps_are_and_has_a_slice_for_each) {
+  asked of({});
+  const track steps = find_track(of, track_kind::steps);
+  EXPECT_EQ(steps.label, "Steps");
+  slices_question question;
+  question.track = steps.id;
+  question.range = {0, of.told.now()};
+  question.width = 2000;
+  const auto found = of.from->ask_now(question).value();
+  ASSERT_EQ(found->slices.size(), 6U);
+  EXPECT_EQ(found->slices[3].step, 3);
+  EXPECT_EQ(found->slices[3].kind, slice_kind::step);
+  EXPECT_EQ(found->slices[3].begin, of.told.step_begins()[3]);
+  EXPECT_NE(found->slices[3].event, trace::event_id::none) << "its mark";
+
+  asked without({.steps = 2, .marks = training_options::marking::none});
+  const auto list = without.from->ask_now(tracks_question{}).value();
+  for (const track& each : list->tracks) EXPECT_NE(each.kind, track_kind::steps);
+  asked guessed({.steps = 12, .marks = training_options::marking::none});
+  EXPECT_EQ(find_track(guessed, track_kind::steps).label, "Steps (inferred)");
+}
+
+TEST(track_list, tells_what_was_lost_and_what_is_not_complete) {
+  recording made;
+  made.standard_tables();
+  made.add_kernel(0, 10);
+  for (int i = 0; i < 1000; ++i) {
+    auto loss = made.event<trace::loss_event>(i * 100);
+    loss.end = loss.time + 10;
+    loss.events = 2;
+    made.writer().add(loss);
+  }
+  auto mark = made.event<trace::watermark_event>(5);
+  mark.complete_until = 77;
+  made.writer().add(mark);
+  made.close();
+  engine from(made.open(), {.threads = 1, .wake = {}});
+  const auto list = from.ask_now(tracks_question{}).value();
+  EXPECT_EQ(list->complete_until, 77);
+  EXPECT_LE(list->lost.size(), track_list::lost_limit);
+  std::uint64_t events = 0;
+  for (const lost_span& each : list->lost) events += each.events;
+  EXPECT_EQ(events, 2000U) << "none is forgotten";
+  EXPECT_EQ(list->lost.back().span.end, 99'910);
+}
+
+TEST(table_of_blocks, sorts_by_category) {
+  asked of({});
+  blocks_question question;
+  question.range = {0, of.told.now()};
+  question.sort = block_column::category;
+  question.descending = false;
+  const auto table = of.from->ask_now(question).value();
+  ASSERT_FALSE(table->rows.empty());
+  EXPECT_EQ(table->rows.front().category.what, analysis::category::weight);
+  EXPECT_TRUE(std::is_sorted(table->rows.begin(), table->rows.end(),
+                             [](const block_row& a, const block_row& b) { return a.category.what < b.category.what; }));
+}
+
+}  // namespace
+}  // namespace sluice::query

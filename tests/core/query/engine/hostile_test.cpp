@@ -1,0 +1,162 @@
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+
+#include "core/query/engine/engine.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/timeline/tile_grid.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/trace/random_rows.hpp"
+
+/// Files that lie: any value in any member. Nothing may crash, hang or eat memory; the sanitizers watch the rest.
+namespace sluice::query {
+namespace {
+
+using testing::recording;
+
+template <class Row>
+void add_random(recording& made, std::mt19937_64& random, int count) {
+  for (int i = 0; i < count; ++i) {
+    Row row = trace::testing::random_row<Row>(random);
+    if constexpr (trace::is_event_row<Row>) {
+      const time_ns extremes[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
+      if (random() % 3 == 0) row.time = extremes[random() % 7];
+      if constexpr (requires { row.end; }) {
+        if (random() % 3 == 0) row.end = extremes[random() % 7];
+      }
+      row.id = trace::event_id{1 + random() % 1000};
+    }
+    made.writer().add(row);
+  }
+}
+
+void add_all_kinds(recording& made, std::mt19937_64& random) {
+#define SLUICE_ADD(row, kind) \
+  if constexpr (!std::is_same_v<trace::row, trace::index_row>) add_random<trace::row>(made, random, 60);
+  SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+}
+
+/// Whatever the answers are, they come, and none is an error; but of a track there may be two opinions where `disputed`.
+void ask_everything(const recording& made, bool disputed = false) {
+  engine asked(made.open());
+  const auto tracks = asked.ask_now(tracks_question{});
+  ASSERT_TRUE(tracks);
+  const time_range ranges[] = {(*tracks)->span,        {0, 1000}, {INT64_MIN, INT64_MAX},
+                               {INT64_MAX, INT64_MIN}, {5, 5},    {INT64_MAX - 1, INT64_MAX}};
+  for (const time_range& range : ranges) {
+    EXPECT_TRUE(asked.ask_now(statistics_question{range}));
+    blocks_question blocks;
+    blocks.range = range;
+    for (const auto column : {block_column::bytes, block_column::lifetime, block_column::name, block_column::died}) {
+      blocks.sort = column;
+      EXPECT_TRUE(asked.ask_now(blocks));
+    }
+    for (std::size_t i = 0; i < (*tracks)->tracks.size(); i += 17) {
+      const track& t = (*tracks)->tracks[i];
+      for (const std::uint32_t width : {0U, 333U}) {
+        const bool curves = t.kind == track_kind::memory || t.kind == track_kind::pool ||
+                            t.kind == track_kind::bandwidth || t.kind == track_kind::counter;
+        if (curves) {
+          EXPECT_TRUE(asked.ask_now(series_question{t.id, range, width}) || disputed);
+        } else {
+          EXPECT_TRUE(asked.ask_now(slices_question{t.id, range, width}) || disputed);
+        }
+      }
+    }
+  }
+  for (const auto measure :
+       {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred})
+    for (const auto order : {analysis::stack_order::from_caller, analysis::stack_order::from_callee})
+      for (const time_range& range : ranges) {
+        stacks_question stacks{range, measure, range.begin};
+        stacks.order = order;
+        EXPECT_TRUE(asked.ask_now(stacks));
+      }
+  EXPECT_TRUE(asked.ask_now(summary_question{}));
+  EXPECT_TRUE(asked.ask_now(messages_question{}));
+  for (std::uint64_t id = 0; id < 1010; ++id) {
+    static_cast<void>(asked.ask_now(details_question{trace::event_id{id}, {}}));
+    static_cast<void>(asked.ask_now(details_question{{}, trace::block_id{id}}));
+  }
+}
+
+TEST(hostile_trace, is_answered_whatever_it_says) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    std::mt19937_64 random(seed);
+    recording made(50);
+    add_all_kinds(made, random);
+    made.close();
+    ask_everything(made);
+  }
+}
+
+analysis::finish_options many_epochs() {
+  analysis::finish_options how;
+  how.least_events = 1;
+  how.epoch_events = 60;
+  return how;
+}
+
+TEST(hostile_trace, is_summed_up_whatever_it_says) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    std::mt19937_64 random(seed);
+    recording made(50);
+    add_all_kinds(made, random);
+    ASSERT_TRUE(analysis::finish(made.writer(), many_epochs()));
+    ask_everything(made);
+  }
+}
+
+/// The summaries of a sound recording with rows of any kind among them, in tiles that are there.
+TEST(hostile_summaries, are_answered_from_or_left_alone) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    std::mt19937_64 random(seed);
+    recording made(50);
+    made.standard_tables();
+    for (int i = 0; i < 500; ++i) {
+      made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), random() % 1000);
+      made.add_kernel(i * 100, i * 100 + 150);
+    }
+    ASSERT_TRUE(made.writer().flush());
+    const auto lie = [&]<class Row>(Row, int count, std::optional<std::pair<time_ns, time_ns>> over = std::nullopt) {
+      std::vector<Row> rows;
+      for (int i = 0; i < count; ++i) {
+        Row& row = rows.emplace_back(trace::testing::random_row<Row>(random));
+        if constexpr (requires { row.curve; }) row.curve = static_cast<std::uint32_t>(over ? random() % 9 : i);
+        if constexpr (requires { row.lane; }) row.lane = static_cast<std::uint32_t>(over ? random() % 9 : i);
+        if constexpr (requires { row.depth; }) row.depth = static_cast<std::uint32_t>(random() % 3);
+        if constexpr (requires { row.time; })
+          if (over && random() % 4 != 0) row.time = over->first + static_cast<time_ns>(random() % 4096);
+      }
+      made.writer().add_summary<Row>(rows, over);
+    };
+    std::vector<trace::epoch_row> epochs;
+    for (const summaries::tile& root : summaries::root_tiles(0, 50'000))
+      for (time_ns at = root.begin; at < root.end(); at += root.length() / 4)
+        epochs.push_back({at, at + root.length() / 4, 10});
+    made.writer().add_summary<trace::epoch_row>(epochs);
+    lie(trace::curve_row{}, 8);
+    lie(trace::lane_row{}, 8);
+    for (const trace::epoch_row& epoch : epochs) {
+      lie(trace::curve_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
+      lie(trace::integer_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
+      lie(trace::lane_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
+    }
+    lie(trace::crossing_block_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
+    lie(trace::block_category_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
+    analysis::index all;
+    const auto now = made.open()->latest();
+    while (!all.absorb(*now, SIZE_MAX)) {
+    }
+    const auto saved = analysis::saved_digest(analysis::make_digest(all, *now));
+    if (saved && seed % 2 == 0) made.writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
+    made.close();
+    ask_everything(made, true);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::query

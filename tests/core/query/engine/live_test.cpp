@@ -1,0 +1,273 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "core/generate/generate.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "tests/core/query/answers/answers_in_words.hpp"
+#include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+/// What an engine answers of a recording that is still written, and too large to be held, against an index of what there is.
+namespace sluice::query {
+namespace {
+
+using testing::indexed;
+using testing::recording;
+
+/// The rows of a program, added some chunks at a time.
+class written_bit_by_bit {
+ public:
+  explicit written_bit_by_bit(std::uint64_t events = 30'000) {
+    generate::generate_options how;
+    how.events = events;
+    how.seed = 5;
+    const std::string generated = made.path() + ".generated";
+    EXPECT_TRUE(generate::generate(how, generated));
+    testing::copy_rows(*trace::file::open(generated).value()->latest(), source_.writer());
+    std::filesystem::remove(generated);
+    source_.close();
+    from_ = source_.open()->latest();
+  }
+
+  /// False once all is written.
+  bool write(std::size_t chunks) {
+    for (; chunks > 0 && next_ < from_->chunks().size(); --chunks, ++next_)
+      testing::copy_chunk(*from_, next_, made.writer());
+    made.flush();
+    return next_ < from_->chunks().size();
+  }
+  [[nodiscard]] std::size_t chunks() const { return from_->chunks().size(); }
+
+  recording made{512};
+
+ private:
+  recording source_{256};
+  std::shared_ptr<const trace::snapshot> from_;
+  std::size_t next_ = 0;
+};
+
+template <class Step>
+void until(Step&& step) {
+  while (!step()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// Until it answers from such a snapshot.
+template <class Wanted>
+void refresh_until(engine& asked, Wanted&& wanted) {
+  until([&] {
+    asked.refresh();
+    return !asked.busy() && wanted(*asked.snapshot());
+  });
+}
+
+/// Until it answers from all that is in the file.
+void catch_up(engine& asked, const trace::file& file) {
+  refresh_until(asked, [&](const trace::snapshot& now) {
+    return now.file_bytes() == file.latest()->file_bytes() && now.growing() == file.latest()->growing();
+  });
+}
+
+/// Until it answers from the file that has taken the place of what was recorded.
+void catch_up_with_the_end(engine& asked) {
+  refresh_until(asked, [](const trace::snapshot& now) { return now.complete(); });
+}
+
+template <class Question>
+std::string answer_of_all(const Question& question, const indexed& all) {
+  const std::atomic<bool> never{false};
+  symbols::frame_book frames;
+  bool provisional = false;
+  const auto answer = answer_to(question, sources{.index = all.index,
+                                                  .trace = *all.snapshot,
+                                                  .cancelled = never,
+                                                  .frames = frames,
+                                                  .provisional = provisional});
+  return answer ? in_words(*answer) : answer.error().to_string();
+}
+
+void expect_same_answers(engine& asked, const recording& made, std::mt19937_64& random) {
+  const indexed all(made.open());
+  const time_range whole = analysis::whole_of(*all.snapshot);
+  ASSERT_EQ(analysis::whole_of(*asked.snapshot()), whole);
+  const auto any = [&] {
+    return whole.begin + static_cast<time_ns>(random() % static_cast<std::uint64_t>(whole.length()));
+  };
+  const auto same = [&](const auto& question) {
+    const auto found = asked.ask_now(question);
+    EXPECT_EQ(found ? in_words(**found) : found.error().to_string(), answer_of_all(question, all));
+  };
+  for (int i = 0; i < 4; ++i) {
+    time_range range{any(), any()};
+    if (range.begin > range.end) std::swap(range.begin, range.end);
+    if (i == 0) range = whole;
+    same(statistics_question{range});
+    blocks_question blocks;
+    blocks.range = range;
+    same(blocks);
+    stacks_question stacks;
+    stacks.range = range;
+    same(stacks);
+    stacks.measure = stack_measure::live;
+    stacks.at = any();
+    same(stacks);
+    address_map_question map;
+    map.time = any();
+    same(map);
+  }
+  const auto tracks = asked.ask_now(tracks_question{}).value();
+  EXPECT_EQ(tracks->span, whole);
+  EXPECT_EQ(asked.ask_now(summary_question{}).value()->events, all.index.events());
+}
+
+TEST(a_live_recording_too_large_to_be_held, is_answered_as_an_index_of_what_there_is_answers) {
+  written_bit_by_bit of;
+  std::mt19937_64 random(1);
+  of.write(of.chunks() / 4);
+  const auto file = of.made.open();
+  engine_options little;
+  little.memory_bytes = 0;
+  engine asked(file, little);
+  for (bool more = true; more;) {
+    more = of.write(of.chunks() / 5);
+    catch_up(asked, *file);
+    EXPECT_FALSE(asked.snapshot()->summaries().empty());
+    EXPECT_TRUE(asked.snapshot()->growing());
+    expect_same_answers(asked, of.made, random);
+  }
+  of.made.close();
+  catch_up(asked, *file);
+  EXPECT_TRUE(asked.snapshot()->complete());
+  expect_same_answers(asked, of.made, random);
+}
+
+TEST(a_live_recording, is_held_as_long_as_it_can_be_and_summed_up_from_then_on) {
+  written_bit_by_bit of;
+  std::mt19937_64 random(2);
+  of.write(of.chunks() / 4);
+  const auto file = of.made.open();
+  engine_options some;
+  some.memory_bytes = 181'500'000;  // For 15,000 events.
+  ASSERT_FALSE(analysis::is_beyond(*file->latest(), some.memory_bytes));
+  engine asked(file, some);
+  catch_up(asked, *file);
+  EXPECT_TRUE(asked.snapshot()->summaries().empty());
+  expect_same_answers(asked, of.made, random);
+  while (of.write(of.chunks() / 6)) {
+    catch_up(asked, *file);
+    expect_same_answers(asked, of.made, random);
+  }
+  ASSERT_TRUE(analysis::is_beyond(*file->latest(), some.memory_bytes));
+  catch_up(asked, *file);
+  EXPECT_FALSE(asked.snapshot()->summaries().empty());
+  expect_same_answers(asked, of.made, random);
+}
+
+TEST(a_live_recording_too_large_to_be_held, goes_over_to_the_summaries_that_its_writer_leaves) {
+  written_bit_by_bit of;
+  std::mt19937_64 random(3);
+  of.write(of.chunks() / 2);
+  const auto file = of.made.open();
+  engine_options little;
+  little.memory_bytes = 0;
+  engine asked(file, little);
+  catch_up(asked, *file);
+  while (of.write(100)) {
+  }
+  ASSERT_TRUE(analysis::finish(of.made.writer(), {.least_events = 1, .epoch_events = 2'000}));
+  ASSERT_NE(file->successor().value(), nullptr);
+  catch_up_with_the_end(asked);
+  EXPECT_EQ(asked.snapshot()->summaries().size(), of.made.open()->latest()->summaries().size());
+  expect_same_answers(asked, of.made, random);
+}
+
+TEST(a_live_recording, goes_over_to_the_compacted_file_whether_that_is_summed_up_or_not) {
+  for (const std::uint64_t least_events : {1, 100'000}) {
+    written_bit_by_bit of;
+    std::mt19937_64 random(5);
+    of.write(of.chunks() / 2);
+    engine asked(of.made.open());
+    expect_same_answers(asked, of.made, random);
+    while (of.write(5)) {
+    }
+    ASSERT_TRUE(analysis::finish(of.made.writer(), {.least_events = least_events, .epoch_events = 2'000}));
+    catch_up_with_the_end(asked);
+    EXPECT_EQ(asked.snapshot()->summaries().empty(), least_events > 1);
+    expect_same_answers(asked, of.made, random);
+  }
+}
+
+TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_whatever_they_ask_meanwhile) {
+  written_bit_by_bit of(60'000);
+  std::mt19937_64 random(4);
+  of.write(of.chunks() / 8);
+  const auto file = of.made.open();
+  engine_options some;
+  some.memory_bytes = 182'000'000;  // For 20,000 events.
+  some.threads = 2;
+  engine asked(file, some);
+  slot<tracks_question> tracks;
+  slot<statistics_question> figures;
+  slot<summary_question> summary;
+  slot<series_question> curve;
+  std::uint64_t memory = 0;
+  const auto ask_all = [&] {
+    const time_range whole = analysis::whole_of(*asked.snapshot());
+    const auto listed = tracks.ask(asked, {});
+    if (listed && memory == 0)
+      for (const track& each : listed->tracks)
+        if (each.kind == track_kind::memory) memory = each.id;
+    const bool drawn = memory == 0 || curve.ask(asked, {memory, whole, 300}).complete;
+    const bool told = figures.ask(asked, {whole}).complete;
+    return summary.ask(asked, {}).complete && listed.complete && drawn && told;
+  };
+  while (of.write(3)) {
+    asked.refresh();
+    for (int i = 0; i < 3; ++i) {
+      static_cast<void>(ask_all());
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
+    }
+  }
+  of.made.close();
+  catch_up(asked, *file);
+  until(ask_all);
+  const indexed all(of.made.open());
+  const time_range whole = analysis::whole_of(*all.snapshot);
+  EXPECT_EQ(summary.ask(asked, {})->events, all.index.events());
+  EXPECT_EQ(in_words(*figures.ask(asked, {whole}).value), answer_of_all(statistics_question{whole}, all));
+  EXPECT_EQ(tracks.ask(asked, {})->span, whole);
+}
+
+TEST(a_live_recording_whose_writer_dies, is_summed_up_to_its_end) {
+  written_bit_by_bit of;
+  while (of.write(100)) {
+  }
+  of.made.close();
+  // A file that nobody writes, as far as can be seen, and that grows: as if each time its writer had just died.
+  const std::string left = of.made.path() + ".left";
+  std::ifstream from(of.made.path(), std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(from), {}};
+  std::ofstream to(left, std::ios::binary);
+  const auto half = static_cast<std::streamsize>(bytes.size() / 2);
+  to.write(bytes.data(), half).flush();
+  const auto file = trace::file::open(left).value();
+  engine_options little;
+  little.memory_bytes = 0;
+  engine asked(file, little);
+  to.write(bytes.data() + half, half - 500).flush();
+  catch_up(asked, *file);
+  EXPECT_FALSE(asked.snapshot()->complete());
+  EXPECT_FALSE(asked.snapshot()->summaries().empty());
+  const indexed all(trace::file::open(left).value());
+  EXPECT_EQ(asked.ask_now(summary_question{}).value()->events, all.index.events());
+  std::filesystem::remove(left);
+}
+
+}  // namespace
+}  // namespace sluice::query

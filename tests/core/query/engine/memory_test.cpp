@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "core/generate/generate.hpp"
+#include "core/query/answers/memory_map.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+/// What questions take of memory, each measured in a process of its own.
+namespace sluice::query {
+namespace {
+
+using testing::recording;
+using trace::time_ns;
+
+constexpr std::size_t budget = 100'000'000;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool measurable = false;  // Shadow memory is resident too.
+#else
+constexpr bool measurable = true;
+#endif
+
+/// MB that a process which does `work` has resident at most. 0 if it did not end well.
+double resident_of(const std::function<void()>& work) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    work();
+    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  rusage used{};
+  if (::wait4(child, &status, 0, &used) != child || status != 0) return 0;
+  return static_cast<double>(used.ru_maxrss) * 1024 / 1e6;
+}
+
+class questions_about {
+ public:
+  explicit questions_about(const std::string& path)
+      : engine_(trace::file::open(path, {.cache_bytes = std::size_t{32} << 20}).value(),  // As the window does.
+                {.threads = 0, .wake = {}, .memory_bytes = budget}) {}
+
+  template <class Question>
+  auto ask(const Question& question) {
+    auto found = engine_.ask_now(question);
+    EXPECT_TRUE(found) << found.error().to_string();
+    return *found;
+  }
+
+ private:
+  engine engine_;
+};
+
+// Four million events, of which an index takes 400 MB: steps from one allocation or free to the next, 200 at a place forwards and back, 200 from
+// places all over it, one that looks through all of it and finds nothing. Each time with the map of memory then.
+TEST(memory_budget, holds_while_the_map_is_stepped_through) {
+  if (!measurable) GTEST_SKIP() << "sanitizers take memory themselves";
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("sluice-memory-" + std::to_string(::getpid()) + ".sluice");
+  ASSERT_GT(resident_of([&] { ASSERT_TRUE(generate::generate({.events = 4'000'000}, path)); }), 0);
+  const double taken = resident_of([&] {
+    questions_about all(path);
+    const time_range whole = all.ask(tracks_question{})->span;
+    const auto step = [&](time_ns from, bool forward) {
+      const auto found = all.ask(memory_step_question{from, forward, {}});
+      ASSERT_NE(found->time, trace::unknown_time);
+      all.ask(address_map_question{.time = found->time, .width = 1600, .marks = {found->block}});
+    };
+    for (const bool forward : {true, false}) {
+      time_ns at = whole.begin + whole.length() / 2;
+      for (int i = 0; i < 200; ++i, at = all.ask(memory_step_question{at, forward, {}})->time) step(at, forward);
+    }
+    for (int i = 0; i < 200; ++i) step(whole.begin + whole.length() / 200 * i, true);
+    all.ask(memory_step_question{whole.begin, true, trace::device_id{77}});
+  });
+  std::filesystem::remove(path);
+  EXPECT_GT(taken, 0);
+  // The budget, and what the C library keeps of freed memory for each thread; 40 million events took 88 MB.
+  EXPECT_LT(taken, 1.3 * budget / 1e6);
+}
+
+/// A million blocks that live and die at one time stamp, and some before and after it.
+void write_many_at_one_time(recording& made, time_ns at) {
+  made.standard_tables();
+  const auto add = [&](time_ns time, std::uint64_t block) {
+    auto row = made.event<trace::alloc_event>(time);
+    row.block = trace::block_id{block};
+    row.bytes = 512;
+    row.kind = trace::memory_kind::device;
+    row.level = trace::layer::driver;
+    row.device = trace::device_id{1};
+    row.address = (block % 1000) << 12;
+    made.writer().add(row);
+  };
+  std::uint64_t block = 0;
+  const auto live = [&](time_ns born, time_ns died) {
+    add(born, ++block);
+    made.add_free(died, block);
+  };
+  for (int i = 0; i < 1000; ++i) live(at - 200'000'000 + i * 100'000, at - 200'000'000 + i * 100'000 + 50'000);
+  for (int i = 0; i < 1'000'000; ++i) live(at, at);
+  for (int i = 0; i < 1000; ++i) live(at + 100'000'000 + i * 100'000, at + 100'000'000 + i * 100'000 + 50'000);
+  ASSERT_TRUE(analysis::finish(made.writer()));
+}
+
+class many_at_one_time : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!measurable) GTEST_SKIP() << "sanitizers take memory themselves";
+    path_ = std::filesystem::temp_directory_path() / ("sluice-one-time-" + std::to_string(::getpid()) + ".sluice");
+    ASSERT_GT(resident_of([&] {
+                recording made;
+                write_many_at_one_time(made, at_);
+                std::filesystem::rename(made.path(), path_);
+              }),
+              0);
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  static constexpr time_ns at_ = 500'000'000;
+  std::string path_;
+};
+
+// Opened, reported, looked at elsewhere: no question goes into the section that is one time stamp.
+TEST_F(many_at_one_time, cost_nothing_until_somebody_looks_at_that_time) {
+  const double taken = resident_of([&] {
+    questions_about all(path_);
+    const time_range whole = all.ask(tracks_question{})->span;
+    all.ask(summary_question{});
+    blocks_question blocks;
+    blocks.range = whole;
+    blocks.rows = block_table::first_rows;
+    EXPECT_EQ(all.ask(blocks)->count, 1'002'000U);
+    all.ask(statistics_question{{whole.begin, at_ - 50'000'000}});
+    all.ask(address_map_question{.time = at_ - 150'000'000, .width = 1600});
+    all.ask(memory_step_question{at_ + 150'000'000, true, {}});
+  });
+  EXPECT_GT(taken, 0);
+  EXPECT_LT(taken, 64);
+}
+
+// All blocks at that time, sorted as a table shows them: beside the index, which takes 140 bytes for each of its blocks, the table takes
+// what it shows, not a row for each.
+TEST_F(many_at_one_time, take_the_memory_of_an_index_of_their_section) {
+  const double taken = resident_of([&] {
+    questions_about all(path_);
+    blocks_question blocks;
+    blocks.range = {at_ - 1, at_ + 1};
+    blocks.sort = block_column::address;
+    EXPECT_EQ(all.ask(blocks)->count, 1'000'000U);
+    all.ask(memory_step_question{at_ - 1, true, {}});
+    all.ask(address_map_question{.time = at_, .width = 1600});
+  });
+  EXPECT_GT(taken, 0);
+  EXPECT_LT(taken, 240);
+}
+
+}  // namespace
+}  // namespace sluice::query

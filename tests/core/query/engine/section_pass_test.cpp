@@ -1,0 +1,230 @@
+#include "core/summary/passes/section_pass.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/generate/generate.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/sections/section_reader.hpp"
+#include "core/trace/model/row_references.hpp"
+#include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/random_recording.hpp"
+
+/// Going through a recording part after part finds what an index of all of it knows.
+namespace sluice::query {
+namespace {
+
+using analysis::part_store;
+using testing::indexed;
+using testing::recording;
+
+std::vector<trace::epoch_row> epochs_of(const std::vector<time_ns>& begins, time_ns end) {
+  std::vector<trace::epoch_row> epochs;
+  for (std::size_t i = 0; i < begins.size(); ++i)
+    epochs.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : std::max(begins[i], end), 0});
+  return epochs;
+}
+
+void save_of_all(recording& made, const std::vector<time_ns>& begins) {
+  made.flush();
+  {
+    const indexed all(made.open());
+    const auto epochs = epochs_of(begins, all.snapshot->end());
+    made.writer().add_summary<trace::epoch_row>(epochs);
+    analysis::save_parts(all.index, *all.snapshot, epochs, made.writer());
+  }
+  made.close();
+}
+
+void save_part_after_part(recording& made, const std::vector<time_ns>& begins) {
+  made.flush();
+  {
+    const auto file = made.open();
+    const auto trace = file->latest();
+    const auto epochs = epochs_of(begins, trace->end());
+    made.writer().add_summary<trace::epoch_row>(epochs);
+    const auto begins_of_epochs = analysis::begins_of(epochs);
+    analysis::parts_writer into(made.writer(), begins_of_epochs);
+    const analysis::survey known(*trace);
+    const auto whole = analysis::parts_writer::saved(analysis::sweep(known, known.steps(), into).whole);
+    ASSERT_TRUE(whole);
+    into.add_whole(*whole);
+  }
+  made.close();
+}
+
+template <class Row>
+std::string words_of(Row row) {
+  std::string all;
+  trace::for_each_member(row, [&](const auto& member) {
+    using member_type = std::remove_cvref_t<decltype(member)>;
+    if constexpr (std::is_enum_v<member_type>) {
+      all += fmt::format(" {}", static_cast<std::uint64_t>(member));
+    } else {
+      all += fmt::format(" {}", member);
+    }
+  });
+  return all;
+}
+
+template <class Row>
+void read_rows(const trace::snapshot& from, const std::function<void(const trace::chunk_info&, const Row&)>& visit) {
+  std::vector<Row> rows;
+  for (const trace::chunk_info& chunk : from.summaries()) {
+    if (chunk.type != trace::type_of_row<Row>) continue;
+    ASSERT_TRUE(from.read_summary(chunk, rows));
+    for (const Row& row : rows) visit(chunk, row);
+  }
+}
+
+template <class Row>
+std::set<std::string> rows_of(const trace::snapshot& from) {
+  std::set<std::string> all;
+  read_rows<Row>(from, [&](const trace::chunk_info& chunk, const Row& row) {
+    const bool everywhere = chunk.min_time == INT64_MIN;
+    all.insert((everywhere ? "everywhere" : "") + words_of(row));
+  });
+  return all;
+}
+
+/// The last word on each block, with the epoch that it is read with.
+std::set<std::string> categories_of(const trace::snapshot& from) {
+  std::map<trace::block_id, std::string> last;
+  read_rows<trace::block_category_row>(from, [&](const trace::chunk_info& chunk, const trace::block_category_row& row) {
+    last[row.block] = row.category == 0 ? "" : fmt::format("{}:{}", chunk.min_time, words_of(row));
+  });
+  std::set<std::string> all;
+  for (const auto& [block, words] : last) all.insert(words);
+  all.erase("");
+  return all;
+}
+
+void expect_same(const char* what, const std::set<std::string>& of_all, const std::set<std::string>& swept) {
+  std::vector<std::string> missing, more;
+  std::set_difference(of_all.begin(), of_all.end(), swept.begin(), swept.end(), std::back_inserter(missing));
+  std::set_difference(swept.begin(), swept.end(), of_all.begin(), of_all.end(), std::back_inserter(more));
+  for (auto* list : {&missing, &more})
+    if (list->size() > 5) list->resize(5);
+  EXPECT_TRUE(missing.empty() && more.empty()) << what << "\nmissing:\n"
+                                               << fmt::format("{}", fmt::join(missing, "\n")) << "\nmore:\n"
+                                               << fmt::format("{}", fmt::join(more, "\n"));
+}
+
+/// In any order, but for the highest values of categories, which the sweep leaves to others.
+std::set<std::string> facts_in_words(const analysis::whole_facts& of) {
+  std::set<std::string> all;
+  const auto key = [](const analysis::memory_key& k) {
+    return fmt::format("{} {} {}", raw(k.device), static_cast<int>(k.level), static_cast<int>(k.kind));
+  };
+  for (const auto& m : of.memories) {
+    std::string words = fmt::format("memory {} highest {} stacks {}:", key(m.key), m.highest, m.stacks);
+    for (const auto& part : m.by_category) words += fmt::format(" {}", static_cast<int>(part.what));
+    all.insert(words);
+  }
+  for (const auto& p : of.pools)
+    all.insert(fmt::format("pool {} {} {} {}", raw(p.pool), p.has_segments, p.has_blocks, p.highest));
+  for (const auto& u : of.not_tracked)
+    all.insert(fmt::format("not tracked {} {} {} {}", raw(u.device), u.time, u.value, u.order));
+  for (const auto& s : of.streams)
+    all.insert(fmt::format("stream {} {} {}: {}", raw(s.key.process), raw(s.key.device), raw(s.key.stream), s.lanes));
+  for (const auto& d : of.directions)
+    all.insert(fmt::format("direction {} {}: {} {}", raw(d.key.device), static_cast<int>(d.key.direction), d.lanes,
+                           d.highest_rate));
+  for (const auto& t : of.threads)
+    all.insert(fmt::format("thread {} {}: {} {}", raw(t.key.process), raw(t.key.thread), t.range_lanes, t.call_lanes));
+  for (const auto& d : of.with_kernels) all.insert(fmt::format("kernels on {}", raw(d)));
+  for (const auto& g : of.graphs)
+    all.insert(fmt::format("graph {} names {}: {} {} {} {}", raw(g.use.graph), raw(g.block), g.use.nodes,
+                           raw(g.use.first), raw(g.use.last), g.copies));
+  for (const auto& s : of.segments) all.insert(fmt::format("segment {}", raw(s)));
+  all.insert(fmt::format("touches {} tagged {}", of.touches, of.tagged));
+  return all;
+}
+
+/// Where rows contradict each other, it is left open which are believed, and some may agree with what was believed of others: then what
+/// is told of those blocks may differ.
+void expect_same_parts(const recording& of_all, const recording& swept, bool contradictions = false) {
+  const auto expected = of_all.open()->latest();
+  const auto found = swept.open()->latest();
+  if (contradictions) {
+    std::set<trace::block_id> one, other;
+    for (auto& [trace, blocks] : {std::pair(expected, &one), std::pair(found, &other)})
+      read_rows<trace::crossing_block_row>(*trace, [&](const trace::chunk_info& chunk, const auto& row) {
+        if (chunk.min_time == INT64_MIN) blocks->insert(row.block);
+      });
+    EXPECT_TRUE(std::includes(one.begin(), one.end(), other.begin(), other.end()));
+    EXPECT_GE(2 * other.size(), one.size());
+    return;
+  }
+  expect_same("crossing blocks", rows_of<trace::crossing_block_row>(*expected),
+              rows_of<trace::crossing_block_row>(*found));
+  expect_same("uses", rows_of<trace::block_uses_row>(*expected), rows_of<trace::block_uses_row>(*found));
+  expect_same("categories", categories_of(*expected), categories_of(*found));
+  expect_same("open slices", rows_of<trace::open_slice_row>(*expected), rows_of<trace::open_slice_row>(*found));
+  expect_same("chunks", rows_of<trace::chunk_reach_row>(*expected), rows_of<trace::chunk_reach_row>(*found));
+  expect_same("steps", rows_of<trace::step_row>(*expected), rows_of<trace::step_row>(*found));
+  expect_same("samples", rows_of<trace::last_sample_row>(*expected), rows_of<trace::last_sample_row>(*found));
+  const auto facts = [](const std::shared_ptr<const trace::snapshot>& from) {
+    const auto store = part_store::open(from, nullptr);
+    EXPECT_TRUE(store) << store.error().to_string();
+    return facts_in_words(*(*store)->whole());
+  };
+  expect_same("the whole", facts(expected), facts(found));
+}
+
+class sweep_of_a_random_recording : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(sweep_of_a_random_recording, finds_what_an_index_of_all_knows) {
+  const bool hostile = GetParam() % 4 == 0;
+  random_recording of_all(GetParam(), hostile), swept(GetParam(), hostile);
+  const auto begins = of_all.begins();
+  save_of_all(of_all.made, begins);
+  save_part_after_part(swept.made, begins);
+  expect_same_parts(of_all.made, swept.made, hostile);
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, sweep_of_a_random_recording, ::testing::Range<std::uint64_t>(1, 200));
+
+class sweep_of_a_program : public ::testing::TestWithParam<generate::generate_options> {};
+
+TEST_P(sweep_of_a_program, finds_what_an_index_of_all_knows) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("sluice-sweep-{}.sluice", ::getpid())).string();
+  ASSERT_TRUE(generate::generate(GetParam(), path));
+  recording of_all(2048), swept(2048);
+  {
+    const auto file = trace::file::open(path).value();
+    for (recording* each : {&of_all, &swept}) testing::copy_rows(*file->latest(), each->writer());
+  }
+  std::filesystem::remove(path);
+  of_all.flush();
+  const auto trace = of_all.open()->latest();
+  std::mt19937_64 random(GetParam().seed);
+  std::set<time_ns> begins{trace->begin()};
+  for (int i = 0; i < 30; ++i)
+    begins.insert(trace->begin() +
+                  static_cast<time_ns>(random() % static_cast<std::uint64_t>(trace->end() - trace->begin())));
+  save_of_all(of_all, {begins.begin(), begins.end()});
+  save_part_after_part(swept, {begins.begin(), begins.end()});
+  expect_same_parts(of_all, swept);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    programs, sweep_of_a_program,
+    ::testing::Values(generate::generate_options{.events = 100'000, .seed = 1},
+                      generate::generate_options{.events = 100'000, .seed = 2, .timeline = false, .processes = 2},
+                      generate::generate_options{
+                          .events = 100'000, .seed = 3, .pattern = generate::program_pattern::inference}));
+
+}  // namespace
+}  // namespace sluice::query

@@ -1,0 +1,224 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <set>
+
+#include "core/generate/generate.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/sections/section_reader.hpp"
+#include "core/trace/file/visit.hpp"
+#include "tests/core/query/answers/answers_in_words.hpp"
+#include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/random_recording.hpp"
+
+/// An index of a part answers every question about that part as the index of all of the recording does.
+namespace sluice::query {
+namespace {
+
+using analysis::index;
+using analysis::part_store;
+using testing::indexed;
+using testing::recording;
+
+// --- a recording and its parts --------------------------------------------------------------------------------------
+
+class parts {
+ public:
+  parts(recording& made, std::vector<time_ns> begins) {
+    made.flush();
+    {
+      const indexed before(made.open());
+      const time_ns end = before.snapshot->end();
+      std::vector<trace::epoch_row> epochs;
+      for (std::size_t i = 0; i < begins.size(); ++i)
+        epochs.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : std::max(begins[i], end), 0});
+      made.writer().add_summary<trace::epoch_row>(epochs);
+      save_parts(before.index, *before.snapshot, epochs, made.writer());
+    }
+    made.close();
+    whole = std::make_unique<indexed>(made.open());
+    auto opened = part_store::open(whole->snapshot, whole->index.tensors(*whole->snapshot)->steps);
+    EXPECT_TRUE(opened) << opened.error().to_string();
+    store = *opened;
+  }
+
+  const trace::snapshot& now() const { return *whole->snapshot; }
+
+  std::unique_ptr<indexed> whole;
+  std::shared_ptr<const part_store> store;
+};
+
+/// Asks both about ranges and moments inside a random run of epochs.
+class examiner {
+ public:
+  examiner(const parts& of, std::uint64_t seed) : of_(of), random_(seed) {
+    first_ = random_() % of.store->epochs().size();
+    last_ = first_ + random_() % std::min<std::size_t>(3, of.store->epochs().size() - first_);
+    run_ = of.store->run_of(first_, last_);
+    run_.begin = std::max(run_.begin, of.now().begin() - 10);
+    run_.end = std::min(run_.end, of.now().end() + 10);
+    run_.end = std::max(run_.begin + 1, run_.end);
+  }
+
+  time_ns moment() { return run_.begin + static_cast<time_ns>(random_() % static_cast<std::uint64_t>(run_.length())); }
+  time_range range() {
+    if (random_() % 8 == 0) return run_;
+    const time_ns a = moment(), b = moment();
+    return {std::min(a, b), std::max(a, b) + 1};
+  }
+
+  /// As little as answers the question.
+  template <class Question>
+  const index& part_for(const Question& question) {
+    std::shared_ptr<const index>& known = made_[scope_of(question)];
+    if (known == nullptr) {
+      auto made = of_.store->index_of(first_, last_, scope_of(question));
+      EXPECT_TRUE(made) << made.error().to_string();
+      known = *made;
+    }
+    return *known;
+  }
+
+  template <class Question>
+  void expect_same(const Question& question, const std::string& about) {
+    const std::string expected = ask(question, of_.whole->index, of_.now());
+    const std::string found = ask(question, part_for(question), of_.now());
+    if (expected == found) return;
+    const auto [e, f] = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
+    const auto around = [](const std::string& text, auto at) {
+      const auto place = static_cast<std::size_t>(at - text.begin());
+      return text.substr(place < 300 ? 0 : place - 300, 600);
+    };
+    ADD_FAILURE() << about << ", epochs " << first_ << ".." << last_ << " [" << run_.begin << ", " << run_.end
+                  << ")\nof all: ..." << around(expected, e) << "\nof the part: ..." << around(found, f);
+  }
+
+  void ask_everything() {
+    const time_range asked = range();
+    const std::string when = fmt::format("[{}, {})", asked.begin, asked.end);
+    expect_same(statistics_question{asked}, "statistics " + when);
+    blocks_question blocks{asked, {}, random_() % 4 == 0, static_cast<block_column>(random_() % 9), true, ""};
+    if (random_() % 3 == 0) blocks.level = static_cast<trace::layer>(random_() % 4);
+    if (random_() % 6 == 0) blocks.filter = "1";
+    expect_same(blocks, "blocks " + when);
+    address_map_question map;
+    map.time = moment();
+    map.width = static_cast<std::uint32_t>(1 + random_() % 50);
+    map.lone = map.width % 2 == 0;
+    if (map.width % 3 == 0) map.pixel = 1 + map.width * 6;
+    if (map.time % 3 == 0) map.device = trace::device_id{map.width % 3};
+    expect_same(map, fmt::format("address map at {}", map.time));
+    ask_stacks(asked, when);
+    ask_tracks(asked, when);
+  }
+
+  void ask_stacks(time_range asked, const std::string& when) {
+    for (const stack_measure measure :
+         {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred}) {
+      stacks_question question;
+      question.range = asked;
+      question.measure = measure;
+      question.at = moment();
+      if (random_() % 2 == 0) question.level = static_cast<trace::layer>(random_() % 4);
+      expect_same(question, fmt::format("stacks {} at {} {}", static_cast<int>(measure), question.at, when));
+    }
+  }
+
+  void ask_tracks(time_range asked, const std::string& when) {
+    const std::atomic<bool> never{false};
+    symbols::frame_book frames;
+    bool provisional = false;
+    const auto list = answer_to(tracks_question{}, sources{.index = of_.whole->index,
+                                                           .trace = of_.now(),
+                                                           .cancelled = never,
+                                                           .frames = frames,
+                                                           .provisional = provisional});
+    for (const track& row : list->tracks) {
+      const auto width = static_cast<std::uint32_t>(1 + random_() % 50);
+      expect_same(slices_question{row.id, asked, width}, "slices of " + row.label + " " + when);
+      for (const bool by_category : {false, true})
+        expect_same(series_question{row.id, asked, width, by_category}, "series of " + row.label + " " + when);
+    }
+  }
+
+  /// Blocks that live in the run, and events that happen in it; at most so many of each.
+  void ask_details(std::size_t most) {
+    std::vector<details_question> all;
+    for (const analysis::block_record& block : of_.whole->index.memory().blocks())
+      if (block.allocated && block.live_in(run_)) all.push_back({{}, block.id});
+    for (std::size_t i = 0; i < of_.now().chunks().size(); ++i) {
+      EXPECT_TRUE(trace::visit_events(of_.now(), i, [&](const auto& row) {
+        if (row.time >= run_.begin && row.time < run_.end) all.push_back({row.id, {}});
+      }));
+    }
+    std::shuffle(all.begin(), all.end(), random_);
+    if (all.size() > most) all.resize(most);
+    for (const details_question& each : all)
+      expect_same(each, fmt::format("details of event {} or block {}", raw(each.event), raw(each.block)));
+  }
+
+ private:
+  const parts& of_;
+  std::mt19937_64 random_;
+  std::size_t first_ = 0;
+  std::size_t last_ = 0;
+  std::map<analysis::part_scope, std::shared_ptr<const index>> made_;
+  time_range run_;
+};
+
+class part_of_a_random_recording : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(part_of_a_random_recording, answers_as_the_whole_does) {
+  random_recording told(GetParam(), GetParam() % 4 == 0);
+  const parts all(told.made, told.begins());
+  for (std::uint64_t i = 0; i < 6 && !HasFailure(); ++i) {
+    examiner of(all, GetParam() * 100 + i);
+    for (int questions = 0; questions < 4 && !HasFailure(); ++questions) of.ask_everything();
+    of.ask_details(150);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, part_of_a_random_recording, ::testing::Range<std::uint64_t>(1, 60));
+
+// --- recordings of programs -----------------------------------------------------------------------------------------
+
+class part_of_a_generated_recording : public ::testing::TestWithParam<generate::generate_options> {};
+
+TEST_P(part_of_a_generated_recording, answers_as_the_whole_does) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("sluice-parts-{}.sluice", ::getpid())).string();
+  ASSERT_TRUE(generate::generate(GetParam(), path));
+  recording made(2048);
+  {
+    const auto file = trace::file::open(path).value();
+    testing::copy_rows(*file->latest(), made.writer());
+  }
+  std::filesystem::remove(path);
+  std::mt19937_64 random(GetParam().seed);
+  made.flush();
+  const auto flushed = made.open()->latest();
+  const time_ns begin = flushed->begin(), end = flushed->end();
+  std::set<time_ns> begins{begin};
+  for (int i = 0; i < 9; ++i)
+    begins.insert(begin + static_cast<time_ns>(random() % static_cast<std::uint64_t>(end - begin)));
+  const parts all(made, {begins.begin(), begins.end()});
+  for (std::uint64_t i = 0; i < 3 && !HasFailure(); ++i) {
+    examiner of(all, GetParam().seed * 10 + i);
+    for (int questions = 0; questions < 2 && !HasFailure(); ++questions) of.ask_everything();
+    of.ask_details(60);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    programs, part_of_a_generated_recording,
+    ::testing::Values(generate::generate_options{.events = 60'000, .seed = 1},
+                      generate::generate_options{.events = 60'000, .seed = 2, .timeline = false, .processes = 2},
+                      generate::generate_options{
+                          .events = 60'000, .seed = 3, .pattern = generate::program_pattern::inference}));
+
+}  // namespace
+}  // namespace sluice::query

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/query/sql/sql.hpp"
+#include "core/query/sql/sql_text.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+namespace sluice::query {
+
+inline std::string fmt_number(double number) { return fmt::format("{}", number); }
+
+/// A recording and a database over it; rows as texts with bars between the cells.
+class SqlTest : public ::testing::Test {
+ protected:
+  void open() {
+    ASSERT_TRUE(made_.writer().close());
+    file_ = trace::file::open(made_.path()).value();
+    trace_ = file_->latest();
+    auto opened = sql_database::open(trace_);
+    ASSERT_TRUE(opened) << opened.error().to_string();
+    sql_ = std::move(*opened);
+  }
+
+  static std::vector<std::string> ask_of(sql_database& of, const std::string& text) {
+    auto rows = of.prepare(text);
+    if (!rows) {
+      ADD_FAILURE() << text << ": " << rows.error().to_string();
+      return {};
+    }
+    std::vector<std::string> all;
+    for (;;) {
+      const auto more = rows->step();
+      if (!more) {
+        ADD_FAILURE() << text << ": " << more.error().to_string();
+        return all;
+      }
+      if (!*more) return all;
+      std::string line;
+      for (std::size_t i = 0; i < rows->columns().size(); ++i)
+        line.append(i == 0 ? "" : "|").append(text_of(rows->at(i)));
+      all.push_back(std::move(line));
+    }
+  }
+  std::vector<std::string> ask(const std::string& text) { return ask_of(*sql_, text); }
+
+  /// The error of a query that is to fail; empty if it does not.
+  std::string problem(const std::string& text) {
+    auto rows = sql_->prepare(text);
+    if (!rows) return rows.error().to_string();
+    for (;;) {
+      const auto more = rows->step();
+      if (!more) return more.error().to_string();
+      if (!*more) return {};
+    }
+  }
+
+  testing::recording made_{64};
+  std::shared_ptr<trace::file> file_;
+  std::shared_ptr<const trace::snapshot> trace_;
+  std::unique_ptr<sql_database> sql_;
+};
+
+}  // namespace sluice::query

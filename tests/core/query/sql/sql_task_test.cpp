@@ -1,0 +1,110 @@
+// Queries in a thread of their own.
+#include "core/query/sql/sql_task.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/export/answer.hpp"
+#include "tests/core/query/sql/sql_fixture.hpp"
+
+namespace sluice::query {
+namespace {
+
+constexpr const char* thousand =
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 1000) SELECT x, 'row ' || x AS words FROM c";
+constexpr const char* endless =
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c WHERE x < 0";
+
+class SqlTask : public SqlTest {
+ protected:
+  void SetUp() override {
+    made_.standard_tables();
+    made_.add_alloc(10, 7, 4096);
+    open();
+  }
+  static std::shared_ptr<const sql_answer> finished(const sql_task& task) {
+    while (!task.done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return task.answer();
+  }
+};
+
+TEST_F(SqlTask, KeepsRowsInBlocks) {
+  const sql_task task(trace_, thousand);
+  const auto all = finished(task);
+  ASSERT_FALSE(all->failure);
+  ASSERT_EQ(all->rows, 1000U);
+  EXPECT_FALSE(all->cut);
+  ASSERT_EQ(all->columns.size(), 2U);
+  for (const std::uint64_t row : {0U, 255U, 256U, 999U}) {
+    EXPECT_EQ(all->text(row, 0), std::to_string(row + 1));
+    EXPECT_EQ(all->text(row, 1), "row " + std::to_string(row + 1));
+    EXPECT_TRUE(all->is_number(row, 0));
+    EXPECT_FALSE(all->is_number(row, 1));
+  }
+}
+
+TEST_F(SqlTask, KnowsIds) {
+  const sql_task task(trace_, "SELECT id, bytes, device FROM blocks");
+  const auto all = finished(task);
+  ASSERT_FALSE(all->failure) << all->failure->to_string();
+  ASSERT_EQ(all->rows, 1U);
+  EXPECT_EQ(all->columns[0].id, id_kind::block);
+  EXPECT_EQ(all->id(0, 0), 7U);
+}
+
+TEST_F(SqlTask, KeepsNoMoreThanItMay) {
+  sql_task_options few;
+  few.rows = 300;
+  const sql_task task(trace_, thousand, few);
+  const auto some = finished(task);
+  EXPECT_EQ(some->rows, 300U);
+  EXPECT_TRUE(some->cut);
+  EXPECT_EQ(some->text(299, 0), "300");
+}
+
+TEST_F(SqlTask, SaysWhatWentWrong) {
+  const sql_task task(trace_, "SELEC 1");
+  const auto answer = finished(task);
+  ASSERT_TRUE(answer->failure);
+  EXPECT_EQ(answer->failure->code, error_code::invalid_argument);
+}
+
+TEST_F(SqlTask, EndsWhenItIsCancelledOrForgotten) {
+  std::atomic<int> woken{0};
+  sql_task_options options;
+  options.wake = [&] { ++woken; };
+  sql_task task(trace_, endless, options);
+  EXPECT_FALSE(task.done());
+  task.cancel();
+  const auto answer = finished(task);
+  ASSERT_TRUE(answer->failure);
+  EXPECT_EQ(answer->failure->code, error_code::cancelled);
+  EXPECT_GT(woken, 0);
+  const sql_task forgotten(trace_, endless);
+}
+
+TEST_F(SqlTask, AllRowsGoIntoAFile) {
+  const std::string place = made_.path() + ".csv";
+  std::atomic<bool> stop{false};
+  const auto written = exports::write_answer(trace_, thousand, place, stop);
+  ASSERT_TRUE(written) << written.error().to_string();
+  EXPECT_EQ(*written, 1000U);
+  std::ifstream in(place);
+  std::string line;
+  std::getline(in, line);
+  EXPECT_EQ(line, "x,words");
+  std::getline(in, line);
+  EXPECT_EQ(line, "1,row 1");
+  in.close();
+  std::filesystem::remove(place);
+  stop = true;
+  EXPECT_FALSE(exports::write_answer(trace_, endless, place, stop));
+  EXPECT_FALSE(std::filesystem::exists(place));
+}
+
+}  // namespace
+}  // namespace sluice::query

@@ -1,0 +1,300 @@
+// SQL over a trace: what tables say, that queries can only read, and that they end.
+#include "core/query/sql/sql.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "core/figures/range_statistics.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/query/sql/sql_text.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/sections/section_writer.hpp"
+#include "tests/core/figures/training_recording.hpp"
+#include "tests/core/query/sql/sql_fixture.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+namespace sluice::query {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Copies, blocks and a kernel of one process.
+class Sql : public SqlTest {
+ protected:
+  void SetUp() override {
+    made_.standard_tables();
+    auto call = made_.event<trace::api_call_event>(90);
+    call.end = 140;
+    call.name = made_.text("cuMemcpyHtoDAsync_v2");
+    call.stack = stack("train.py", "load", 12);
+    const trace::event_id asked{made_.writer().add(call)};
+    auto copy = made_.event<trace::transfer_event>(100);
+    copy.end = 150;
+    copy.bytes = 5000;
+    copy.direction = trace::direction::h2d;
+    copy.source_kind = trace::memory_kind::pinned;
+    copy.destination_kind = trace::memory_kind::device;
+    copy.device = trace::device_id{1};
+    copy.stream = trace::stream_id{1};
+    copy.call = asked;
+    made_.writer().add(copy);
+    made_.add_copy(200, trace::unknown_time, 7);
+    made_.add_alloc(10, 1, 4096);
+    made_.add_alloc(20, 2, 8192);
+    made_.add_free(60, 1);
+    auto kernel = made_.event<trace::kernel_event>(300);
+    kernel.end = 400;
+    kernel.name = made_.text("_ZN3foo3barEv");
+    kernel.device = trace::device_id{1};
+    kernel.stream = trace::stream_id{1};
+    kernel.grid_x = kernel.grid_y = kernel.grid_z = 2;
+    kernel.block_x = 32;
+    kernel.block_y = kernel.block_z = 1;
+    made_.writer().add(kernel);
+    open();
+  }
+
+  trace::stack_id stack(std::string_view file, std::string_view function, std::uint64_t line) {
+    trace::frame_row frame;
+    frame.id = trace::frame_id{1};
+    frame.kind = trace::frame_kind::python;
+    frame.file = made_.text(file);
+    frame.function = made_.text(function);
+    frame.line = line;
+    made_.writer().add(frame);
+    trace::stack_row row;
+    row.id = trace::stack_id{1};
+    row.frame = frame.id;
+    made_.writer().add(row);
+    return row.id;
+  }
+};
+
+TEST_F(Sql, RowsShowTextsWordsAndNulls) {
+  EXPECT_THAT(ask("SELECT time, end, duration, direction, source_kind, bytes, bandwidth FROM transfer ORDER BY time"),
+              ElementsAre("100|150|50|h2d|pinned|5000|100000000000", "200|||h2d|pinned|7|"));
+  EXPECT_THAT(ask("SELECT name FROM device"), ElementsAre("NVIDIA H200"));
+  EXPECT_THAT(ask("SELECT command, rank FROM process"), ElementsAre("/usr/bin/python train.py|"));
+}
+
+TEST_F(Sql, ViewsJoinNamesAndStacks) {
+  EXPECT_THAT(ask("SELECT bytes, call_name, device_name, stream_name, line, stack_text FROM transfers ORDER BY time"),
+              ElementsAre("5000|cuMemcpyHtoDAsync_v2|NVIDIA H200|Stream 7|load at train.py:12|load at train.py:12",
+                          "7||NVIDIA H200|Stream 7||"));
+  EXPECT_THAT(ask("SELECT name, blocks, threads, duration FROM kernels"), ElementsAre("foo::bar()|8|256|100"));
+  EXPECT_THAT(ask("SELECT id, born, died, lifetime, bytes FROM blocks ORDER BY id"),
+              ElementsAre("1|10|60|50|4096", "2|20|||8192"));
+}
+
+TEST_F(Sql, FiguresAreThoseOfTheReport) {
+  analysis::index index;
+  while (!index.absorb(*trace_, 1000)) {
+  }
+  const auto all = analysis::measure(index, trace_->tables(), analysis::whole_of(*trace_));
+  ASSERT_EQ(all.memory.size(), 1U);
+  EXPECT_THAT(ask("SELECT maximum, maximum_time, allocations FROM memory_use"),
+              ElementsAre(std::to_string(all.memory[0].maximum) + "|" + std::to_string(all.memory[0].maximum_time) +
+                          "|" + std::to_string(all.memory[0].allocations)));
+  ASSERT_EQ(all.transfers.size(), 1U);
+  EXPECT_THAT(ask("SELECT bytes, fastest_bandwidth FROM transfer_use"),
+              ElementsAre(fmt_number(all.transfers[0].bytes) + "|" + fmt_number(all.transfers[0].fastest_bandwidth)));
+  EXPECT_THAT(ask("SELECT max(bandwidth) FROM transfer"), ElementsAre(fmt_number(all.transfers[0].fastest_bandwidth)));
+}
+
+TEST_F(Sql, FiguresOfARangeTakeItsEndsAsArguments) {
+  EXPECT_THAT(ask("SELECT maximum FROM memory_use"), ElementsAre("12288"));
+  EXPECT_THAT(ask("SELECT maximum FROM memory_use(0, 15)"), ElementsAre("4096"));
+  EXPECT_THAT(ask("SELECT w.column1, m.maximum FROM (VALUES (15), (30)) AS w JOIN memory_use(0, w.column1) AS m"),
+              ElementsAre("15|4096", "30|12288"));
+  EXPECT_THAT(ask("SELECT count(*) FROM memory_use(30, 20)"), ElementsAre("0"));  // An empty range.
+}
+
+TEST_F(Sql, ColumnsThatAreIdsSayWhatTheyName) {
+  auto rows = sql_->prepare("SELECT id, time, call, source_block, bytes FROM transfer");
+  ASSERT_TRUE(rows);
+  std::vector<id_kind> kinds;
+  for (const sql_column& each : rows->columns()) kinds.push_back(each.id);
+  EXPECT_THAT(kinds, ElementsAre(id_kind::event, id_kind::none, id_kind::event, id_kind::block, id_kind::none));
+  rows = sql_->prepare("SELECT id, alloc, 1 + id FROM blocks");
+  ASSERT_TRUE(rows);
+  kinds.clear();
+  for (const sql_column& each : rows->columns()) kinds.push_back(each.id);
+  EXPECT_THAT(kinds, ElementsAre(id_kind::block, id_kind::event, id_kind::none));
+}
+
+TEST_F(Sql, OnlyReads) {
+  for (const char* text : {"DELETE FROM kernel",
+                           "INSERT INTO kernel(id) VALUES (1)",
+                           "UPDATE kernel SET id = 1",
+                           "CREATE TABLE mine(x)",
+                           "CREATE TEMP TABLE mine(x)",
+                           "DROP TABLE kernel",
+                           "DROP VIEW kernels",
+                           "ATTACH '/tmp/x' AS x",
+                           "ATTACH ':memory:' AS x",
+                           "DETACH main",
+                           "VACUUM INTO '/tmp/x'",
+                           "VACUUM",
+                           "PRAGMA journal_mode",
+                           "PRAGMA temp_store_directory = '/tmp'",
+                           "PRAGMA writable_schema = 1",
+                           "BEGIN",
+                           "COMMIT",
+                           "SAVEPOINT x",
+                           "REINDEX",
+                           "ANALYZE",
+                           "SELECT load_extension('/tmp/x')",
+                           "CREATE VIRTUAL TABLE x USING fts5(y)",
+                           "CREATE TRIGGER t AFTER INSERT ON kernel BEGIN SELECT 1; END",
+                           "SELECT fts3_tokenizer('simple')",
+                           "ALTER TABLE kernel RENAME TO k"}) {
+    const auto rows = sql_->prepare(text);
+    EXPECT_FALSE(rows) << text;
+  }
+  EXPECT_THAT(ask("SELECT count(*) FROM kernel"), ElementsAre("1"));
+}
+
+TEST_F(Sql, MistakesAreOneLineWithTheirPlace) {
+  EXPECT_THAT(problem("SELEC 1"), HasSubstr("query: at byte 0: near \"SELEC\": syntax error"));
+  EXPECT_THAT(problem("SELECT 1 + nowhere FROM kernel"), HasSubstr("at byte 11: no such column: nowhere"));
+  EXPECT_THAT(problem("SELECT * FROM cow"), HasSubstr("no such table: cow"));
+  EXPECT_THAT(problem(""), HasSubstr("there is no query"));
+  EXPECT_THAT(problem(" ; -- nothing"), HasSubstr("there is no query"));
+  EXPECT_THAT(problem("SELECT 1; SELECT 2"), HasSubstr("more than one statement"));
+  EXPECT_THAT(problem(std::string("SELECT 1\0FROM", 13)), HasSubstr("zero byte"));
+  EXPECT_THAT(problem("SELECT * FROM transfer WHERE direction = \"h2d\""), HasSubstr("no such column"));
+  EXPECT_THAT(problem("SELECT"), HasSubstr("incomplete input"));
+  for (const char* text : {"SELEC 1", "SELECT '\n\n' FROM \"a\nb\""})
+    EXPECT_EQ(problem(text).find('\n'), std::string::npos) << text;
+  EXPECT_THAT(ask("SELECT 1; -- that is all\n"), ElementsAre("1"));
+  EXPECT_THAT(ask("SELECT sum(value) FROM json_each('[1, 2]')"), ElementsAre("3"));
+}
+
+TEST_F(Sql, HostileQueriesFailOrEnd) {
+  std::string deep = "SELECT " + std::string(20'000, '(') + "1" + std::string(20'000, ')');
+  EXPECT_FALSE(problem(deep).empty());
+  std::string minus = "SELECT ";
+  for (int i = 0; i < 20'000; ++i) minus += "- ";
+  EXPECT_FALSE(problem(minus + "1").empty());
+  std::string many = "SELECT 1";
+  for (int i = 0; i < 3000; ++i) many += " UNION ALL SELECT 1";
+  EXPECT_FALSE(problem(many).empty());
+  std::string in = "SELECT count(*) FROM transfer WHERE id IN (0";
+  for (int i = 1; i < 200'000; ++i) in += "," + std::to_string(i);
+  EXPECT_THAT(ask(in + ")"), ElementsAre("2"));
+  EXPECT_FALSE(problem(in + std::string(8 << 20, ' ') + ")").empty());
+  EXPECT_THAT(problem("SELECT length(zeroblob(1000000000))"), HasSubstr("too long"));
+  EXPECT_THAT(
+      problem("SELECT group_concat(a.x) FROM (WITH RECURSIVE c(x) AS (SELECT hex(randomblob(500000)) UNION ALL SELECT "
+              "x FROM c LIMIT 1000) SELECT x FROM c) AS a"),
+      HasSubstr("too long"));
+}
+
+TEST_F(Sql, AnEndlessQueryCanBeInterrupted) {
+  auto rows = sql_->prepare("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c");
+  ASSERT_TRUE(rows);
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    sql_->interrupt();
+  });
+  const auto step = rows->step();
+  other.join();
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().code, error_code::cancelled);
+}
+
+TEST_F(Sql, ScratchAndMemoryAreBounded) {
+  sql_options few;
+  few.scratch_bytes = 16 << 20;
+  sql_ = sql_database::open(trace_, few).value();
+  EXPECT_THAT(problem("WITH RECURSIVE c(x) AS (SELECT 1 UNION SELECT x + 1 FROM c) SELECT count(*) FROM c"),
+              HasSubstr("more scratch space"));
+  EXPECT_THAT(ask("SELECT count(*) FROM transfer"), ElementsAre("2"));  // The database is as good as before.
+  few.scratch_bytes = std::size_t{1} << 30;
+  few.memory_bytes = 1 << 20;
+  sql_ = sql_database::open(trace_, few).value();
+  EXPECT_THAT(
+      problem(
+          "WITH RECURSIVE c(x) AS (SELECT randomblob(1000000) UNION ALL SELECT randomblob(1000000) FROM c LIMIT 500) "
+          "SELECT group_concat(x) FROM c"),
+      HasSubstr("more memory"));
+}
+
+TEST_F(Sql, TextForPeopleAndForPrograms) {
+  const auto text = [&](sql_format as, const std::string& query) {
+    auto rows = sql_->prepare(query);
+    EXPECT_TRUE(rows) << rows.error().to_string();
+    sql_writer writer(as, rows->columns());
+    std::string all;
+    while (rows->step().value()) writer.row(*rows, all);
+    writer.end(all);
+    return all;
+  };
+  const std::string two = "SELECT 'a,b' AS name, 10 AS n, NULL AS none UNION ALL SELECT 'x', 9, 1.5";
+  EXPECT_EQ(text(sql_format::table, two), "name   n  none\na,b   10\nx      9   1.5\n");
+  EXPECT_EQ(text(sql_format::csv, two), "name,n,none\n\"a,b\",10,\nx,9,1.5\n");
+  EXPECT_EQ(text(sql_format::json, two),
+            "[\n{\"name\": \"a,b\", \"n\": 10, \"none\": null},\n{\"name\": \"x\", \"n\": 9, \"none\": 1.5}\n]\n");
+  EXPECT_EQ(text(sql_format::json, "SELECT 1 AS a, 2 AS a"), "[\n{\"a\": 1, \"a:2\": 2}\n]\n");
+  EXPECT_EQ(text(sql_format::json, "SELECT 9e999 AS a, char(7, 34, 92) AS b"),
+            "[\n{\"a\": null, \"b\": \"\\u0007\\\"\\\\\"}\n]\n");
+  EXPECT_EQ(text(sql_format::json, "SELECT CAST(x'41ff42' AS TEXT) AS a"), "[\n{\"a\": \"A\ufffdB\"}\n]\n");
+  EXPECT_EQ(text(sql_format::table, "SELECT 'a' || char(10, 27) || 'b' AS c"), "c\na\\n\\x1bb\n");
+  EXPECT_EQ(text(sql_format::json, "SELECT 1 AS a WHERE 0"), "[]\n");
+  EXPECT_EQ(text(sql_format::csv, "SELECT 1 AS a WHERE 0"), "a\n");
+  EXPECT_EQ(text(sql_format::table, "SELECT 1 AS a WHERE 0"), "a\n");
+}
+
+TEST_F(SqlTest, FiguresOfTheWholeAreThoseThatTheFileHas) {
+  testing::training(made_).tell();
+  ASSERT_TRUE(made_.writer().flush());
+  const testing::indexed all(made_.open());
+  analysis::digest of = analysis::make_digest(all.index, *all.snapshot);
+  const std::vector<std::string> figures{"transfer_use", "device_use", "thread_use", "finding", "step"};
+  auto plain = sql_database::open(all.snapshot).value();
+  std::vector<std::vector<std::string>> wanted;
+  for (const std::string& table : figures) wanted.push_back(ask_of(*plain, "SELECT * FROM " + table));
+  EXPECT_FALSE(wanted.front().empty() || wanted.back().empty());
+
+  of.figures.whole.memory[0].frees = 4711;  // Nothing else says so.
+  const trace::saved_row kept = analysis::saved_digest(of).value();
+  made_.writer().add_summary(std::span(&kept, 1));
+  const std::vector<analysis::time_ns> begins{0};
+  analysis::parts_writer(made_.writer(), begins).add_steps(*all.index.tensors(*all.snapshot)->steps);
+  open();
+  const std::vector<std::string> ours{"4711"};
+  EXPECT_EQ(ask("SELECT frees FROM memory_use LIMIT 1"), ours);
+  for (std::size_t i = 0; i < figures.size(); ++i) EXPECT_EQ(ask("SELECT * FROM " + figures[i]), wanted[i]);
+  EXPECT_NE(ask("SELECT frees FROM memory_use WHERE range_begin = 0 LIMIT 1"), ours) << "of a range";
+}
+
+TEST_F(Sql, TheSchemaIsWhatTheDatabaseHas) {
+  std::set<std::string> described;
+  for (const sql_table_about& table : sql_schema()) {
+    EXPECT_FALSE(table.about.empty()) << table.name;
+    described.insert(table.name);
+    std::vector<std::string> names;
+    for (const sql_column_about& column : table.columns) {
+      EXPECT_FALSE(column.about.empty()) << table.name << "." << column.name << " has no description";
+      names.push_back(column.name);
+    }
+    EXPECT_EQ(ask("SELECT name FROM pragma_table_info('" + table.name + "')"), names) << table.name;
+  }
+  const auto all = ask("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')");
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()), described);
+}
+
+TEST(SqlDocument, IsWhatTheProgramPrints) {
+  std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/app/cli/query_schema.md");
+  const std::string document{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_TRUE(document.ends_with(sql_schema_text()))
+      << "app/cli/query_schema.md is old: put `sluice query --schema` below its first part";
+}
+
+}  // namespace
+}  // namespace sluice::query

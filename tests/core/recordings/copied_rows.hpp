@@ -1,0 +1,34 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/trace/file/reader.hpp"
+#include "core/trace/file/writer.hpp"
+
+namespace sluice::testing {
+
+/// The rows of one chunk into another file.
+inline void copy_chunk(const trace::snapshot& from, std::size_t chunk, trace::file_writer& to) {
+  switch (from.chunks()[chunk].type) {
+#define SLUICE_COPY(row, kind)                            \
+  case trace::row_type::kind: {                           \
+    std::vector<trace::row> rows;                         \
+    ASSERT_TRUE(from.read_into<trace::row>(chunk, rows)); \
+    for (const trace::row& each : rows) to.add(each);     \
+    break;                                                \
+  }
+    SLUICE_FOR_EACH_ROW(SLUICE_COPY)
+#undef SLUICE_COPY
+    default:
+      break;
+  }
+}
+
+/// The same tables and events into another file, without summaries.
+inline void copy_rows(const trace::snapshot& from, trace::file_writer& to) {
+  for (std::size_t i = 0; i < from.chunks().size(); ++i) copy_chunk(from, i, to);
+}
+
+}  // namespace sluice::testing

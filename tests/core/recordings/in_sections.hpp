@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/sections/section_reader.hpp"
+#include "tests/core/recordings/random_recording.hpp"
+
+namespace sluice::testing {
+
+/// A recording in eight epochs of 500 ns each, from 0 on.
+struct in_parts {
+  in_parts() {
+    told.made.flush();
+    const indexed before(told.made.open());
+    std::vector<trace::epoch_row> epochs;
+    for (trace::time_ns begin = 0; begin < 4000; begin += 500) epochs.push_back({begin, begin + 500, 0});
+    told.made.writer().add_summary<trace::epoch_row>(epochs);
+    analysis::save_parts(before.index, *before.snapshot, epochs, told.made.writer());
+    told.made.close();
+    store = analysis::part_store::open(told.made.open()->latest(), {}).value();
+  }
+  query::random_recording told{11, false};
+  std::shared_ptr<const analysis::part_store> store;
+};
+
+}  // namespace sluice::testing

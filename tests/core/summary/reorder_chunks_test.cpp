@@ -1,0 +1,197 @@
+#include "core/summary/passes/reorder_chunks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "core/trace/file/layout.hpp"
+#include "core/trace/model/schema.hpp"
+#include "tests/core/recordings/random_recording.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+/// What a recording's chunks are once they are put in order.
+namespace sluice::analysis {
+namespace {
+
+using testing::recording;
+
+bool always() { return true; }
+
+std::vector<trace::epoch_row> epochs_of(time_ns length, std::size_t count) {
+  std::vector<trace::epoch_row> epochs;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = static_cast<time_ns>(i) * length;
+    epochs.push_back({begin, begin + length, 0});
+  }
+  return epochs;
+}
+
+std::shared_ptr<const trace::snapshot> compacted(recording& made, std::span<const trace::epoch_row> epochs,
+                                                 recording& into) {
+  made.flush();
+  const auto done = compact(*made.open()->latest(), epochs, into.writer(), always);
+  EXPECT_TRUE(done) << done.error().to_string();
+  into.close();
+  return into.open()->latest();
+}
+
+template <class Row>
+std::string in_words(const Row& row) {
+  std::string words;
+  std::apply(
+      [&](const auto&... fields) {
+        const auto put = [&](const auto& field) {
+          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(row.*field.member)>, std::string>)
+            words += row.*field.member;
+          else
+            words += std::to_string(trace::to_bits(row.*field.member));
+          words += '|';
+        };
+        (put(fields), ...);
+      },
+      trace::fields_of<Row>);
+  return words;
+}
+
+using rows_by_kind = std::map<trace::row_type, std::vector<std::string>>;
+
+/// In order of the file.
+rows_by_kind rows_of(const trace::snapshot& of) {
+  rows_by_kind all;
+#define SLUICE_ROWS(row, kind) \
+  EXPECT_TRUE(                 \
+      of.for_each<trace::row>([&](const trace::row& each) { all[trace::row_type::kind].push_back(in_words(each)); }));
+  SLUICE_FOR_EACH_ROW(SLUICE_ROWS)
+#undef SLUICE_ROWS
+  return all;
+}
+
+bool keeps_its_order(trace::row_type type) {
+  return trace::is_table(type) || type == trace::row_type::attribute || type == trace::row_type::link;
+}
+
+class any_recording : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(any_recording, has_the_same_rows_when_it_is_compacted) {
+  query::random_recording told(GetParam(), GetParam() % 4 == 0);
+  told.made.flush();
+  rows_by_kind before = rows_of(*told.made.open()->latest());
+  recording into(64);
+  std::mt19937_64 random(GetParam());
+  const auto span = whole_of(*told.made.open()->latest());
+  const auto count = 1 + random() % 9;
+  rows_by_kind after =
+      rows_of(*compacted(told.made, epochs_of(span.length() / static_cast<time_ns>(count) + 1, count), into));
+  for (auto* all : {&before, &after})
+    for (auto& [type, rows] : *all)
+      if (!keeps_its_order(type)) std::sort(rows.begin(), rows.end());
+  EXPECT_EQ(before, after);
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, any_recording, ::testing::Range<std::uint64_t>(1, 40));
+
+TEST(compacted_chunks, hold_the_rows_of_one_epoch_or_those_that_reach_beyond_it) {
+  recording made(50), into;
+  made.standard_tables();
+  constexpr time_ns epoch = 100'000;
+  // In no order, and one in fifty reaches beyond its epoch.
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    const auto begin = static_cast<time_ns>(random() % (10 * epoch));
+    const time_ns end = i % 50 == 0 ? begin + epoch : std::min(begin + 10, begin / epoch * epoch + epoch - 1);
+    made.add_kernel(begin, end);
+  }
+  const auto trace = compacted(made, epochs_of(epoch, 11), into);
+  std::size_t inside = 0, beyond = 0;
+  for (std::size_t i = 0; i < trace->chunks().size(); ++i) {
+    const trace::chunk_info& chunk = trace->chunks()[i];
+    if (chunk.type != trace::row_type::kernel) continue;
+    const bool stays = chunk.max_time / epoch == chunk.min_time / epoch;
+    (stays ? inside : beyond) += chunk.rows;
+    const auto rows = trace->read<trace::kernel_event>(i).value();
+    EXPECT_TRUE(std::is_sorted(rows->begin(), rows->end(), [](const auto& a, const auto& b) {
+      return std::pair(a.time, raw(a.id)) < std::pair(b.time, raw(b.id));
+    }));
+    EXPECT_EQ(rows->front().time / epoch, rows->back().time / epoch);
+    for (const auto& row : *rows) EXPECT_EQ(row.end / epoch == row.time / epoch, stays);
+  }
+  EXPECT_EQ(inside, 9'800U);
+  EXPECT_EQ(beyond, 200U);
+}
+
+TEST(compacted_chunks, are_few_and_of_about_the_same_size) {
+  recording made, into(1'000);
+  made.standard_tables();
+  for (int i = 0; i < 2'500; ++i) {
+    made.add_kernel(i * 100, i * 100 + 50);
+    if (i % 10 == 0) made.add_copy(i * 100, i * 100 + 50, 1'000);
+    made.flush();
+  }
+  ASSERT_GT(made.open()->latest()->chunks().size(), 2'500U);
+  const auto trace = compacted(made, epochs_of(50'000, 5), into);
+  std::map<trace::row_type, std::vector<std::uint32_t>> sizes;
+  for (const trace::chunk_info& chunk : trace->chunks()) sizes[chunk.type].push_back(chunk.rows);
+  EXPECT_EQ(sizes[trace::row_type::kernel], (std::vector<std::uint32_t>{500, 500, 500, 500, 500}));
+  // So few that they are not parted.
+  EXPECT_EQ(sizes[trace::row_type::transfer], (std::vector<std::uint32_t>{250}));
+
+  recording at_once, parted(1'000);
+  at_once.standard_tables();
+  for (int i = 0; i < 2'500; ++i) at_once.add_kernel(i * 100, i * 100 + 50);
+  sizes.clear();
+  const auto all_at_once = compacted(at_once, {}, parted);
+  for (const trace::chunk_info& chunk : all_at_once->chunks()) sizes[chunk.type].push_back(chunk.rows);
+  EXPECT_EQ(sizes[trace::row_type::kernel], (std::vector<std::uint32_t>{834, 834, 832}));
+}
+
+/// What ran from the begin is told when it ends: so each chunk may hold something of long ago.
+TEST(compacted_chunks, hold_everything_where_each_chunk_reaches_back_to_the_begin) {
+  recording made(500), into;
+  made.standard_tables();
+  constexpr int count = 300'000;
+  for (int i = 0; i < count; ++i) made.add_kernel(i % 500 == 499 ? 0 : i, i + 10);
+  const auto trace = compacted(made, epochs_of(count / 30, 30), into);
+  std::vector<std::uint64_t> ids;
+  ASSERT_TRUE(trace->for_each<trace::kernel_event>([&](const auto& row) { ids.push_back(raw(row.id)); }));
+  std::sort(ids.begin(), ids.end());
+  ASSERT_EQ(ids.size(), static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], ids.front() + i);
+}
+
+TEST(compacting, tells_of_a_chunk_that_cannot_be_read) {
+  recording made(50), into;
+  made.standard_tables();
+  for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
+  made.flush();
+  const auto trace = made.open()->latest();
+  const auto& damaged = trace->chunks()[trace->chunks().size() / 2];
+  {
+    std::fstream file(made.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(damaged.offset + sizeof(trace::chunk_header)));
+    file.write("damaged", 7);
+  }
+  const auto done = compact(*trace, epochs_of(10'000, 10), into.writer(), always);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, error_code::corrupt) << done.error().to_string();
+}
+
+TEST(compacting, ends_when_it_is_told_to) {
+  recording made(50), into;
+  made.standard_tables();
+  for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
+  made.flush();
+  int asked = 0;
+  const auto done = compact(*made.open()->latest(), epochs_of(10'000, 10), into.writer(), [&] { return ++asked < 5; });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, error_code::cancelled);
+  EXPECT_EQ(asked, 5);
+}
+
+}  // namespace
+}  // namespace sluice::analysis

@@ -1,0 +1,283 @@
+#include "core/summary/figures/stored_figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "core/generate/generate.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/figures/stored_figures_format.hpp"
+#include "tests/core/recordings/eventful_recording.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/trace/random_rows.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::indexed;
+using testing::recording;
+
+const std::atomic<bool> wanted{false};
+
+std::string bytes_of(const digest& of) { return encode_digest(of).value(); }
+
+/// Anything that is kept, as bytes: what cannot be compared member by member can be compared by that.
+template <class T>
+std::string kept(const T& value) {
+  std::string bytes;
+  archive::writer(bytes).put(value);
+  return bytes;
+}
+
+/// What comes back from bytes says what the index says.
+void expect_exact(const indexed& all) {
+  const digest made = make_digest(all.index, *all.snapshot);
+  const std::string bytes = bytes_of(made);
+  const auto read = decode_digest(bytes);
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(bytes_of(*read), bytes);
+
+  const time_range whole = whole_of(*all.snapshot);
+  EXPECT_EQ(read->span, whole);
+  EXPECT_EQ(kept(read->figures.whole), kept(measure(all.index, all.snapshot->tables(), whole)));
+  for (const memory_stacks& memory : read->memory) {
+    const block_filter filter = memory.standing.filter();
+    const time_ns peak = peak_time(all.index.memory(), filter, whole, wanted);
+    EXPECT_EQ(kept(memory.at_peak), kept(live_stacks(all.index.memory(), filter, peak, wanted)));
+    EXPECT_EQ(kept(memory.allocated), kept(allocating_stacks(all.index.memory(), filter, whole, wanted)));
+  }
+  for (const copy_stacks& copies : read->copies) {
+    const copy_filter filter{copies.device, copies.direction};
+    EXPECT_EQ(kept(copies.use), kept(copying_stacks(all.index, filter, whole, wanted)));
+  }
+  EXPECT_EQ(kept(read->all_copies), kept(copying_stacks(all.index, {}, whole, wanted)));
+
+  const auto facts = all.index.tensors(*all.snapshot);
+  // The steps themselves are rows beside it.
+  ASSERT_EQ(read->steps.size(), facts->steps->lists().size());
+  for (const process_steps& process : read->steps) {
+    EXPECT_EQ(process.steps.source, facts->steps->lists().at(process.process).source);
+    EXPECT_TRUE(process.steps.steps.empty());
+  }
+
+  // The blocks, the slow way.
+  std::vector<const block_record*> blocks;
+  std::uint64_t total = 0;
+  for (const block_record& block : all.index.memory().blocks()) {
+    if (!block.allocated || !block.live_in(whole)) continue;
+    blocks.push_back(&block);
+    total += block.bytes;
+  }
+  EXPECT_EQ(read->block_count, blocks.size());
+  EXPECT_EQ(read->block_bytes, total);
+  std::stable_sort(blocks.begin(), blocks.end(), [](const block_record* a, const block_record* b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a->id < b->id;
+  });
+  ASSERT_EQ(read->largest.size(), std::min(blocks.size(), digest::block_limit));
+  for (std::size_t i = 0; i < read->largest.size(); ++i) {
+    const listed_block& listed = read->largest[i];
+    EXPECT_EQ(listed.block, blocks[i]->id);
+    EXPECT_EQ(listed.bytes, blocks[i]->bytes);
+    EXPECT_EQ(listed.died, blocks[i]->died);
+    const auto position = static_cast<std::size_t>(blocks[i] - all.index.memory().blocks().data());
+    EXPECT_EQ(listed.category.what, facts->categories[position].what);
+    EXPECT_EQ(listed.category.why, facts->categories[position].why);
+  }
+}
+
+TEST(a_digest, says_what_the_index_says) {
+  recording made(100);
+  testing::tell_a_lot(made);
+  made.close();
+  const indexed all(made.open());
+  expect_exact(all);
+  const digest of = make_digest(all.index, *all.snapshot);
+  const summary_figures& figures = of.figures;
+  // The test would say little of what is empty.
+  EXPECT_FALSE(figures.watermarks.empty() || figures.peaks.empty() || figures.held.empty() || figures.unfreed.empty() ||
+               figures.copied.empty() || figures.failures.empty() || figures.faults.empty() ||
+               figures.compositions.empty() || figures.steps.empty() || figures.unused.empty() ||
+               figures.duplicates.stacks.empty() || figures.marks.empty() || figures.messages.empty());
+  EXPECT_FALSE(of.memory.empty() || of.copies.empty() || of.steps.empty() || of.losses.empty() || of.largest.empty());
+}
+
+TEST(a_digest, is_exact_for_real_recordings) {
+  int read = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
+    if (entry.path().extension() != ".sluice") continue;
+    SCOPED_TRACE(entry.path().string());
+    expect_exact(indexed(trace::file::open(entry.path().string()).value()));
+    ++read;
+  }
+  EXPECT_GT(read, 5);
+}
+
+TEST(a_digest, is_exact_for_generated_recordings) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("sluice-digest-" + std::to_string(::getpid()) + ".sluice")).string();
+  for (const auto pattern : {generate::program_pattern::training, generate::program_pattern::inference}) {
+    generate::generate_options options;
+    options.events = 20'000;
+    options.pattern = pattern;
+    options.processes = 2;
+    ASSERT_TRUE(generate::generate(options, path));
+    expect_exact(indexed(trace::file::open(path).value()));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(a_digest, of_nothing_is_one_too) {
+  recording made;
+  made.close();
+  expect_exact(indexed(made.open()));
+}
+
+/// Signed numbers that can be kept.
+template <class Row>
+void tame(Row& row) {
+  const auto one = [](auto& member) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, std::int64_t>) member %= std::int64_t{1} << 40;
+  };
+  trace::schema<Row>::apply([&](const auto&... column) { (one(row.*column.member), ...); });
+}
+
+template <class Row>
+void add_random(recording& made, std::mt19937_64& random, bool tamed) {
+  for (int i = 0; i < 40; ++i) {
+    Row row = trace::testing::random_row<Row>(random);
+    if (tamed) tame(row);
+    if constexpr (trace::is_event_row<Row>) {
+      const time_ns extremes[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
+      if (!tamed && random() % 4 == 0) row.time = extremes[random() % 7];
+      row.id = trace::event_id{1 + random() % 1000};
+    }
+    made.writer().add(row);
+  }
+}
+
+TEST(a_digest, of_a_recording_that_lies_is_exact_or_none) {
+  int kept_any = 0;
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    recording made(50);
+#define SLUICE_ADD(row, kind) \
+  if constexpr (!std::is_same_v<trace::row, trace::index_row>) add_random<trace::row>(made, random, seed % 4 != 0);
+    SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+    made.close();
+    const indexed all(made.open());
+    if (!encode_digest(make_digest(all.index, *all.snapshot))) continue;
+    ++kept_any;
+    expect_exact(all);
+  }
+  EXPECT_GT(kept_any, 0);
+}
+
+TEST(a_digest, that_was_cut_anywhere_is_an_error) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(1, 1, 100);
+  made.add_copy(5, 9, 10);
+  made.close();
+  const indexed all(made.open());
+  const std::string bytes = bytes_of(make_digest(all.index, *all.snapshot));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const auto read = decode_digest(std::string_view(bytes).substr(0, size));
+    ASSERT_FALSE(read) << size;
+    EXPECT_EQ(read.error().code, error_code::corrupt);
+    EXPECT_LE(read.error().offset, size);
+  }
+  EXPECT_FALSE(decode_digest(bytes + '\0')) << "nor may anything follow";
+}
+
+TEST(a_digest, that_contradicts_itself_is_an_error) {
+  recording made;
+  testing::tell_a_lot(made);
+  made.close();
+  const indexed all(made.open());
+  const digest good = make_digest(all.index, *all.snapshot);
+  const auto refused = [&](auto&& spoil) {
+    digest bad = good;
+    spoil(bad);
+    return !decode_digest(bytes_of(bad));
+  };
+  EXPECT_FALSE(refused([](digest&) {}));
+  EXPECT_TRUE(refused([](digest& d) { d.figures.failures.clear(); }));
+  EXPECT_TRUE(refused([](digest& d) { d.figures.held.emplace_back(); }));
+  EXPECT_TRUE(refused([](digest& d) { d.figures.copied.emplace_back(); }));
+  EXPECT_TRUE(refused([](digest& d) { d.figures.whole.memory.clear(); })) << "of which there are peaks";
+  EXPECT_TRUE(refused([](digest& d) { d.figures.unfreed.front().largest.clear(); }));
+  EXPECT_TRUE(refused([](digest& d) { d.figures.steps.front().highest = d.figures.steps.front().steps.size(); }));
+  EXPECT_TRUE(refused([](digest& d) { std::swap(d.span.begin, d.span.end); }));
+  EXPECT_TRUE(refused([](digest& d) { d.figures.whole.range.end += 1; }));
+  // Of version 1, which has steps in it.
+  const step first{{10, 20}, 1, {}}, second{{20, 30}, 2, {}};
+  EXPECT_FALSE(refused([&](digest& d) { d.steps.front().steps.steps = {first, second}; }));
+  EXPECT_TRUE(refused([&](digest& d) { d.steps.front().steps.steps = {second, first}; }));
+}
+
+TEST(a_digest, that_has_the_steps_of_some_processes_says_nothing_of_the_others) {
+  digest of_version_1;
+  of_version_1.steps.push_back({trace::process_id{1}, {step_source::marks, {{{10, 20}, 1, {}}}}});
+  of_version_1.steps.push_back({trace::process_id{2}, {step_source::marks, {}}});
+  const auto steps = steps_of(of_version_1, nullptr);
+  EXPECT_EQ(steps->lists().size(), 1U);
+  EXPECT_EQ(steps->sources().size(), 1U);
+}
+
+TEST(a_digest, is_found_in_the_file_that_has_one) {
+  recording made;
+  testing::tell_a_lot(made);
+  made.flush();
+  const auto file = made.open();
+  const indexed growing(file);
+  EXPECT_EQ(find_digest(*growing.snapshot), nullptr);
+  const digest of = make_digest(growing.index, *growing.snapshot);
+  auto of_other_version = saved_digest(of).value();
+  of_other_version.version = digest_version + 1;
+  auto of_other_name = saved_digest(of).value();
+  of_other_name.name = "something else";
+  auto damaged = saved_digest(of).value();
+  damaged.bytes.pop_back();
+  const std::vector<trace::saved_row> rows{of_other_version, of_other_name, damaged, saved_digest(of).value()};
+  made.writer().add_summary(std::span<const trace::saved_row>(rows));
+  made.close();
+  const auto found = find_digest(*made.open()->latest());
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(bytes_of(*found), bytes_of(of));
+}
+
+TEST(a_digest, of_another_version_is_left_alone) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(1, 1, 100);
+  made.flush();
+  const indexed growing(made.open());
+  auto row = saved_digest(make_digest(growing.index, *growing.snapshot)).value();
+  ++row.version;
+  made.writer().add_summary(std::span<const trace::saved_row>(&row, 1));
+  made.close();
+  EXPECT_EQ(find_digest(*made.open()->latest()), nullptr);
+}
+
+/// Whoever changes what is kept has to change the version too: files of the one before are out there.
+TEST(a_digest, keeps_in_version_2_what_it_kept_when_that_was_settled) {
+  archive::describer of;
+  of.put(digest{});
+  EXPECT_EQ(digest_version, 2U);
+  EXPECT_EQ(of.text(),
+            "{{i8i8}{u8u8[{ei8}]{{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8u"
+            "8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8"
+            "u8di8}]u8u8u8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8i8}]}]"
+            "[{eee4e9u8u8u1}][{[{e{u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u8d}][{"
+            "ee4e9u8i8u8[{e7u8u8u8}]}][{ee5ee4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di"
+            "8e}]u8u8}]{{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}u8{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}e}[{e{{u8u8i"
+            "8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}][{eu8u8}]}][s][{e3i8ee}]}[{{{ee4e9}"
+            "u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]i8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{"
+            "e{e5[{{i8i8}i8e}]}}][{i8tu8u8}][{eeeeeei8tu8u8e4e9{e7e13}}]u8u8}");
+}
+
+}  // namespace
+}  // namespace sluice::analysis

@@ -1,0 +1,484 @@
+#include "core/summary/tiles/stored_tiles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <numeric>
+#include <random>
+
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/summary/sections/section_reader.hpp"
+#include "core/trace/columns/codec.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// Events of every kind that is drawn, told in random order in small chunks: bursts and long silences, long slices and short ones.
+class random_recording {
+ public:
+  explicit random_recording(std::uint64_t seed) : random_(seed), made_(1 + seed % 60), span_(2'000 << (seed % 14)) {
+    made_.standard_tables();
+    std::vector<std::function<void()>> rows;
+    for (int i = 0; i < 300; ++i) add_block(rows);
+    for (int i = 0; i < 200; ++i) add_work(rows);
+    for (int i = 0; i < 60; ++i) add_samples(rows);
+    std::shuffle(rows.begin(), rows.end(), random_);
+    for (const auto& add : rows) add();
+  }
+
+  trace::file_writer& writer() { return made_.writer(); }
+  const std::string& path() const { return made_.path(); }
+  time_ns span() const { return span_; }
+  time_ns any_time() {
+    const time_ns time = static_cast<time_ns>(random_() % static_cast<std::uint64_t>(span_));
+    return random_() % 3 == 0 ? time : time / 16 + span_ / 3;  // Most of it in a sixteenth of the time.
+  }
+  std::mt19937_64& random() { return random_; }
+
+ private:
+  void add_block(std::vector<std::function<void()>>& rows) {
+    trace::alloc_event alloc;
+    alloc.time = any_time();
+    alloc.block = static_cast<trace::block_id>(++blocks_);
+    alloc.process = trace::process_id{1};
+    alloc.device = trace::device_id{1};
+    alloc.level = random_() % 2 == 0 ? trace::layer::driver : trace::layer::framework;
+    alloc.kind = random_() % 4 == 0 ? trace::memory_kind::pinned : trace::memory_kind::device;
+    alloc.pool = random_() % 3 == 0 ? trace::pool_id{1} : trace::pool_id::none;
+    alloc.bytes = random_() % 1000;
+    rows.emplace_back([this, alloc] { writer().add(alloc); });
+    if (random_() % 6 == 0) return;
+    trace::free_event free;
+    free.block = alloc.block;
+    free.process = alloc.process;
+    free.level = alloc.level;
+    free.time = alloc.time + static_cast<time_ns>(random_() % static_cast<std::uint64_t>(span_ / 5));
+    rows.emplace_back([this, free] { writer().add(free); });
+  }
+
+  void add_work(std::vector<std::function<void()>>& rows) {
+    const time_ns begin = any_time();
+    const auto lasting = [&] {
+      return begin + static_cast<time_ns>(random_() % static_cast<std::uint64_t>(random_() % 9 == 0 ? span_ / 3 : 40));
+    };
+    trace::kernel_event kernel;
+    kernel.time = begin;
+    kernel.end = lasting();
+    kernel.process = trace::process_id{1};
+    kernel.device = trace::device_id{1};
+    kernel.stream = static_cast<trace::stream_id>(1 + random_() % 2);
+    kernel.name = made_.text("kernel " + std::to_string(random_() % 4));
+    rows.emplace_back([this, kernel] { writer().add(kernel); });
+    trace::transfer_event copy;
+    copy.time = begin;
+    copy.end = random_() % 50 == 0 ? trace::unknown_time : lasting();
+    copy.process = trace::process_id{1};
+    copy.device = trace::device_id{1};
+    copy.stream = trace::stream_id{1};
+    copy.bytes = random_() % 100'000;
+    copy.direction = random_() % 2 == 0 ? trace::direction::h2d : trace::direction::d2h;
+    rows.emplace_back([this, copy] { writer().add(copy); });
+    trace::host_range_event range;
+    range.time = begin;
+    range.end = lasting();
+    range.process = trace::process_id{1};
+    range.thread = trace::thread_id{1};
+    range.name = made_.text("range " + std::to_string(random_() % 4));
+    rows.emplace_back([this, range] { writer().add(range); });
+  }
+
+  void add_samples(std::vector<std::function<void()>>& rows) {
+    trace::pool_event pool;
+    pool.time = any_time();
+    pool.pool = trace::pool_id{1};
+    pool.reserved = random_() % 5000;
+    pool.used = random_() % 4000;
+    rows.emplace_back([this, pool] { writer().add(pool); });
+    trace::counter_event counter;
+    counter.time = any_time();
+    counter.counter = trace::counter_id{1};
+    counter.value = static_cast<double>(random_() % 1000) / 8 - 20;
+    rows.emplace_back([this, counter] { writer().add(counter); });
+  }
+
+  std::mt19937_64 random_;
+  testing::recording made_;
+  time_ns span_;
+  std::uint64_t blocks_ = 0;
+};
+
+/// A finished recording, its index as the reference, and its tiles.
+struct finished {
+  explicit finished(std::uint64_t seed) : made(seed) {
+    EXPECT_TRUE(finish(made.writer(), {1, static_cast<double>(20 + seed % 200)}));
+    trace = trace::file::open(made.path()).value()->latest();
+    while (!all->absorb(*trace, SIZE_MAX)) {
+    }
+    whole = whole_of(*trace);
+    tiles = stored_tiles::of(trace);
+  }
+  bin_grid any_grid() {
+    time_ns a = made.any_time() - 10;
+    time_ns b = made.any_time() + 10;
+    if (made.random()() % 4 == 0) a = -made.span(), b = 2 * made.span();
+    if (a > b) std::swap(a, b);
+    return tiles->grid_over({a, b + 1}, 1 + static_cast<std::uint32_t>(made.random()() % 300));
+  }
+
+  random_recording made;
+  std::shared_ptr<const trace::snapshot> trace;
+  std::shared_ptr<index> all = std::make_shared<index>();
+  time_range whole;
+  std::shared_ptr<const stored_tiles> tiles;
+};
+
+class stored_tiles_of_any_recording : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(stored_tiles_of_any_recording, list_what_the_index_lists) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  const auto facts = made.all->tensors(*made.trace);
+  const auto curves = curves_of(*made.all, facts.get(), made.whole);
+  ASSERT_EQ(made.tiles->curves().size(), curves.size());
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    EXPECT_TRUE(same_curve(made.tiles->curves()[i], curves[i].about));
+    EXPECT_EQ(made.tiles->curves()[i].maximum, curves[i].about.maximum);
+  }
+  std::uint64_t events = 0;
+  for (const trace::epoch_row& epoch : made.tiles->epochs()) events += epoch.events;
+  EXPECT_NEAR(static_cast<double>(events), static_cast<double>(made.made.writer().events()),
+              0.2 * static_cast<double>(made.made.writer().events()) + 100);
+}
+
+/// Tiles tell means so: of integers by their height above the minimum, of other numbers by themselves.
+double rounding_of_mean(double minimum, double maximum) {
+  return (maximum - minimum) / 2048 + 1e-6 * std::max(std::abs(minimum), std::abs(maximum));
+}
+
+/// Expects each bin to be what the index says of the same time.
+void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::vector<std::vector<sampled_bin>>& bins) {
+  const auto facts = made.all->tensors(*made.trace);
+  const auto curves = curves_of(*made.all, facts.get(), made.whole);
+  for (std::size_t c = 0; c < curves.size(); ++c) {
+    curves[c].split(grid.range(), grid.count, [&](std::uint32_t i, const summaries::extent& part, double) {
+      const sampled_bin& bin = bins[c][i];
+      ASSERT_EQ(bin.minimum, part.minimum) << "curve " << c << " bin " << i;
+      ASSERT_EQ(bin.maximum, part.maximum) << "curve " << c << " bin " << i;
+      const double mean = part.integral / static_cast<double>(part.length);
+      const double adding_up = 1e-9 * (curves[c].about.maximum + 1);
+      ASSERT_NEAR(bin.mean, mean, rounding_of_mean(part.minimum, part.maximum) + adding_up) << "curve " << c;
+      ASSERT_GE(bin.mean, bin.minimum - adding_up) << "curve " << c << " bin " << i;
+      ASSERT_LE(bin.mean, bin.maximum + adding_up) << "curve " << c << " bin " << i;
+    });
+  }
+}
+
+TEST_P(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  std::vector<std::uint32_t> curves(made.tiles->curves().size());
+  for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
+  int from_tiles = 0;
+  for (int i = 0; i < 15; ++i) {
+    const bin_grid grid = made.any_grid();
+    auto detail = bin_detail::exact;
+    const auto plain = made.tiles->sample(curves, grid, {}, detail);
+    ASSERT_TRUE(plain);
+    if (detail == bin_detail::exact) {
+      ++from_tiles;
+      expect_bins_of_the_index(made, grid, *plain);
+    }
+    const auto exact = made.tiles->sample(curves, grid, {[&](std::span<const std::size_t> epochs) {
+                                            return std::vector<std::shared_ptr<const index>>(epochs.size(), made.all);
+                                          }},
+                                          detail);
+    ASSERT_TRUE(exact);
+    expect_bins_of_the_index(made, grid, *exact);
+  }
+  EXPECT_GT(from_tiles, 0);
+}
+
+TEST_P(stored_tiles_of_any_recording, draw_from_wider_tiles_at_hand_until_narrower_ones_are_read) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  std::vector<std::uint32_t> curves(made.tiles->curves().size());
+  for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
+  for (time_range range = made.whole; range.length() > 100;
+       range = {range.begin + range.length() / 7, range.end - range.length() / 9}) {
+    const bin_grid grid = made.tiles->grid_over(range, 300);
+    auto first = bin_detail::exact;
+    const auto soon = made.tiles->sample(curves, grid, {{}, false}, first);
+    auto then = bin_detail::exact;
+    const auto later = made.tiles->sample(curves, grid, {}, then);
+    auto again = bin_detail::exact;
+    const auto kept = made.tiles->sample(curves, grid, {{}, false}, again);
+    ASSERT_TRUE(soon && later && kept);
+    EXPECT_EQ(again, then) << "all that it takes is at hand now";
+    EXPECT_GE(first, then);
+    for (std::size_t c = 0; c < curves.size(); ++c) {
+      const double rounding = 1e-9 * made.tiles->curves()[c].maximum;
+      for (std::size_t i = 0; i < grid.count; ++i) {
+        ASSERT_LE((*soon)[c][i].minimum, (*later)[c][i].minimum + rounding) << "a wider bin says as much or more";
+        ASSERT_GE((*soon)[c][i].maximum, (*later)[c][i].maximum - rounding);
+        ASSERT_EQ((*kept)[c][i].mean, (*later)[c][i].mean);
+      }
+    }
+  }
+}
+
+TEST_P(stored_tiles_of_any_recording, find_bins_for_the_pixels_of_a_view_of_all) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  auto detail = bin_detail::exact;
+  EXPECT_TRUE(made.tiles->sample({}, made.tiles->grid_over(made.whole, 500), {}, detail));
+  EXPECT_EQ(detail, bin_detail::exact);
+}
+
+TEST_P(stored_tiles_of_any_recording, have_bins_as_near_to_a_pixel_as_they_can) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  std::mt19937_64& random = made.made.random();
+  for (int i = 0; i < 100; ++i) {
+    const time_ns begin = made.made.any_time();
+    const time_range range{begin,
+                           begin + 1 + static_cast<time_ns>(random() % static_cast<std::uint64_t>(made.made.span()))};
+    const auto width = 16 + static_cast<std::uint32_t>(random() % 3000);
+    const bin_grid grid = made.tiles->grid_over(range, width);
+    EXPECT_LE(grid.range().begin, range.begin);
+    EXPECT_GE(grid.range().end, range.end);
+    const auto pixel = static_cast<double>(std::max<time_ns>(1, range.length() / width));
+    const double ratio = static_cast<double>(grid.bin()) / pixel;
+    EXPECT_LE(ratio, std::numbers::sqrt2);
+    EXPECT_GE(ratio, std::numbers::sqrt2 / 2);
+    EXPECT_LE(grid.count, 2 * width + 2);
+    if (grid.level == 0) continue;
+    const time_ns of_smaller = made.tiles->longest_of_smaller(range, width);
+    EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller}, width).level, grid.level - 1);
+    EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller + width}, width).level, grid.level)
+        << "where a pixel is a ns longer";
+  }
+  EXPECT_LT(made.tiles->grid_over({INT64_MIN, INT64_MAX}, 100).count, 2000U) << "the recording is a dot in it";
+}
+
+TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
+  finished made(GetParam());
+  ASSERT_NE(made.tiles, nullptr);
+  for (std::uint32_t first = 0; first < made.tiles->lanes().size(); ++first) {
+    if (made.tiles->lanes()[first].depth != 0) continue;
+    for (int i = 0; i < 5; ++i) {
+      // All of it, so that slices are not cut and every one counts.
+      const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
+                                                  10 + static_cast<std::uint32_t>(made.made.random()() % 400));
+      auto detail = bin_detail::exact;
+      std::vector<summaries::drawn_slice> drawn;
+      ASSERT_TRUE(made.tiles->draw(first, grid, {}, detail, drawn));
+      std::uint64_t count = 0;
+      double busy = 0;
+      std::uint64_t bytes = 0;
+      for (const summaries::drawn_slice& slice : drawn) {
+        count += slice.count;
+        bytes += slice.item.bytes;
+        busy += static_cast<double>(slice.busy) * static_cast<double>(slice.item.end - slice.item.begin);
+      }
+      const auto facts = made.all->tensors(*made.trace);
+      for (const index_slices& owner : slices_of(*made.all, facts.get())) {
+        if (!same_owner(owner.about, made.tiles->lanes()[first])) continue;
+        std::uint64_t slices = 0;  // Where lanes run out, some are left out.
+        double really = 0;
+        std::uint64_t really_bytes = 0;
+        owner.slices->for_each(INT64_MIN / 2, INT64_MAX / 2, [&](const summaries::slice_item& item, std::uint16_t) {
+          const time_ns end = item.end == latest_time ? std::max(item.begin, made.whole.end) : item.end;
+          ++slices;
+          really += static_cast<double>(end - item.begin);
+          really_bytes += item.bytes;
+        });
+        // One that begins in the bin of a longer one and goes on is drawn once more by itself.
+        EXPECT_GE(count, slices);
+        EXPECT_LE(count, slices + drawn.size() / 2);
+        EXPECT_NEAR(busy, really, 1e-4 * really + 1);
+        const bool has_bytes = owner.about.what != trace::lane_kind::steps;  // Those have numbers.
+        EXPECT_EQ(has_bytes ? bytes : 0, has_bytes ? really_bytes : 0);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, stored_tiles_of_any_recording, ::testing::Range<std::uint64_t>(0, 20));
+
+/// Steps of one length, one after another: as marks say, or as allocations show, which gives them no event.
+class steps_in_tiles : public ::testing::TestWithParam<bool> {
+ protected:
+  static constexpr int steps = 12;
+  static constexpr time_ns step_length = 100'000;
+
+  steps_in_tiles() {
+    made.standard_tables();
+    std::uint64_t block = 0;
+    for (int step = 0; step < steps; ++step) {
+      const time_ns begin = step * step_length;
+      if (GetParam()) {
+        auto mark = made.event<trace::marker_event>(begin);
+        mark.step = step + 5;
+        made.writer().add(mark);
+      }
+      for (int i = 0; i < 20; ++i) {
+        made.add_alloc(begin + 10 + i * 1000, ++block, 256 * static_cast<std::uint64_t>(i + 1));
+        made.add_free(begin + 50'000 + i * 1000, block);
+      }
+    }
+    EXPECT_TRUE(finish(made.writer(), {1, 60}));
+    trace = made.open()->latest();
+    tiles = stored_tiles::of(trace);
+    store = part_store::open(trace, steps_of(*find_digest(*trace), trace)).value();
+    index all;
+    all.absorb(*trace, SIZE_MAX);
+    for (const auto& [process, list] : all.tensors(*trace)->steps->lists()) expected = list.steps;
+  }
+
+  [[nodiscard]] std::uint32_t lane() const {
+    for (const trace::lane_row& each : tiles->lanes())
+      if (each.what == trace::lane_kind::steps) return each.lane;
+    ADD_FAILURE() << "no lane of steps";
+    return 0;
+  }
+
+  testing::recording made;
+  std::shared_ptr<const trace::snapshot> trace;
+  std::shared_ptr<const stored_tiles> tiles;
+  std::shared_ptr<const part_store> store;
+  std::vector<step> expected;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, steps_in_tiles, ::testing::Bool(),
+                         [](const auto& of) { return of.param ? "marked" : "inferred"; });
+
+TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {
+  ASSERT_GE(expected.size(), 8U);
+  ASSERT_GE(tiles->epochs().size(), 3U);
+  const auto epochs = [&](std::span<const std::size_t> wanted) {
+    std::vector<std::shared_ptr<const index>> all;
+    for (const std::size_t epoch : wanted) all.push_back(store->index_of(epoch, epoch, part_scope::timeline).value());
+    return all;
+  };
+  for (const std::uint32_t width : {100U, 1000U, 20'000U}) {
+    for (const bool below : {false, true}) {
+      const bin_grid grid = tiles->grid_over({-10, steps * step_length}, width);
+      auto detail = bin_detail::exact;
+      std::vector<summaries::drawn_slice> drawn;
+      ASSERT_TRUE(tiles->draw(lane(), grid, below ? bin_sources{epochs} : bin_sources{}, detail, drawn));
+      // As wide as what they are drawn from: an epoch's tile, where nothing below it is read.
+      const time_ns bin = below ? grid.bin() : std::max<time_ns>(grid.bin(), step_length / 20);
+      ASSERT_EQ(drawn.size(), expected.size()) << width << (below ? " with epochs" : " of tiles");
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const summaries::drawn_slice& slice = drawn[i];
+        EXPECT_EQ(slice.count, 1U) << i << " at " << width;
+        EXPECT_EQ(static_cast<std::int64_t>(slice.item.bytes), expected[i].number) << i << " at " << width;
+        EXPECT_EQ(slice.item.event, expected[i].event);
+        EXPECT_NEAR(static_cast<double>(slice.item.begin), static_cast<double>(expected[i].span.begin),
+                    static_cast<double>(bin));
+        EXPECT_NEAR(static_cast<double>(slice.item.end), static_cast<double>(expected[i].span.end),
+                    static_cast<double>(bin));
+      }
+    }
+  }
+}
+
+TEST(stored_tiles, are_not_there_for_a_small_recording) {
+  testing::recording made;
+  made.standard_tables();
+  trace::marker_event mark;
+  made.writer().add(mark);
+  ASSERT_TRUE(finish(made.writer()));
+  EXPECT_EQ(stored_tiles::of(trace::file::open(made.path()).value()->latest()), nullptr);
+}
+
+TEST(stored_tiles, go_on_behind_a_bin_that_a_hostile_file_tells_of_twice) {
+  constexpr time_ns length = time_ns{1} << 14, bin = length / trace::tile_bins;
+  testing::recording made;
+  made.standard_tables();
+  made.writer().add_summary<trace::epoch_row>(std::vector<trace::epoch_row>{{0, length, 1}});
+  trace::curve_row curve;
+  curve.what = trace::curve_kind::counter;
+  curve.maximum = 10;
+  made.writer().add_summary<trace::curve_row>(std::vector<trace::curve_row>{curve});
+  trace::integer_bin_row first, later;
+  first.time = 5 * bin;
+  first.begin = 3;
+  first.rise = first.last = 4;
+  later.time = 9 * bin;
+  later.rise = later.last = 1;
+  made.writer().add_summary<trace::integer_bin_row>(std::vector<trace::integer_bin_row>{first, first, later},
+                                                    std::pair<time_ns, time_ns>{0, length - 1});
+  ASSERT_TRUE(made.writer().close());
+  const auto tiles = stored_tiles::of(trace::file::open(made.path()).value()->latest());
+  ASSERT_NE(tiles, nullptr);
+  const bin_grid grid = tiles->grid_over({0, length}, trace::tile_bins);
+  ASSERT_EQ(grid.count, trace::tile_bins);
+  auto detail = bin_detail::exact;
+  const std::uint32_t all[] = {0};
+  const auto bins = tiles->sample(all, grid, {}, detail);
+  ASSERT_TRUE(bins);
+  ASSERT_EQ((*bins)[0].size(), trace::tile_bins);
+  EXPECT_EQ((*bins)[0][4].maximum, 0);
+  EXPECT_EQ((*bins)[0][5].minimum, 3);
+  EXPECT_EQ((*bins)[0][5].maximum, 7);
+  EXPECT_EQ((*bins)[0][9].maximum, (*bins)[0][8].maximum + 1);
+  EXPECT_EQ((*bins)[0][trace::tile_bins - 1].maximum, (*bins)[0][9].maximum);
+}
+
+/// A chunk has 65,536 rows at most: a curve may go on in the next.
+TEST(tiles, hold_more_values_than_a_chunk_has_rows) {
+  constexpr int counters = 140, changes = 2048, ns = 16;
+  testing::recording made;
+  made.standard_tables();
+  for (int c = 1; c <= counters; ++c) {
+    trace::counter_row counter;
+    counter.id = static_cast<trace::counter_id>(c + 1);
+    counter.name = made.text("counter " + std::to_string(c));
+    made.writer().add(counter);
+  }
+  for (int i = 0; i < changes; ++i) {
+    for (int c = 1; c <= counters; ++c) {
+      trace::counter_event counter;
+      counter.time = i * ns;
+      counter.counter = static_cast<trace::counter_id>(c + 1);
+      counter.value = 10'000 * c + i;
+      made.writer().add(counter);
+    }
+  }
+  ASSERT_TRUE(finish(made.writer(), {1, 1e9}));
+  const auto trace = trace::file::open(made.path()).value()->latest();
+  EXPECT_TRUE(std::any_of(trace->summaries().begin(), trace->summaries().end(), [](const trace::chunk_info& chunk) {
+    return chunk.type == trace::row_type::integer_bin && chunk.rows == trace::max_chunk_rows;
+  })) << "a tile of several chunks";
+  const auto tiles = stored_tiles::of(trace);
+  ASSERT_NE(tiles, nullptr);
+  const bin_grid grid = tiles->grid_over({0, changes * ns}, 400);
+  std::vector<std::uint32_t> curves(tiles->curves().size());
+  std::iota(curves.begin(), curves.end(), 0U);
+  auto detail = bin_detail::exact;
+  const auto bins = tiles->sample(curves, grid, {}, detail);
+  ASSERT_TRUE(bins);
+  EXPECT_EQ(detail, bin_detail::exact);
+  int compared = 0;
+  for (const std::uint32_t c : curves) {
+    if (tiles->curves()[c].what != trace::curve_kind::counter) continue;
+    const double base = 10'000 * (static_cast<double>(tiles->curves()[c].counter) - 1);
+    for (std::size_t i = 1; i < grid.count; ++i) {
+      const time_ns end = grid.begin + static_cast<time_ns>(i + 1) * grid.bin() - 1;
+      if (end >= changes * ns) break;
+      ASSERT_EQ((*bins)[c][i].maximum, base + static_cast<double>(end / ns)) << "counter " << c << " bin " << i;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, counters * 300);
+}
+
+}  // namespace
+}  // namespace sluice::analysis

@@ -1,0 +1,99 @@
+// An address map answers as std::map would.
+#include "instrumentation/writer/blocks/address_table.hpp"
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <map>
+#include <random>
+
+namespace sluice::collector {
+namespace {
+
+TEST(AddressMap, AnswersAsAnOrderedMapWould) {
+  std::mt19937_64 random(1);
+  address_map<std::uint64_t> map;
+  std::map<std::uint64_t, std::uint64_t> model;
+  // Grows, shrinks to nothing, and grows again; keys near each other, so that most questions hit.
+  for (int round = 0; round < 300'000; ++round) {
+    const bool growing = round / 50'000 % 2 == 0;
+    const std::uint64_t address = random() % 20'000;
+    if (random() % 4 == (growing ? 0u : 1u) || (!growing && random() % 2 == 0)) {
+      map.erase(address);
+      model.erase(address);
+    } else if (growing) {
+      map.put(address, random() % 7);
+      model[address] = *map.find(address);
+    }
+    const std::uint64_t asked = random() % 20'000;
+    const auto exact = model.find(asked);
+    const auto* found = map.find(asked);
+    ASSERT_EQ(found != nullptr, exact != model.end());
+    if (found != nullptr) {
+      ASSERT_EQ(*found, exact->second);
+    }
+    const auto above = model.upper_bound(asked);
+    const auto* below = map.at_or_below(asked);
+    ASSERT_EQ(below != nullptr, above != model.begin());
+    if (below != nullptr) {
+      ASSERT_EQ(*below, std::prev(above)->second);
+    }
+    ASSERT_EQ(map.size(), model.size());
+  }
+  std::vector<std::uint64_t> values;
+  map.for_each([&](const std::uint64_t& v) { values.push_back(v); });
+  std::vector<std::uint64_t> expected;
+  expected.reserve(model.size());
+  for (const auto& [address, v] : model) expected.push_back(v);
+  EXPECT_EQ(values, expected);
+}
+
+TEST(AddressMap, TakesTheEndsOfTheAddressSpace) {
+  address_map<int> map;
+  EXPECT_EQ(map.at_or_below(5), nullptr);
+  map.erase(5);
+  map.put(0, 1);
+  map.put(UINT64_MAX, 2);
+  EXPECT_EQ(*map.at_or_below(UINT64_MAX), 2);
+  EXPECT_EQ(*map.at_or_below(UINT64_MAX - 1), 1);
+  EXPECT_EQ(*map.at_or_below(0), 1);
+}
+
+TEST(AddressMap, ValuesStayWhereTheyAre) {
+  address_map<int> map;
+  int* first = &map.put(1000, 42);
+  for (std::uint64_t i = 0; i < 10'000; ++i) map.put(i == 1000 ? 99'999 : i, 7);
+  EXPECT_EQ(map.find(1000), first);
+  EXPECT_EQ(*first, 42);
+}
+
+TEST(AddressMap, IsOfUseAfterItGaveItsMemoryBack) {
+  address_map<int> map;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 0; i < 2000; ++i) map.put(i * 8, static_cast<int>(i));
+    map.shrink_if_empty();
+    EXPECT_EQ(map.size(), 2000U) << "it is not empty";
+    EXPECT_EQ(*map.at_or_below(8 * 70 + 3), 70);
+    for (std::uint64_t i = 0; i < 2000; ++i) map.erase(i * 8);
+    map.shrink_if_empty();
+    EXPECT_TRUE(map.empty());
+    EXPECT_EQ(map.at_or_below(UINT64_MAX), nullptr);
+  }
+}
+
+TEST(AddressMap, TakesNoMemoryWhileItIsEmpty) {
+  const std::size_t before = mallinfo2().uordblks;
+  address_map<int> map;
+  EXPECT_EQ(map.find(8), nullptr);
+  EXPECT_EQ(map.at_or_below(8), nullptr);
+  map.erase(8);
+  EXPECT_LE(mallinfo2().uordblks, before) << "nothing was put into it yet";
+  for (std::uint64_t i = 0; i < 1000; ++i) map.put(i * 8, 1);
+  static_cast<void>(map.at_or_below(UINT64_MAX - 1));
+  for (std::uint64_t i = 0; i < 1000; ++i) map.erase(i * 8);
+  map.shrink_if_empty();
+  EXPECT_LE(mallinfo2().uordblks, before);
+}
+
+}  // namespace
+}  // namespace sluice::collector

@@ -1,0 +1,228 @@
+// Calls meet the work they asked for, and keys meet the table rows they name.
+#include "tests/instrumentation/writer/assembler_fixture.hpp"
+
+namespace sluice::collector {
+namespace {
+
+TEST_F(Assembler, ACopyTakesAddressesAndBlocksFromItsCall) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  alloc(host, 10, 0x1000, 256, layer::driver, memory_kind::pinned);
+  alloc(host, 20, 0x8000, 256);
+  call(host, 30, 7, 0x1010, 0x8020, 64);
+  free(host, 40, 0x8000);  // Enqueued before, so it is still this block's.
+  alloc(host, 50, 0x8000, 256);
+  turn();
+  copy(flush, 100, 7, 64);
+  const recorded& trace = finish();
+  const auto copies = trace.all<transfer_event>();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].time, 100);
+  EXPECT_EQ(copies[0].end, 110);
+  EXPECT_EQ(copies[0].call, trace.all<api_call_event>()[0].id);
+  EXPECT_EQ(copies[0].enqueued, 30);
+  EXPECT_EQ(copies[0].thread, allocs[0].thread);
+  EXPECT_EQ(copies[0].source_address, 0x1010u);
+  EXPECT_EQ(copies[0].source_block, allocs[0].block);
+  EXPECT_EQ(copies[0].destination_block, allocs[1].block);
+  EXPECT_EQ(copies[0].source_kind, memory_kind::pinned) << "CUPTI did not say; the block does";
+  EXPECT_EQ(copies[0].destination_kind, memory_kind::device);
+}
+
+TEST_F(Assembler, ACopyTakesItsContentFromItsCall) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  content(host, 30, 7, 0xabcd);
+  call(host, 30, 7, 0x1010, 0x8020, 64);
+  content(host, 40, 8, 0, content_check::over_budget);
+  call(host, 40, 8, 0x1010, 0x8020, 64);
+  content(host, 50, 9, 0xabcd);
+  call(host, 50, 9, 0x1010, 0x8020, 64);
+  content(host, 60, 10, 0xabcd);
+  call(host, 60, 10, 0x1010, 0x8020, 64);
+  call(host, 70, 7, 0x1010, 0x8020, 64);  // The number is used again, and nobody looked.
+  turn();
+  copy(flush, 100, 8, 64);
+  copy(flush, 200, 9, 64, direction::d2h);  // What a call's source was is no content of a copy back.
+  copy(flush, 300, 10, 32);                 // Not the bytes that were hashed.
+  copy(flush, 400, 7, 64);
+  const auto copies = finish().all<transfer_event>();
+  ASSERT_EQ(copies.size(), 4u);
+  EXPECT_EQ(copies[0].content, content_check::over_budget);
+  EXPECT_EQ(copies[1].content, content_check::none);
+  EXPECT_EQ(copies[2].content, content_check::none);
+  EXPECT_EQ(copies[3].content, content_check::none);
+}
+
+TEST_F(Assembler, AContentIsKnownToACopyThatComesBeforeItsCall) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  content(host, 30, 7, 0xabcd);
+  copy(flush, 100, 7, 64);
+  turns(5);
+  call(host, 30, 7, 0, 0x8000, 64);
+  const auto copies = finish().all<transfer_event>();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].content, content_check::exact);
+  EXPECT_EQ(copies[0].content_hash, 0xabcdu);
+  EXPECT_EQ(copies[0].content_bytes, 64u);
+}
+
+// A program may claim anything: what it says without end is not kept without end.
+TEST_F(Assembler, ContentsOfCallsThatNeverComeAreForgotten) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  for (std::uint32_t i = 1; i <= 10'000; ++i) content(host, 30, i, i);
+  content(host, 31, 77'777, 5, static_cast<content_check>(99));
+  call(host, 31, 77'777, 0, 0x8000, 64);
+  call(host, 32, 10'000, 0, 0x8000, 64);
+  call(host, 33, 1, 0, 0x8000, 64);
+  for (const std::uint32_t correlation : {77'777U, 10'000U, 1U}) copy(flush, 100, correlation, 64);
+  const auto copies = finish().all<transfer_event>();
+  ASSERT_EQ(copies.size(), 3u);
+  EXPECT_EQ(copies[0].content, content_check::none) << "a kind that there is not";
+  EXPECT_EQ(copies[1].content_hash, 10'000u);
+  EXPECT_EQ(copies[2].content, content_check::none) << "the oldest were let go";
+}
+
+TEST_F(Assembler, AnActivityMayComeBeforeItsCall) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  alloc(host, 10, 0x8000, 256);
+  copy(flush, 100, 7, 64);
+  turns(5);
+  call(host, 30, 7, 0, 0x8000, 64);  // A synchronous call returned only now.
+  const recorded& trace = finish();
+  const auto copies = trace.all<transfer_event>();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].enqueued, 30);
+  EXPECT_EQ(copies[0].destination_block, trace.all<alloc_event>()[0].block);
+}
+
+TEST_F(Assembler, AnActivityWhoseCallNeverComesIsWrittenAllTheSame) {
+  thread& flush = add_thread();
+  copy(flush, 100, 7, 64);
+  turns(40);
+  ASSERT_TRUE(file_->flush().has_value());
+  EXPECT_EQ(recorded(path_).all<transfer_event>().size(), 1u) << "it waits no longer than it should";
+  const recorded& trace = finish();
+  ASSERT_EQ(trace.all<transfer_event>().size(), 1u);
+  EXPECT_EQ(trace.all<transfer_event>()[0].call, event_id::none);
+}
+
+TEST_F(Assembler, ACallWithoutActivityIsWritten) {
+  thread& host = add_thread();
+  call(host, 30, 7);
+  EXPECT_EQ(finish().all<api_call_event>().size(), 1u);
+}
+
+TEST_F(Assembler, OneCallMayHaveMuchWork) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  call(host, 30, 9, 0x1000, 0x2000, 0);
+  for (int i = 0; i < 3; ++i) {
+    kernel_record k{};
+    k.end = raw_time(110 + i);
+    k.device = no_device;
+    k.correlation = 9;
+    k.graph_node = static_cast<std::uint64_t>(i) + 1;
+    put(flush, 100 + i, k);
+  }
+  copy(flush, 120, 9, 8);
+  copy(flush, 130, 9, 8);
+  const recorded& trace = finish();
+  const event_id asked = trace.all<api_call_event>()[0].id;
+  ASSERT_EQ(trace.all<kernel_event>().size(), 3u);
+  for (const kernel_event& k : trace.all<kernel_event>()) EXPECT_EQ(k.call, asked);
+  const auto copies = trace.all<transfer_event>();
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(copies[0].source_address, 0x1000u);
+  EXPECT_EQ(copies[1].source_address, 0u) << "the second copy of a call is elsewhere";
+}
+
+TEST_F(Assembler, CorrelationIdsBelongToTheirProcess) {
+  recorded_process& other = rows_->add_process(identity(200), 200);
+  thread& mine = add_thread();
+  thread& its = add_thread(other);
+  call(mine, 10, 7, 0xaaa, 0, 0);
+  call(its, 20, 7, 0xbbb, 0, 0);
+  copy(mine, 100, 7, 1);
+  copy(its, 200, 7, 1);
+  const recorded& trace = finish();
+  for (const transfer_event& c : trace.all<transfer_event>()) {
+    EXPECT_EQ(c.source_address, c.time == 100 ? 0xaaau : 0xbbbu);
+  }
+}
+
+TEST_F(Assembler, AWatermarkIsWrittenAfterWhatItCovers) {
+  thread& flush = add_thread();
+  copy(flush, 100, 7, 64);  // Waits for its call.
+  put(flush, 150, watermark_record{});
+  turns(4);
+  ASSERT_TRUE(file_->flush().has_value());
+  EXPECT_TRUE(recorded(path_).all<watermark_event>().empty()) << "said complete what was still held back";
+  turns(40);
+  const recorded& trace = finish();
+  ASSERT_EQ(trace.all<watermark_event>().size(), 1u);
+  EXPECT_EQ(trace.all<watermark_event>()[0].complete_until, 150);
+}
+
+TEST_F(Assembler, ADeviceIsItsUuid) {
+  recorded_process& other = rows_->add_process(identity(200), 200);
+  thread& mine = add_thread();
+  thread& its = add_thread(other);
+  device_record d{};
+  d.uuid_high = 0xfeed;
+  d.uuid_low = 0xbeef;
+  d.name = text(mine, "GPU");
+  d.memory_bytes = 1 << 30;
+  d.device = 0;
+  put(mine, 1, d);
+  d.device = 3;  // The same one under another ordinal.
+  put(its, 1, d);
+  d.uuid_low = 0xcafe;
+  d.device = 0;
+  put(its, 2, d);
+  const recorded& trace = finish();
+  ASSERT_EQ(trace.tables().devices.rows().size(), 2u);
+  EXPECT_EQ(trace.text(trace.tables().devices.rows()[0].name), "GPU");
+}
+
+TEST_F(Assembler, AStreamThatIsUsedBeforeItIsIntroducedKeepsItsId) {
+  thread& t = add_thread();
+  const std::uint64_t key = stream_key(1, 7);
+  sync_record wait{};
+  wait.stream = key;
+  put(t, 10, wait);
+  context_record context{};
+  context.context = 1;
+  context.device = 0;
+  put(t, 20, context);
+  stream_record stream{};
+  stream.stream = key;
+  stream.handle = 0xabc;
+  stream.name = text(t, "loader");
+  put(t, 30, stream);
+  put(t, 40, wait);
+  stream.handle = 0xdef;  // The key is used again, by another stream.
+  put(t, 50, stream);
+  put(t, 60, wait);
+  const recorded& trace = finish();
+  const auto waits = trace.all<sync_event>();
+  ASSERT_EQ(waits.size(), 3u);
+  EXPECT_EQ(waits[0].stream, waits[1].stream);
+  EXPECT_NE(waits[1].stream, waits[2].stream);
+  const stream_row* first = trace.tables().streams.find(waits[0].stream);
+  const stream_row* second = trace.tables().streams.find(waits[2].stream);
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(trace.text(first->name), "loader");
+  EXPECT_NE(first->device, device_id::none);
+  EXPECT_EQ(first->generation, 0u);
+  EXPECT_EQ(second->generation, 1u);
+  EXPECT_EQ(second->device, first->device);
+}
+
+}  // namespace
+}  // namespace sluice::collector

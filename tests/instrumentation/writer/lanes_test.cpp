@@ -1,0 +1,303 @@
+// A block told of in short, by its lane, is in the trace as one told of in full; and nothing depends on its lane being there.
+#include <sys/wait.h>
+
+#include <cstddef>
+
+#include "instrumentation/ring/producer_emit.hpp"
+#include "instrumentation/writer/listener.hpp"
+#include "tests/instrumentation/writer/assembler_fixture.hpp"
+
+namespace sluice::collector {
+namespace {
+
+class Lanes : public Assembler {
+ protected:
+  static constexpr std::uint64_t stream = stream_key(7, 3);
+
+  lane_record lane(thread& t, std::uint64_t pool = 1001) {
+    lane_record l{};
+    l.pool = pool;
+    l.stream = stream;
+    l.name = text(t, "pool");
+    l.device = 2;
+    l.context = 7;
+    l.level = static_cast<std::uint8_t>(layer::pool);
+    l.kind = static_cast<std::uint8_t>(memory_kind::pinned);
+    l.key = detail::lane_key(l);
+    return l;
+  }
+  std::uint64_t introduce(thread& t) {
+    const lane_record l = lane(t);
+    put(t, 0, l);
+    return l.key;
+  }
+  static void alloc_of(thread& t, time_ns time, std::uint64_t lane, std::uint64_t address) {
+    EXPECT_TRUE(put_words(t.pair.producer, record_type::lane_alloc, raw_time(time), address, std::uint64_t{100},
+                          std::uint64_t{512}, lane));
+  }
+  static void free_of(thread& t, time_ns time, std::uint64_t lane, std::uint64_t address) {
+    EXPECT_TRUE(put_words(t.pair.producer, record_type::lane_free, raw_time(time), address, lane));
+  }
+};
+
+TEST_F(Lanes, MakeRowsLikeThoseOfFullRecords) {
+  thread& t = add_thread();
+  const std::uint64_t key = introduce(t);
+  alloc(t, 1, 0x10000, 0x10000);
+  alloc_of(t, 10, key, 0x11000);
+  free_of(t, 20, key, 0x11000);
+  const lane_record l = lane(t);
+  alloc_record born{};
+  born.address = 0x11000;
+  born.bytes = 100;
+  born.reserved_bytes = 512;
+  born.call_begin = raw_time(30);
+  born.pool = l.pool;
+  born.stream = l.stream;
+  born.name = l.name;
+  born.device = l.device;
+  born.context = l.context;
+  born.level = l.level;
+  born.kind = l.kind;
+  put(t, 30, born);
+  free_record died{};
+  died.address = 0x11000;
+  died.stream = l.stream;
+  died.level = l.level;
+  died.kind = l.kind;
+  put(t, 40, died);
+  const recorded& trace = finish();
+
+  auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 3u);
+  alloc_event &in_short = allocs[1], &in_full = allocs[2];
+  EXPECT_EQ(in_short.time, 10);
+  EXPECT_EQ(in_short.call_begin, 10);
+  EXPECT_EQ(in_short.address, in_full.address);
+  EXPECT_EQ(in_short.bytes, in_full.bytes);
+  EXPECT_EQ(in_short.reserved_bytes, in_full.reserved_bytes);
+  EXPECT_EQ(in_short.parent, in_full.parent);
+  EXPECT_EQ(in_short.parent, allocs[0].block);
+  EXPECT_EQ(in_short.level, in_full.level);
+  EXPECT_EQ(in_short.kind, in_full.kind);
+  EXPECT_EQ(in_short.kind, memory_kind::pinned);
+  EXPECT_EQ(in_short.device, in_full.device);
+  EXPECT_EQ(in_short.context, in_full.context);
+  EXPECT_EQ(in_short.stream, in_full.stream);
+  EXPECT_EQ(in_short.pool, in_full.pool);
+  EXPECT_EQ(in_short.stack, in_full.stack);
+  EXPECT_EQ(in_short.correlation, in_full.correlation);
+  EXPECT_EQ(in_short.flags, in_full.flags);
+  EXPECT_EQ(in_short.thread, in_full.thread);
+  EXPECT_EQ(in_short.process, in_full.process);
+  EXPECT_EQ(trace.text(in_short.name), "pool");
+
+  const auto frees = trace.all<free_event>();
+  ASSERT_EQ(frees.size(), 2u);
+  EXPECT_EQ(frees[0].block, in_short.block);
+  EXPECT_EQ(frees[1].block, in_full.block);
+  EXPECT_EQ(frees[0].stream, frees[1].stream);
+  EXPECT_EQ(frees[0].level, frees[1].level);
+  EXPECT_EQ(frees[0].source, provenance::exact);
+  EXPECT_TRUE(trace.all<loss_event>().empty());
+}
+
+TEST_F(Lanes, LeaveNamesAndParentsToThoseThatHaveTheirOwn) {
+  thread& t = add_thread();
+  const std::uint64_t key = introduce(t);
+  alloc(t, 1, 0x50000, 0x1000);
+  const auto put_named = [&](time_ns time, std::uint64_t address, auto... more) {
+    put_words(t.pair.producer, record_type::lane_alloc, raw_time(time), address, std::uint64_t{1}, std::uint64_t{512},
+              key, more...);
+  };
+  put_named(10, 0x1000, text(t, "tag"));
+  put_named(20, 0x2000, text(t, "tag"), std::uint64_t{0x50000});
+  put_named(30, 0x3000, std::uint64_t{0}, std::uint64_t{0x50000});
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 4u);
+  EXPECT_EQ(trace.text(allocs[1].name), "tag");
+  EXPECT_EQ(allocs[1].parent, block_id::none);
+  EXPECT_EQ(trace.text(allocs[2].name), "tag");
+  EXPECT_EQ(allocs[2].parent, allocs[0].block);
+  EXPECT_EQ(trace.text(allocs[3].name), "pool");
+  EXPECT_EQ(allocs[3].parent, allocs[0].block);
+}
+
+TEST_F(Lanes, ThatNobodyIntroducedAreALossAndSaidSoOnce) {
+  thread& t = add_thread();
+  const std::uint64_t key = introduce(t);
+  alloc_of(t, 10, key + 8, 0x1000);
+  free_of(t, 20, key + 8, 0x1000);
+  alloc_of(t, 30, 0, 0x1000);
+  alloc_of(t, 40, key, 0x2000);
+  // Cut short, and nothing but a header.
+  put_words(t.pair.producer, record_type::lane_alloc, raw_time(50), std::uint64_t{0x1000});
+  record_header bare{};
+  bare.time = raw_time(60);
+  t.pair.producer.put(&bare, record_type::lane_free, sizeof bare);
+  turns(3);
+  alloc_of(t, 70'000'000, key + 8, 0x1000);
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 1u);
+  EXPECT_EQ(allocs[0].address, 0x2000u);
+  const auto losses = trace.all<loss_event>();
+  ASSERT_EQ(losses.size(), 2u);
+  EXPECT_EQ(losses[0].events, 5u);
+  EXPECT_EQ(losses[0].memory_events, 5u);
+  EXPECT_EQ(losses[0].time, 10);
+  EXPECT_EQ(losses[0].end, 60);
+  EXPECT_EQ(losses[1].events, 1u);
+  EXPECT_EQ(rows_->lost_memory_events(), 6u);
+  EXPECT_FALSE(trace.all<checkpoint_event>().back().exact);
+  std::size_t told = 0;
+  for (const message_event& m : trace.all<message_event>()) {
+    told += trace.text(m.text).find("lanes that it never introduced") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(told, 1u);
+}
+
+TEST_F(Lanes, AreWhatTheirKeySaysOrAreRefused) {
+  thread& honest = add_thread();
+  thread& liar = add_thread(rows_->add_process(identity(200), 200));
+  lane_record forged = lane(honest);
+  forged.kind = static_cast<std::uint8_t>(memory_kind::host);
+  put(liar, 0, forged);
+  const std::uint64_t key = introduce(honest);
+  alloc_of(honest, 10, key, 0x1000);
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 1u);
+  EXPECT_EQ(allocs[0].kind, memory_kind::pinned);
+  EXPECT_TRUE(trace.all<loss_event>().empty());
+}
+
+TEST_F(Lanes, OfAParentAreKnownOfItsChild) {
+  thread& parent = add_thread();
+  const std::uint64_t key = introduce(parent);
+  alloc_of(parent, 10, key, 0x1000);
+  thread& child = add_thread(rows_->add_process(identity(200), 200));
+  alloc_of(child, 20, key, 0x1000);
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 2u);
+  EXPECT_NE(allocs[0].process, allocs[1].process);
+  EXPECT_NE(allocs[0].pool, allocs[1].pool) << "keys of pools are a process's own";
+  EXPECT_EQ(allocs[0].name, allocs[1].name);
+  EXPECT_TRUE(trace.all<loss_event>().empty());
+}
+
+// --------------------------------------------------------------------------------------------- the producer's side
+
+TEST(LaneRing, HoldsWordsAsItHoldsTheStruct) {
+  ring_pair pair;
+  auto reader = pair.open_reader();
+  lane_free_record died{};
+  died.header.time = 11;
+  died.address = 22;
+  died.lane = 33;
+  ASSERT_TRUE(pair.producer.put(&died.header, record_type::lane_free, sizeof died));
+  ASSERT_TRUE(put_words(pair.producer, record_type::lane_free, 11, std::uint64_t{22}, std::uint64_t{33}));
+  std::vector<std::byte> bytes;
+  ASSERT_EQ(reader->drain(bytes).value(), 2 * sizeof died);
+  EXPECT_EQ(std::memcmp(bytes.data(), bytes.data() + sizeof died, sizeof died), 0);
+}
+
+TEST(LaneRing, WrapsAndFillsAsWithOtherRecords) {
+  ring_pair pair;
+  auto reader = pair.open_reader();
+  std::vector<std::byte> bytes;
+  std::uint64_t sent = 0, seen = 0, dropped = 0, told = 0;
+  const auto drain = [&] {
+    bytes.clear();
+    ASSERT_TRUE(reader->drain(bytes).has_value());
+    ASSERT_TRUE(for_each_record(bytes, [&](const record_view& record) {
+      if (record.type == record_type::loss) {
+        told += decode<loss_record>(record).memory_events;
+        seen += decode<loss_record>(record).events;
+        return;
+      }
+      const auto born = decode<lane_alloc_record>(record);
+      ASSERT_EQ(born.address, seen);
+      ASSERT_EQ(born.lane, 4u);
+      ASSERT_EQ(born.name, 0u);
+      ++seen;
+    }));
+  };
+  for (int round = 0; round < 10; ++round) {
+    const int some = round == 5 ? 1000 : 250;  // Once more than there is room for.
+    for (int i = 0; i < some; ++i) {
+      const bool put = put_words(pair.producer, record_type::lane_alloc, 1, sent++, std::uint64_t{2}, std::uint64_t{3},
+                                 std::uint64_t{4});
+      dropped += put ? 0 : 1;
+    }
+    drain();
+  }
+  EXPECT_EQ(seen, sent);
+  EXPECT_GT(dropped, 0u) << "the test never filled the ring";
+  EXPECT_EQ(told, dropped) << "blocks are memory events";
+  EXPECT_EQ(reader->lost().memory_events, dropped);
+}
+
+TEST(LaneProducer, SaysInShortWhatAnotherSaysInFull) {
+  recording r;
+  ASSERT_TRUE(start(r.socket(), {}));
+  lane_record lane{};
+  lane.pool = 77;
+  lane.name = intern("pool");
+  lane.device = no_device;
+  lane.level = static_cast<std::uint8_t>(layer::pool);
+  lane.kind = static_cast<std::uint8_t>(memory_kind::device);
+  const std::uint64_t key = introduce_lane(lane);
+  EXPECT_NE(key, 0u);
+  EXPECT_TRUE(emit_lane_alloc(now(), key, 0x1000, 100, 512));
+  EXPECT_TRUE(emit_lane_free(now(), key, 0x1000));
+  const pid_t child = fork();
+  if (child == 0) {
+    // Its parent's key, in a ring of its own.
+    _exit(emit_lane_alloc(now(), key, 0x2000, 200, 512, intern("tag"), 0) ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  stop();
+  EXPECT_EQ(introduce_lane(lane), 0u) << "nobody records";
+  EXPECT_FALSE(emit_lane_free(now(), key, 0x1000));
+  const recorded trace = r.finish();
+  const auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 2u);
+  EXPECT_EQ(trace.text(allocs[0].name), "pool");
+  EXPECT_EQ(allocs[0].bytes, 100u);
+  EXPECT_EQ(allocs[0].reserved_bytes, 512u);
+  EXPECT_EQ(trace.text(allocs[1].name), "tag");
+  EXPECT_EQ(allocs[1].bytes, 200u);
+  EXPECT_NE(allocs[0].process, allocs[1].process);
+  ASSERT_EQ(trace.all<free_event>().size(), 1u);
+  EXPECT_EQ(trace.all<free_event>()[0].block, allocs[0].block);
+  EXPECT_EQ(r.summary.lost_events, 0u);
+}
+
+TEST(LaneProducer, IntroducesNothingWhereThereIsNoRoom) {
+  auto door = listener::open();
+  ASSERT_TRUE(door.has_value());
+  ASSERT_TRUE(start(door->name().c_str(), {.ring_bytes = minimum_ring_bytes}));
+  lane_record lane{};
+  lane.pool = 77;
+  EXPECT_NE(introduce_lane(lane), 0u);
+  while (has_room(sizeof lane)) ASSERT_TRUE(emit_lane_free(now(), 1, 0x1000));
+  lane.pool = 78;
+  EXPECT_EQ(introduce_lane(lane), 0u);
+  EXPECT_TRUE(emit_lane_free(now(), 1, 0x1000)) << "which leaves the last quarter to the blocks";
+  std::vector<std::string> complaints;
+  auto arrivals = door->take(complaints);
+  ASSERT_EQ(arrivals.size(), 1u);
+  EXPECT_EQ(arrivals[0].reader.lost().events, 0u);
+  std::vector<std::byte> bytes;
+  ASSERT_TRUE(arrivals[0].reader.drain(bytes).has_value());
+  EXPECT_NE(introduce_lane(lane), 0u);
+  stop();
+}
+
+}  // namespace
+}  // namespace sluice::collector

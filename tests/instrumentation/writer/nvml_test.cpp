@@ -1,0 +1,81 @@
+// Links between GPUs, as NVIDIA's management library tells of them, and what of that is in a recording's devices.
+#include "instrumentation/writer/nvml.hpp"
+
+#include <gtest/gtest.h>
+
+#include "instrumentation/ring/producer.hpp"
+#include "tests/instrumentation/writer/assembler_fixture.hpp"
+
+namespace sluice::collector {
+namespace {
+
+constexpr gpu_uuid linked{0x0102030405060708, 0x090a0b0c0d0e0f10};
+constexpr gpu_uuid alone{0x1102030405060708, 0x090a0b0c0d0e0f10};
+constexpr gpu_uuid unknown{1, 2};
+constexpr std::uint64_t sixteen_links = std::uint64_t{16} * 26562 * 1'000'000 / 9 * 8;
+
+TEST(Nvml, TellsWhatTheActiveLinksOfAGpuCanCarry) {
+  const auto peaks = nvlink_peaks({linked, alone, unknown}, SLUICE_FAKE_NVML);
+  ASSERT_EQ(peaks.size(), 1U);
+  EXPECT_EQ(peaks.at(linked), sixteen_links);
+}
+
+TEST(Nvml, IsNotNeeded) {
+  EXPECT_TRUE(nvlink_peaks({linked}, "/nowhere/libnvidia-ml.so.1").empty());
+  EXPECT_TRUE(nvlink_peaks({linked}, "libc.so.6").empty()) << "a library that is another";
+}
+
+// The program ends at once: what it said of its devices is the last that the writer sees.
+TEST(Nvml, IsAskedAtTheEndOfARecordingOfSeveralGpus) {
+  recording r({.management_library = SLUICE_FAKE_NVML});
+  ASSERT_TRUE(start(r.socket(), {}));
+  std::uint32_t number = 0;
+  for (const gpu_uuid& gpu : {linked, alone}) {
+    device_record said{};
+    said.header.time = now();
+    said.device = number++;
+    said.kind = static_cast<std::uint32_t>(device_kind::cuda);
+    said.uuid_high = gpu.first;
+    said.uuid_low = gpu.second;
+    said.memory_bytes = 1;
+    emit(said);
+  }
+  stop();
+  const recorded trace = r.finish();
+  const auto& devices = trace.tables().devices.rows();
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0].peer_peak, sixteen_links);
+  EXPECT_EQ(devices[1].peer_peak, 0U);
+}
+
+class PeerPeaks : public Assembler {
+ protected:
+  void device(std::uint32_t number, const gpu_uuid& uuid, std::uint64_t peak = 0) {
+    device_record r{};
+    r.device = number;
+    r.kind = static_cast<std::uint32_t>(device_kind::cuda);
+    r.uuid_high = uuid.first;
+    r.uuid_low = uuid.second;
+    r.memory_bytes = 1;
+    r.peer_peak = peak;
+    put(*thread_, 10, r);
+  }
+  thread* thread_ = &add_thread();
+};
+
+TEST_F(PeerPeaks, AreAskedForWhereNobodyToldOfThem) {
+  device(0, linked);
+  device(1, alone, 7);
+  turns(2);
+  EXPECT_EQ(rows_->gpus_without_peer_peak(), (std::vector<gpu_uuid>{linked}));
+  rows_->set_peer_peak(linked, 5);
+  rows_->set_peer_peak(unknown, 6);
+  device(1, alone);  // Another process, which does not know.
+  const auto& devices = finish().tables().devices;
+  ASSERT_EQ(devices.rows().size(), 2U);
+  EXPECT_EQ(devices.rows()[0].peer_peak, 5U);
+  EXPECT_EQ(devices.rows()[1].peer_peak, 7U);
+}
+
+}  // namespace
+}  // namespace sluice::collector

@@ -1,0 +1,112 @@
+// The latest notes are those that a list of all of them, cut to its end, has.
+#include "instrumentation/writer/blocks/recent_frees.hpp"
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <utility>
+
+namespace sluice::collector {
+namespace {
+
+/// The obvious way.
+class all_notes {
+ public:
+  explicit all_notes(std::size_t most) : most_(most) {}
+  void put(std::uint64_t address, int value) {
+    notes_.push_back({address, value});
+    if (notes_.size() > most_) notes_.pop_front();
+  }
+  void erase(std::uint64_t address) {
+    for (auto& [of, value] : notes_) {
+      if (of == address) value.reset();
+    }
+  }
+  [[nodiscard]] std::map<std::uint64_t, int> by_address() const {
+    std::map<std::uint64_t, int> all;
+    for (const auto& [address, value] : notes_) {
+      if (value) all[address] = *value;
+    }
+    return all;
+  }
+
+ private:
+  std::size_t most_;
+  std::deque<std::pair<std::uint64_t, std::optional<int>>> notes_;
+};
+
+TEST(LatestNotes, AreWhatTheEndOfAllNotesSays) {
+  constexpr std::size_t most = 16;
+  for (const int questions_one_in : {1, 3, 20, 100}) {  // Also seldom enough that more was put than is kept.
+    std::mt19937_64 random(7);
+    latest_notes<int> notes(most);
+    all_notes all(most);
+    for (int round = 0; round < 5'000; ++round) {
+      const std::uint64_t address = random() % 40;
+      notes.put(address, round);
+      all.put(address, round);
+      if (random() % static_cast<unsigned>(questions_one_in) != 0) continue;
+      if (random() % 4 == 0) {
+        const std::uint64_t erased = random() % 40;
+        notes.erase(erased);
+        all.erase(erased);
+      }
+      const std::map<std::uint64_t, int> expected = all.by_address();
+      for (std::uint64_t asked = 0; asked < 42; ++asked) {
+        const int* const found = notes.find(asked);
+        const auto exact = expected.find(asked);
+        ASSERT_EQ(found != nullptr, exact != expected.end()) << asked << " in round " << round;
+        if (found != nullptr) {
+          ASSERT_EQ(*found, exact->second);
+        }
+        const int* const below = notes.at_or_below(asked);
+        const auto above = expected.upper_bound(asked);
+        ASSERT_EQ(below != nullptr, above != expected.begin()) << asked << " in round " << round;
+        if (below != nullptr) {
+          ASSERT_EQ(*below, std::prev(above)->second);
+        }
+      }
+    }
+  }
+}
+
+TEST(LatestNotes, AreNoneAtFirst) {
+  latest_notes<int> notes(4);
+  EXPECT_EQ(notes.find(1), nullptr);
+  EXPECT_EQ(notes.at_or_below(UINT64_MAX), nullptr);
+  notes.erase(1);
+  notes.put(0, 5);
+  EXPECT_EQ(*notes.find(0), 5);
+}
+
+TEST(LatestNotes, StartAnewOnceTheyAreCleared) {
+  latest_notes<int> notes(4);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 20; ++i) notes.put(static_cast<std::uint64_t>(i), round * 100 + i);
+    EXPECT_EQ(*notes.find(19), round * 100 + 19);
+    EXPECT_EQ(notes.find(15), nullptr) << "the latest four alone";
+    notes.clear();
+    EXPECT_EQ(notes.find(19), nullptr);
+    EXPECT_EQ(notes.at_or_below(UINT64_MAX), nullptr);
+  }
+}
+
+TEST(LatestNotes, GiveTheirMemoryBackOnceTheyAreCleared) {
+  latest_notes<std::array<std::uint64_t, 4>> notes(std::size_t{1} << 12);
+  const std::size_t before = mallinfo2().uordblks;
+  for (std::uint64_t i = 0; i < 20'000; ++i) notes.put(i * 8, {});
+  static_cast<void>(notes.find(0));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Theirs counts nothing.
+  EXPECT_GT(mallinfo2().uordblks, before + 300'000);
+#endif
+  notes.clear();
+  EXPECT_LE(mallinfo2().uordblks, before + 1'000);
+}
+
+}  // namespace
+}  // namespace sluice::collector

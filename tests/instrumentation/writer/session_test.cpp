@@ -1,0 +1,494 @@
+// A recording goes on whatever its clients and its disk do.
+#include "instrumentation/writer/session.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/producer_losses.hpp"
+#include "instrumentation/ring/protocol.hpp"
+#include "instrumentation/writer/clock_line.hpp"
+#include "instrumentation/writer/listener.hpp"
+#include "tests/instrumentation/ring/ring_pair.hpp"
+#include "tests/instrumentation/writer/recording.hpp"
+
+namespace sluice::collector {
+namespace {
+
+using namespace trace;
+
+int connect_to(const char* socket) {
+  door to;
+  sockaddr_un address{};
+  socklen_t length = 0;
+  if (!parse_door(socket, to) || !socket_address(to.name, address, length)) return -1;
+  const int s = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (connect(s, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    close(s);
+    return -1;
+  }
+  return s;
+}
+
+/// What somebody says who has the recording's secret.
+hello greeting_of(const char* socket) {
+  door to;
+  hello greeting;
+  if (parse_door(socket, to)) std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
+  return greeting;
+}
+
+/// One message, with files attached.
+void send(int to, const void* bytes, std::size_t count, const std::vector<int>& files) {
+  iovec part{const_cast<void*>(bytes), count};
+  std::vector<char> control(CMSG_SPACE(sizeof(int) * std::max<std::size_t>(files.size(), 1)));
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!files.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int) * files.size());
+    std::memcpy(CMSG_DATA(rights), files.data(), sizeof(int) * files.size());
+  }
+  EXPECT_EQ(sendmsg(to, &message, MSG_NOSIGNAL), static_cast<ssize_t>(count));
+}
+
+void mark(std::int64_t step) {
+  marker_record marker{};
+  marker.header.time = now();
+  marker.step = step;
+  emit(marker);
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+TEST(Session, HostileClientsAreIgnored) {
+  const std::size_t descriptors_before = open_descriptors();
+  {
+    recording r;
+    std::vector<int> clients;
+    const auto client = [&] {
+      clients.push_back(connect_to(r.socket()));
+      EXPECT_GE(clients.back(), 0);
+      return clients.back();
+    };
+    client();  // Says nothing, ever.
+    close(client());
+    clients.pop_back();
+    send(client(), "x", 1, {});
+    const std::string garbage(3000, '\xff');
+    send(client(), garbage.data(), garbage.size(), {});
+    const hello greeting = greeting_of(r.socket());
+    send(client(), &greeting, sizeof greeting, {});  // A greeting without a ring.
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    send(client(), &greeting, sizeof greeting, {null});
+    send(client(), &greeting, sizeof greeting, std::vector<int>(16, null));
+    send(client(), garbage.data(), 1, std::vector<int>(16, null));
+    close(null);
+    const int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ASSERT_EQ(ftruncate(unsealed, ring_data_offset + minimum_ring_bytes), 0);
+    send(client(), &greeting, sizeof greeting, {unsealed});
+    close(unsealed);
+    for (int i = 0; i < 500; ++i) close(connect_to(r.socket()));
+
+    ASSERT_TRUE(start(r.socket(), {}));
+    mark(1);
+    stop();
+    const recorded trace = r.finish();
+    EXPECT_EQ(trace.all<marker_event>().size(), 1u) << "an honest client must be heard in the din";
+    EXPECT_GE(r.summary.warnings.size(), 5u);
+    for (const int c : clients) close(c);
+  }
+  EXPECT_EQ(open_descriptors(), descriptors_before) << "descriptors that were sent must be closed";
+}
+
+TEST(Session, NobodyIsHeardWithoutItsSecret) {
+  recording r;
+  ring_pair ring(minimum_ring_bytes, clock_kind::monotonic_ns);
+  for (int i = 0; i < 300; ++i) {
+    hello greeting = greeting_of(r.socket());
+    greeting.secret[i % secret_bytes] ^= 1;
+    const int client = connect_to(r.socket());
+    send(client, &greeting, sizeof greeting, {ring.file()});
+    close(client);
+  }
+  const recorded trace = r.finish();
+  EXPECT_EQ(r.summary.processes, 0u);
+  EXPECT_EQ(r.summary.unheard_processes, 0u) << "a stranger is no process of this recording";
+  ASSERT_EQ(r.summary.warnings.size(), 1u) << "said once, whatever the crowd";
+}
+
+TEST(Session, TheSecretIsInNoWarning) {
+  recording r;
+  const std::string secret(r.socket(), 2 * secret_bytes);
+  close(connect_to(r.socket()));
+  const int client = connect_to(r.socket());
+  const hello greeting = greeting_of(r.socket());
+  send(client, &greeting, sizeof greeting, {});
+  close(client);
+  (void)r.finish();
+  for (const std::string& warning : r.summary.warnings) EXPECT_EQ(warning.find(secret), std::string::npos) << warning;
+}
+
+TEST(Session, SaysOfAProcessWithoutARingWhatItLostAndWhy) {
+  recording r;
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    start(r.socket(), {});
+    alloc_record alloc{};
+    for (int i = 0; i < 70; ++i) emit(alloc);
+    mark(1);
+    stop();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  (void)r.finish();
+  EXPECT_EQ(r.summary.unheard_processes, 1u);
+  EXPECT_EQ(r.summary.lost_events, 71u);
+  EXPECT_EQ(r.summary.lost_memory_events, 70u);
+  ASSERT_EQ(r.summary.warnings.size(), 1u);
+  EXPECT_NE(r.summary.warnings[0].find("no descriptor"), std::string::npos) << r.summary.warnings[0];
+}
+
+TEST(Session, CountsWhatThreadsLoseThatComeAndGoWhileItStandsStill) {
+  auto door = listener::open();
+  ASSERT_TRUE(door.has_value());
+  ASSERT_TRUE(start(door->name().c_str(), {.ring_bytes = minimum_ring_bytes}));
+  std::uint64_t dropped = 0;
+  for (int i = 0; i < 50; ++i) {
+    std::thread([&] {
+      for (int n = 0; n < 500; ++n) {
+        alloc_record alloc{};
+        alloc.header.time = now();
+        dropped += emit(alloc) ? 0 : 1;
+      }
+    }).join();
+  }
+  EXPECT_GT(dropped, 20'000u);
+  EXPECT_EQ(lost_memory_events(), dropped);
+  std::vector<std::string> complaints;
+  const auto arrived = door->take(complaints);
+  std::uint64_t said = 0;
+  for (const arrival& ring : arrived)
+    said += ring.reader.lost().memory_events + ring.reader.lost().ringless_memory_events;
+  EXPECT_EQ(said, dropped) << "what the writer finds in the rings";
+  stop();
+}
+
+TEST(Session, ARingThatGoesBadCostsOnlyItself) {
+  recording r;
+  std::mt19937_64 random(3);
+  std::vector<std::unique_ptr<ring_pair>> rings;
+  for (int i = 0; i < 20; ++i) {
+    rings.push_back(std::make_unique<ring_pair>(minimum_ring_bytes, clock_kind::monotonic_ns));
+    ring_pair& ring = *rings.back();
+    for (std::size_t at = 0; at < minimum_ring_bytes; at += 8) {
+      const std::uint64_t word = random() % 4 == 0 ? random() : (random() % 40) | (random() % 20 << 16);
+      std::memcpy(ring.data() + at, &word, sizeof word);
+    }
+    ring.header().head = i == 0 ? ~std::uint64_t{0} : random() % (minimum_ring_bytes / 8) * 8;
+    const int client = connect_to(r.socket());
+    const hello greeting = greeting_of(r.socket());
+    send(client, &greeting, sizeof greeting, {ring.file()});
+    close(client);
+  }
+  ASSERT_TRUE(start(r.socket(), {}));
+  for (int i = 0; i < 100; ++i) mark(1'000'000 + i);
+  stop();
+  const recorded trace = r.finish();
+  std::size_t honest = 0;
+  for (const marker_event& m : trace.all<marker_event>()) {
+    if (m.step >= 1'000'000 && m.step < 1'000'100) ++honest;
+  }
+  EXPECT_GE(honest, 100u);
+  EXPECT_FALSE(trace.all<message_event>().empty());
+}
+
+TEST(Session, TurnsTheWrongClockAway) {
+  recording r({.simulated = true});
+  start(r.socket(), {});
+  mark(1);
+  stop();
+  ASSERT_TRUE(start(r.socket(), {.clock = clock_kind::simulated_ns}));
+  marker_record marker{};
+  marker.header.time = 12345;
+  emit(marker);
+  stop();
+  const recorded trace = r.finish();
+  ASSERT_EQ(trace.all<marker_event>().size(), 1u);
+  EXPECT_EQ(trace.all<marker_event>()[0].time, 12345) << "simulated times are taken as they are";
+  EXPECT_TRUE(trace.snapshot().simulated());
+  EXPECT_TRUE(trace.all<clock_anchor_event>().empty());
+  ASSERT_EQ(r.summary.warnings.size(), 1u);
+}
+
+TEST(Session, ALiveReaderSeesTheFileGrow) {
+  recording r;
+  ASSERT_TRUE(start(r.socket(), {}));
+  mark(1);
+  ASSERT_TRUE(r.live().sync().has_value());
+  auto file = file::open(r.path());
+  ASSERT_TRUE(file.has_value());
+  EXPECT_FALSE((*file)->latest()->complete());
+  mark(2);
+  ASSERT_TRUE(r.live().sync().has_value());
+  EXPECT_TRUE(*(*file)->refresh());
+  std::size_t seen = 0;
+  ASSERT_TRUE((*file)->latest()->for_each<marker_event>([&](const marker_event&) { ++seen; }).has_value());
+  EXPECT_EQ(seen, 2u);
+  stop();
+  (void)r.finish();
+}
+
+TEST(Session, IsCalledToARingThatIsHalfFull) {
+  recording r({.drain_period = std::chrono::hours(1)});  // Of its own accord it would come too late.
+  constexpr std::size_t ring = std::size_t{1} << 16;
+  ASSERT_TRUE(start(r.socket(), {.ring_bytes = ring}));
+  constexpr std::int64_t count = 10 * ring / sizeof(marker_record);
+  for (std::int64_t i = 0; i < count; ++i) {
+    // Nothing is dropped, so that nothing but the call can bring it.
+    const auto begin = std::chrono::steady_clock::now();
+    while (!has_room(sizeof(marker_record)) && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
+      std::this_thread::yield();
+    }
+    ASSERT_TRUE(has_room(sizeof(marker_record))) << "nobody came, after " << i;
+    mark(i);
+  }
+  stop();
+  EXPECT_EQ(r.finish().all<marker_event>().size(), static_cast<std::size_t>(count));
+  EXPECT_EQ(r.summary.lost_events, 0u);
+}
+
+TEST(Session, AWriterThatIsKilledLeavesAFileThatOpens) {
+  const temporary_folder folder;
+  const std::string path = folder.file("t.sluice");
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto s = session::start(path);
+    if (!s || !start(s->socket_name().c_str(), {})) _exit(1);
+    for (int i = 0; i < 1000; ++i) mark(i);
+    if (!s->sync() || write(ready[1], "x", 1) != 1) _exit(2);
+    for (int i = 0;; ++i) mark(i);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+  const recorded trace(path);
+  EXPECT_FALSE(trace.snapshot().complete());
+  EXPECT_GE(trace.all<marker_event>().size(), 1000u);
+}
+
+TEST(Session, AFullDiskKeepsWhatCameBefore) {
+  const temporary_folder folder;
+  const std::string path = folder.file("t.sluice");
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    auto s = session::start(path);
+    if (!s || !start(s->socket_name().c_str(), {})) _exit(1);
+    for (int i = 0; i < 1000; ++i) mark(i);
+    if (!s->sync()) _exit(2);
+    const rlimit small{1 << 16, 1 << 16};
+    setrlimit(RLIMIT_FSIZE, &small);
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 300'000; ++i) mark(static_cast<std::int64_t>(random() >> 1));
+    const auto synced = s->sync();
+    if (!synced && synced.error().code != error_code::no_space) _exit(3);
+    const auto ended = s->stop();
+    if (!ended && ended.error().code != error_code::no_space) _exit(4);
+    if (ended && ended->lost_events == 0) _exit(5);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "exit status " << WEXITSTATUS(status);
+  const recorded trace(path);
+  std::uint64_t lost = 0;
+  for (const loss_event& row : trace.all<loss_event>()) lost += row.events;
+  EXPECT_GE(trace.all<marker_event>().size(), 1000u);
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(trace.all<marker_event>().size() + lost, 301'000u) << "each is in the file, or said to be lost";
+}
+
+// Tried: a writer's thread cannot be started: the earlier recording must stay.
+TEST(Session, TakesItsNameOnlyWhenItsThreadRuns) {
+  const temporary_folder folder;
+  const std::string path = folder.file("t.sluice");
+  std::ofstream(path) << "an earlier recording";
+  chmod(folder.file(".").c_str(), 0777);  // For the user without the right to more threads.
+  chmod(path.c_str(), 0666);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit one{1, 1};
+    if (setrlimit(RLIMIT_NPROC, &one) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
+    if (std::system("exit 0") == 0) _exit(3);  // The limit is not enforced here.
+    const auto refused = session::start(path);
+    _exit(!refused && refused.error().code == error_code::unavailable ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) >= 2) GTEST_SKIP() << "skipped: no limit on processes can be tried here";
+  EXPECT_EQ(status, 0);
+  std::ifstream in(path);
+  std::string text;
+  std::getline(in, text);
+  EXPECT_EQ(text, "an earlier recording");
+}
+
+TEST(Session, SaysWhyItCannotBegin) {
+  const auto nowhere = session::start("/nonexistent/folder/t.sluice");
+  ASSERT_FALSE(nowhere.has_value());
+  EXPECT_EQ(nowhere.error().code, error_code::io);
+  const auto full = session::start("/dev/full");
+  ASSERT_FALSE(full.has_value());
+  EXPECT_EQ(full.error().code, error_code::no_space);
+}
+
+TEST(Session, CannotEndTwice) {
+  recording r;
+  (void)r.finish();
+  const auto again = r.live().stop();
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().code, error_code::invalid_argument);
+}
+
+TEST(Session, KnowsAProcessThatNeverSpeaksAndHowItEnded) {
+  recording r;
+  r.live().add_process(4'000'000, "quiet --much");
+  r.live().process_exited(4'000'000, 137);
+  r.live().process_exited(4'000'001, 1);  // Of nobody we know.
+  const recorded trace = r.finish();
+  ASSERT_EQ(trace.tables().processes.rows().size(), 1u);
+  const process_row& row = trace.tables().processes.rows()[0];
+  EXPECT_EQ(trace.text(row.command), "quiet --much");
+  EXPECT_EQ(row.exit_status, 137);
+  EXPECT_NE(row.end, unknown_time);
+  EXPECT_EQ(r.summary.processes, 0u);
+}
+
+TEST(Session, ANewProgramUnderThePidOfAnOldOneIsANewProcess) {
+  recording r;
+  // Before an exec and after it: the pid and the start time stay, the image does not.
+  for (const std::uint64_t image : {1u, 2u, 2u}) {
+    ring_pair ring(minimum_ring_bytes, clock_kind::monotonic_ns);
+    ring.header().identity.pid = static_cast<std::uint32_t>(getpid());
+    ring.header().identity.start_time = 5;
+    ring.header().identity.image = image;
+    marker_record marker{};
+    marker.header.time = monotonic_now();
+    marker.step = static_cast<std::int64_t>(image);
+    ring.producer.put(&marker.header, record_type::marker, sizeof marker);
+    const int client = connect_to(r.socket());
+    const hello greeting = greeting_of(r.socket());
+    send(client, &greeting, sizeof greeting, {ring.file()});
+    close(client);
+    ASSERT_TRUE(r.live().sync().has_value());
+  }
+  const recorded trace = r.finish();
+  EXPECT_EQ(trace.tables().processes.rows().size(), 2u);
+  const auto markers = trace.all<marker_event>();
+  ASSERT_EQ(markers.size(), 3u);
+  EXPECT_NE(markers[0].process, markers[1].process);
+  EXPECT_EQ(markers[1].process, markers[2].process);
+}
+
+TEST(Session, KnowsWhenItsProcessesHaveEnded) {
+  recording r;
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!start(r.socket(), {})) _exit(1);
+    char byte = 0;
+    if (read(go[0], &byte, 1) != 1) _exit(2);
+    _exit(0);
+  }
+  while (r.live().live_processes() == 0) ASSERT_TRUE(r.live().sync().has_value());
+  EXPECT_EQ(r.live().live_processes(), 1u);
+  ASSERT_EQ(write(go[1], "x", 1), 1);
+  waitpid(child, nullptr, 0);
+  ASSERT_TRUE(r.live().sync().has_value());
+  EXPECT_EQ(r.live().live_processes(), 0u);
+  close(go[0]);
+  close(go[1]);
+  const recorded trace = r.finish();
+  ASSERT_EQ(trace.tables().processes.rows().size(), 1u);
+  EXPECT_NE(trace.tables().processes.rows()[0].end, unknown_time);
+}
+
+TEST(ClockLine, LiesStraightBetweenItsAnchors) {
+  clock_line line;
+  line.add({1000, 50'000, 0});
+  EXPECT_EQ(line.to_monotonic(7), 50'000) << "one anchor knows one time";
+  line.add({2000, 50'500, 0});
+  line.add({4000, 52'500, 0});
+  EXPECT_EQ(line.to_monotonic(1000), 50'000);
+  EXPECT_EQ(line.to_monotonic(1500), 50'250);
+  EXPECT_EQ(line.to_monotonic(2000), 50'500);
+  EXPECT_EQ(line.to_monotonic(3000), 51'500);
+  EXPECT_EQ(line.to_monotonic(5000), 53'500);
+  EXPECT_EQ(line.to_monotonic(0), 49'500);
+}
+
+TEST(ClockLine, LeavesOutAnchorsThatDoNotAdvance) {
+  clock_line line;
+  line.add({1000, 50'000, 0});
+  line.add({1000, 60'000, 0});
+  line.add({900, 70'000, 0});
+  line.add({2000, 49'000, 0});
+  EXPECT_EQ(line.anchors().size(), 1u);
+}
+
+TEST(ClockLine, ThinsOutOldAnchorsAndStaysMonotone) {
+  clock_line line;
+  std::mt19937 random(5);
+  for (std::uint64_t i = 0; i < 200'000; ++i) {
+    // 20 ms apart, 3 GHz, with the noise of a reading.
+    const std::uint64_t noise = random() % 40;
+    line.add({i * 60'000'000, static_cast<std::int64_t>(i * 20'000'000 + noise), 0});
+  }
+  EXPECT_LT(line.anchors().size(), 7000u);
+  std::int64_t before = INT64_MIN;
+  for (std::uint64_t tsc = 0; tsc < std::uint64_t{200'000} * 60'000'000; tsc += 7'777'777'777) {
+    const std::int64_t ns = line.to_monotonic(tsc);
+    EXPECT_GE(ns, before);
+    EXPECT_NEAR(static_cast<double>(ns), static_cast<double>(tsc) / 3, 60);
+    before = ns;
+  }
+}
+
+TEST(ClockLine, SurvivesAbsurdTimes) {
+  clock_line line;
+  line.add({1000, 50'000, 0});
+  line.add({2000, 50'500, 0});
+  EXPECT_GT(line.to_monotonic(~std::uint64_t{0}), 0);
+}
+
+}  // namespace
+}  // namespace sluice::collector

@@ -1,0 +1,143 @@
+// Source text around recorded lines, from files that a recorded process names.
+#include "instrumentation/writer/source_text.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "instrumentation/ring/producer.hpp"
+#include "tests/instrumentation/writer/recording.hpp"
+
+namespace sluice::collector {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::int64_t for_ever = INT64_MAX;
+
+class SourceText : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    const std::string path = folder_.file(name);
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+  /// Of a file whose lines are "1", "2" to "40".
+  std::vector<std::string> pieces(const std::set<std::uint64_t>& lines) {
+    std::string text;
+    for (int i = 1; i <= 40; ++i) text += std::to_string(i) + "\n";
+    return texts(read_source(write("numbers.py", text), lines, for_ever, {.around = 1}));
+  }
+  static std::vector<std::string> texts(const source_pieces& found) {
+    std::vector<std::string> all;
+    for (const source_piece& piece : found.pieces) all.push_back(std::to_string(piece.first_line) + "| " + piece.text);
+    return all;
+  }
+  temporary_folder folder_;
+};
+
+TEST_F(SourceText, KeepsTheLinesAroundEachRecordedOne) {
+  EXPECT_THAT(pieces({10, 20}), ElementsAre("9| 9\n10\n11\n", "19| 19\n20\n21\n"));
+}
+TEST_F(SourceText, JoinsPiecesThatTouch) {
+  EXPECT_THAT(pieces({10, 12, 13, 16}), ElementsAre("9| 9\n10\n11\n12\n13\n14\n15\n16\n17\n"));
+}
+TEST_F(SourceText, EndsWhereTheFileDoes) {
+  EXPECT_THAT(pieces({1, 40}), ElementsAre("1| 1\n2\n", "39| 39\n40\n"));
+  EXPECT_THAT(pieces({41, 42, 1000, ~std::uint64_t{0}}), ElementsAre("40| 40\n"));
+  EXPECT_THAT(texts(read_source(write("no-newline.py", "a\nb"), {2}, for_ever)), ElementsAre("1| a\nb\n"));
+}
+TEST_F(SourceText, CutsLongLinesBetweenTwoCharacters) {
+  const std::string path = write("long.py", "äääää\nb\n");
+  EXPECT_THAT(texts(read_source(path, {1}, for_ever, {.line_bytes = 5})), ElementsAre("1| ää\nb\n"));
+}
+TEST_F(SourceText, IsValidUtf8WhateverTheFileIs) {
+  const std::string path = write("latin.py",
+                                 "gr\xFC\xDF"
+                                 "e\xC3\nok\xED\xA0\x80\xF4\x90\x80\x80\xC0\xAF\r\n");
+  EXPECT_THAT(texts(read_source(path, {1}, for_ever)), ElementsAre("1| gr??e?\nok?????????\n"));
+}
+TEST_F(SourceText, OfAFileThatWasChangedMeanwhileIsNotKept) {
+  const std::string path = write("changed.py", "a\n");
+  const auto found = read_source(path, {1}, 0);
+  EXPECT_THAT(found.pieces, IsEmpty());
+  EXPECT_TRUE(found.changed);
+}
+TEST_F(SourceText, ComesFromRegularTextFilesOfBoundedLengthOnly) {
+  EXPECT_THAT(read_source(write("binary.py", std::string("a\0b\n", 4)), {1}, for_ever).pieces, IsEmpty());
+  EXPECT_THAT(read_source(write("large.py", std::string(100, '\n')), {1}, for_ever, {.file_bytes = 99}).pieces,
+              IsEmpty());
+  EXPECT_THAT(read_source("/dev/zero", {1}, for_ever).pieces, IsEmpty());
+  EXPECT_THAT(read_source(folder_.file("nowhere.py"), {1}, for_ever).pieces, IsEmpty());
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(read_source(pipe, {1}, for_ever).pieces, IsEmpty()) << "and nobody waits for it";
+}
+
+// --- in a recording -----------------------------------------------------------------------------------------------------
+
+void record_frames(const std::string& file, const std::vector<std::uint32_t>& lines) {
+  std::vector<std::uint64_t> keys;
+  for (const std::uint32_t line : lines) {
+    frame_record frame{};
+    frame.header.time = now();
+    frame.key = frame_key_bit | (line + 1000);
+    frame.function = intern("f");
+    frame.file = intern(file.c_str());
+    frame.line = line;
+    frame.kind = static_cast<std::uint32_t>(trace::frame_kind::python);
+    introduce_frame(frame);
+    keys.push_back(frame.key);
+  }
+  alloc_record made{};
+  made.header.time = now();
+  made.address = 0x1000;
+  made.bytes = 1;
+  made.device = no_device;
+  made.stack = intern_stack(keys.data(), keys.size());
+  emit(made);
+}
+
+TEST_F(SourceText, IsInTheRecordingWhenAskedFor) {
+  std::string text;
+  for (int i = 1; i <= 30; ++i) text += "line " + std::to_string(i) + "\n";
+  const std::string path = write("train.py", text);
+  const timespec long_ago[2] = {{1, 0}, {1, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+  for (const bool wanted : {false, true}) {
+    recording r({.sources = wanted});
+    ASSERT_TRUE(start(r.socket(), {}));
+    record_frames(path, {10, 20});
+    record_frames("<string>", {5});
+    stop();
+    const recorded trace = r.finish();
+    const auto& rows = trace.tables().sources.rows();
+    ASSERT_EQ(rows.size(), wanted ? 2U : 0U);
+    if (!wanted) continue;
+    EXPECT_EQ(trace.text(rows[0].file), path);
+    EXPECT_EQ(rows[0].first_line, 7U);
+    EXPECT_EQ(trace.text(rows[0].text), "line 7\nline 8\nline 9\nline 10\nline 11\nline 12\nline 13\n");
+    EXPECT_EQ(rows[1].first_line, 17U);
+  }
+}
+
+TEST_F(SourceText, OfAFileThatChangedAfterItsCodeRanIsMissedAloud) {
+  const std::string path = write("train.py", "new\n");
+  recording r({.sources = true});
+  ASSERT_TRUE(start(r.socket(), {}));
+  record_frames(path, {1});
+  ASSERT_TRUE(r.live().sync());
+  const timespec later[2] = {{4'000'000'000, 0}, {4'000'000'000, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), later, 0), 0);
+  stop();
+  const recorded trace = r.finish();
+  EXPECT_TRUE(trace.tables().sources.rows().empty());
+  ASSERT_EQ(r.summary.warnings.size(), 1U);
+  EXPECT_THAT(r.summary.warnings[0], testing::HasSubstr("train.py"));
+}
+
+}  // namespace
+}  // namespace sluice::collector

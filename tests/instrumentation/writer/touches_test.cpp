@@ -1,0 +1,324 @@
+// Touches and graphs at the writer: addresses become the blocks that lay there at that time, and handles the graphs they stood for.
+#include <algorithm>
+
+#include "tests/instrumentation/writer/assembler_fixture.hpp"
+
+namespace sluice::collector {
+namespace {
+
+class TouchedBlocks : public Assembler {
+ protected:
+  /// `claimed`: what the record says it holds; by default the truth.
+  void touch(thread& t, time_ns time, const std::vector<std::uint64_t>& addresses, std::uint64_t graph = 0,
+             std::int64_t claimed = -1) {
+    if (graph != 0) return set_node(t, time, graph, 0, addresses);
+    touch_record r{};
+    r.header.time = raw_time(time);
+    r.correlation = 7;
+    r.count = claimed < 0 ? static_cast<std::uint32_t>(addresses.size()) : static_cast<std::uint32_t>(claimed);
+    ASSERT_TRUE(t.pair.producer.put(&r.header, record_type::touch, sizeof r, addresses.data(), addresses.size() * 8));
+  }
+  void set_node(thread& t, time_ns time, std::uint64_t graph, std::uint64_t node,
+                const std::vector<std::uint64_t>& addresses, bool more = false) {
+    node_touch_record r{};
+    r.header.time = raw_time(time);
+    r.graph = graph;
+    r.node = node;
+    r.correlation = 7;
+    r.count = static_cast<std::uint32_t>(addresses.size());
+    r.more = more ? 1 : 0;
+    ASSERT_TRUE(
+        t.pair.producer.put(&r.header, record_type::node_touch, sizeof r, addresses.data(), addresses.size() * 8));
+  }
+  void call(thread& t, time_ns time, std::uint64_t graph, std::uint32_t correlation) {
+    graph_call_record r{};
+    r.graph = graph;
+    r.correlation = correlation;
+    put(t, time, r);
+  }
+  void define(thread& t, time_ns time, std::uint64_t graph, std::uint64_t source = 0) {
+    graph_definition_record r{};
+    r.graph = graph;
+    r.source = source;
+    put(t, time, r);
+  }
+  void launch(thread& t, time_ns time, std::uint64_t graph, std::uint32_t correlation = 0) {
+    graph_launch_record r{};
+    r.graph = graph;
+    r.correlation = correlation;
+    r.device = no_device;
+    put(t, time, r);
+  }
+};
+
+TEST_F(TouchedBlocks, AreThoseThatLayThereAtTheTime) {
+  thread& a = add_thread();
+  thread& b = add_thread();
+  // b is drained after a: what it touched is what lay there when it did.
+  alloc(a, 10, 0x1000, 256);
+  free(a, 30, 0x1000);
+  alloc(a, 40, 0x1000, 512);
+  touch(b, 20, {0x1000});
+  touch(b, 50, {0x1000});
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  const auto touches = trace.all<touch_event>();
+  ASSERT_EQ(touches.size(), 2u);
+  EXPECT_EQ(touches[0].block, allocs[0].block);
+  EXPECT_EQ(touches[1].block, allocs[1].block);
+  EXPECT_EQ(touches[0].time, 20);
+  EXPECT_EQ(touches[0].correlation, 7u);
+}
+
+TEST_F(TouchedBlocks, AreTheFrameworksRatherThanTheirSegment) {
+  thread& t = add_thread();
+  alloc(t, 10, 0x1000, 4096);
+  alloc(t, 11, 0x1000, 512, layer::framework);
+  touch(t, 20, {0x1000, 0x1800});
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  const auto touches = trace.all<touch_event>();
+  ASSERT_EQ(touches.size(), 2u);
+  EXPECT_EQ(touches[0].block, allocs[1].block);
+  EXPECT_EQ(touches[1].block, allocs[0].block);
+}
+
+TEST_F(TouchedBlocks, AreNoMoreThanTheRecordHolds) {
+  thread& t = add_thread();
+  alloc(t, 10, 0x1000, 256);
+  touch(t, 20, {0x1000}, 0, 1'000'000);
+  touch(t, 30, {0x1000, 0x1000}, 0, 1);
+  touch(t, 40, {0xdead'0000});
+  touch(t, 50, {});
+  EXPECT_EQ(finish().all<touch_event>().size(), 2u);
+}
+
+TEST_F(TouchedBlocks, OfAGraphCarryTheGraphThatItsLaunchesNameToo) {
+  thread& t = add_thread();
+  alloc(t, 10, 0x1000, 256);
+  define(t, 20, 0xaa);
+  touch(t, 21, {0x1000}, 0xaa);
+  define(t, 22, 0xee, 0xaa);  // An executable graph is the graph it was made of.
+  launch(t, 23, 0xee);
+  define(t, 30, 0xaa);  // Another graph at the same handle.
+  touch(t, 31, {0x1000}, 0xaa);
+  define(t, 32, 0xff, 0xaa);
+  launch(t, 33, 0xff);
+  launch(t, 34, 0xee);
+  const recorded& trace = finish();
+  const auto touches = trace.all<touch_event>();
+  auto launches = trace.all<graph_launch_event>();
+  ASSERT_EQ(touches.size(), 2u);
+  ASSERT_EQ(launches.size(), 3u);
+  std::sort(launches.begin(), launches.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  EXPECT_NE(touches[0].graph, graph_id::none);
+  EXPECT_NE(touches[0].graph, touches[1].graph);
+  EXPECT_EQ(launches[0].graph, touches[0].graph);
+  EXPECT_EQ(launches[1].graph, touches[1].graph);
+  EXPECT_EQ(launches[2].graph, touches[0].graph);
+}
+
+/// Blocks by the launch that touches them, in the order of the launches.
+std::vector<std::vector<block_id>> touched_by_launches(const recorded& trace) {
+  auto launches = trace.all<graph_launch_event>();
+  std::sort(launches.begin(), launches.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  const auto touches = trace.all<touch_event>();
+  std::vector<std::vector<block_id>> all;
+  for (const graph_launch_event& launched : launches) {
+    std::vector<block_id>& blocks = all.emplace_back();
+    for (const touch_event& t : touches) {
+      if (t.graph == launched.graph) blocks.push_back(t.block);
+    }
+  }
+  return all;
+}
+
+class ChangedGraph : public TouchedBlocks {
+ protected:
+  static constexpr std::uint64_t graph = 0xaa, made = 0xee, first = 0x11, second = 0x22;
+  /// Blocks at 0x1000, 0x2000 and 0x3000; the first node names the first block, the second the second.
+  void SetUp() override {
+    TouchedBlocks::SetUp();
+    t_ = &add_thread();
+    for (std::uint64_t address : {0x1000, 0x2000, 0x3000}) alloc(*t_, 10, address, 256);
+    define(*t_, 20, graph);
+    set_node(*t_, 21, graph, first, {0x1000});
+    set_node(*t_, 22, graph, second, {0x2000});
+    define(*t_, 23, made, graph);
+  }
+  std::vector<std::vector<block_id>> finished() {
+    const recorded& trace = finish();
+    const auto allocs = trace.all<alloc_event>();
+    a_ = allocs.at(0).block, b_ = allocs.at(1).block, c_ = allocs.at(2).block;
+    rows_ = trace.all<touch_event>().size();
+    return touched_by_launches(trace);
+  }
+  void set_child(thread& t, time_ns time, std::uint64_t of, std::uint64_t node, std::uint64_t child) {
+    child_graph_record r{};
+    r.graph = of;
+    r.node = node;
+    r.child = child;
+    put(t, time, r);
+  }
+  void enable(thread& t, time_ns time, std::uint64_t of, std::uint64_t node, bool enabled) {
+    node_switch_record r{};
+    r.graph = of;
+    r.node = node;
+    r.enabled = enabled ? 1 : 0;
+    put(t, time, r);
+  }
+  thread* t_ = nullptr;
+  block_id a_{}, b_{}, c_{};
+  std::size_t rows_ = 0;
+  using touched = std::vector<block_id>;
+};
+
+TEST_F(ChangedGraph, TouchesOtherBlocksFromTheChangeOnOnly) {
+  call(*t_, 30, made, 1);
+  set_node(*t_, 31, made, first, {0x3000});
+  call(*t_, 32, made, 2);
+  // The device tells of both afterwards.
+  launch(*t_, 33, made, 1);
+  launch(*t_, 34, made, 2);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (touched{a_, b_}));
+  EXPECT_EQ(all[1], (touched{c_, b_}));
+}
+
+TEST_F(ChangedGraph, ThatIsWhatItWasBeforeHasItsOldRows) {
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    set_node(*t_, 30 + 3 * i, made, first, {i % 2 == 0 ? 0x3000u : 0x1000u});
+    call(*t_, 31 + 3 * i, made, i + 1);
+    launch(*t_, 32 + 3 * i, made, i + 1);
+  }
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 10u);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], (touched{i % 2 == 0 ? c_ : a_, b_})) << i;
+  EXPECT_EQ(rows_, 4u) << "two nodes, two versions";
+}
+
+TEST_F(ChangedGraph, ThatNamesTheSameBlocksIsTheSame) {
+  call(*t_, 30, made, 1);
+  launch(*t_, 31, made, 1);
+  set_node(*t_, 32, made, first, {0x1080});
+  call(*t_, 33, made, 2);
+  launch(*t_, 34, made, 2);
+  EXPECT_EQ(finished().size(), 2u);
+  EXPECT_EQ(rows_, 2u);
+}
+
+TEST_F(ChangedGraph, OfWhichMoreAreMadeChangesTheirsNotTheFirst) {
+  set_node(*t_, 30, 0, first, {0x3000});  // The graph itself, by its node.
+  define(*t_, 31, 0xff, graph);
+  call(*t_, 32, made, 1);
+  call(*t_, 33, 0xff, 2);
+  launch(*t_, 34, made, 1);
+  launch(*t_, 35, 0xff, 2);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (touched{a_, b_}));
+  EXPECT_EQ(all[1], (touched{c_, b_}));
+}
+
+TEST_F(ChangedGraph, BroughtUpToDateIsAsTheOtherAndKeepsItsNodes) {
+  define(*t_, 30, 0xbb);
+  set_node(*t_, 31, 0xbb, 0x33, {0x3000});
+  set_node(*t_, 32, 0xbb, 0x44, {0x3000});
+  define(*t_, 33, made, 0xbb);
+  call(*t_, 34, made, 1);
+  set_node(*t_, 35, made, second, {0x2000});
+  call(*t_, 36, made, 2);
+  launch(*t_, 37, made, 1);
+  launch(*t_, 38, made, 2);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (touched{c_, c_}));
+  EXPECT_EQ(all[1], (touched{c_, b_}));
+}
+
+TEST_F(ChangedGraph, MayNameNothing) {
+  set_node(*t_, 30, made, first, {});
+  call(*t_, 31, made, 1);
+  launch(*t_, 32, made, 1);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0], (touched{b_}));
+}
+
+TEST_F(ChangedGraph, TakesManyBlocksOfANodeInPieces) {
+  set_node(*t_, 30, made, first, {0x3000});
+  set_node(*t_, 31, made, first, {0x1000}, true);
+  call(*t_, 32, made, 1);
+  launch(*t_, 33, made, 1);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0], (touched{c_, a_, b_}));
+}
+
+TEST_F(ChangedGraph, HoldsWhatItsChildrenWereWhenTheyWereAdded) {
+  define(*t_, 30, 0xbb);
+  set_node(*t_, 31, 0xbb, 0x33, {0x3000});
+  set_child(*t_, 32, 0xbb, 0x44, graph);
+  set_node(*t_, 33, 0, first, {0x3000});  // Too late.
+  define(*t_, 34, 0xcc, 0xbb);
+  call(*t_, 35, 0xcc, 1);
+  set_child(*t_, 36, 0xcc, 0x44, graph);  // In its place: as it is now.
+  call(*t_, 37, 0xcc, 2);
+  launch(*t_, 38, 0xcc, 1);
+  launch(*t_, 39, 0xcc, 2);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (touched{c_, a_, b_}));
+  EXPECT_EQ(all[1], (touched{c_, c_, b_}));
+}
+
+TEST_F(ChangedGraph, LeavesOutWhatIsSwitchedOff) {
+  enable(*t_, 30, made, first, false);
+  enable(*t_, 30, made, 0x99, false);  // Of no node of it, and of no graph.
+  enable(*t_, 30, 0x66, first, false);
+  call(*t_, 31, made, 1);
+  set_node(*t_, 32, made, first, {0x3000});  // It stays switched off.
+  call(*t_, 33, made, 2);
+  enable(*t_, 34, made, first, true);
+  call(*t_, 35, made, 3);
+  for (std::uint32_t i = 1; i <= 3; ++i) launch(*t_, 40 + i, made, i);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0], (touched{b_}));
+  EXPECT_EQ(all[1], (touched{b_}));
+  EXPECT_EQ(all[2], (touched{c_, b_}));
+}
+
+// As no program can, but a ring may say: a graph within itself, twice as large with each record.
+TEST_F(ChangedGraph, WithinItselfGrowsOnlySoFar) {
+  for (std::uint64_t i = 0; i < 200; ++i) set_child(*t_, 30, graph, 0x100 + i, graph);
+  set_child(*t_, 31, 0, 0x9999, graph);
+  set_child(*t_, 31, graph, 0, 0);
+  launch(*t_, 32, made, 1);
+  EXPECT_EQ(finished().size(), 1u);
+  EXPECT_LT(rows_, std::size_t{1} << 19);
+}
+
+TEST_F(ChangedGraph, ByNodesThatNobodyKnowsIsLeftAlone) {
+  set_node(*t_, 30, 0, 0x99, {0x3000});
+  set_node(*t_, 31, 0x77, 0x99, {0x3000});
+  call(*t_, 32, made, 1);
+  launch(*t_, 33, made, 1);
+  launch(*t_, 34, 0x66, 9);
+  const auto all = finished();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (touched{a_, b_}));
+  EXPECT_EQ(all[1], (touched{}));
+}
+
+TEST_F(TouchedBlocks, ModeOfTheProcessIsInItsRow) {
+  thread& t = add_thread();
+  mode_record r{};
+  r.mode = static_cast<std::uint64_t>(recording_mode::timeline);
+  put(t, 10, r);
+  EXPECT_EQ(finish().tables().processes.rows()[0].mode, recording_mode::timeline);
+}
+
+}  // namespace
+}  // namespace sluice::collector
